@@ -9,9 +9,8 @@ from auth.instants import Now
 from auth.people.sessions import IDLE, LIFETIME
 from auth.record import KEPT_FOR
 from storage import store_facts
-from storage.database import Conflict, Database, Session
+from storage.database import Conflict, Database, Session, without_zone
 from storage.oauth import access_record, cleanup
-from storage.oauth.moments import in_utc
 
 SWEEP_EVERY = timedelta(minutes=10)
 SWEPT_AT = "what the authorization server forgets was swept at"
@@ -27,8 +26,7 @@ class Cleanup:
 
     def sweep_when_due(self) -> None:
         """Sweep, unless some process of this store has done so within ten minutes."""
-        now = in_utc(self._now())
-        assert now is not None
+        now = without_zone(self._now())
         if self._swept(lambda session: store_facts.take_turn(session, SWEPT_AT, now=now, every=SWEEP_EVERY)):
             self.sweep()
 

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from storage.database import Session
+from storage.database import Session, add_row_unless_there
 from storage.importing.records import AccountKind, AccountRecord
 
 UNNAMED = "unnamed"  # the key of an account that its file does not name at all
@@ -192,12 +192,8 @@ def bring(
             account.bank_name or bank_name,
             now,
         )
-    session.execute(
-        "INSERT INTO account_sources (user_id, account_id, connection_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-        user_id,
-        account_id,
-        connection_id,
-    )
+    source = {"user_id": user_id, "account_id": account_id, "connection_id": connection_id}
+    add_row_unless_there(session, "account_sources", **source)
     return not known
 
 

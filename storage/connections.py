@@ -173,18 +173,18 @@ def keep_plan(
 ) -> bool:
     """Whether the connection has to be synced for this moment of the plan: true once, and not while it may not be
     synced; it is looked at again when it is due. A plan is not for what was connected after its moment."""
-    return bool(
-        session.rows(
+    return (
+        session.execute(
             "UPDATE connections SET planned_at = $3, due_at = $5 WHERE user_id = $1 AND id = $2 AND created_at < $3"
             " AND (planned_at IS NULL OR planned_at < $3) AND running_job_id IS NULL"
-            " AND (next_sync_at IS NULL OR next_sync_at <= $4) AND (source_retry_at IS NULL OR source_retry_at <= $4)"
-            " RETURNING id",
+            " AND (next_sync_at IS NULL OR next_sync_at <= $4) AND (source_retry_at IS NULL OR source_retry_at <= $4)",
             connection.user_id,
             connection.id,
             planned_at,
             now,
             due_at,
         )
+        > 0
     )
 
 

@@ -8,8 +8,9 @@ text for DuckDB and PostgreSQL: `$1` parameters, TEXT, TIMESTAMP in UTC; where t
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from random import random
@@ -209,6 +210,11 @@ def tried_again(begin: Callable[[], AbstractContextManager[S]], work: Callable[[
         return work(session)
 
 
+def without_zone(value: Any) -> Any:
+    """A moment in UTC without zone, as the store keeps it; anything else as it is."""
+    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
+
+
 def state_in(session: Session, user_id: str) -> int:
     """The state of the user's data that this session sees; 0 for nobody."""
     rows = session.rows("SELECT state FROM users WHERE id = $1", user_id)
@@ -223,6 +229,38 @@ def columns_of(session: Session, table: str) -> list[str]:
         table,
     )
     return [row["column_name"] for row in rows]
+
+
+def add_row(session: Session, table: str, /, **values: Any) -> None:
+    """Add a row of these values, by column; raises ConstraintViolated where one of its key is there."""
+    session.execute(_insertion(table, values), *values.values())
+
+
+def add_row_unless_there(session: Session, table: str, /, **values: Any) -> bool:
+    """The same, but leave one of its key as it is; whether the row was added."""
+    return session.execute(f"{_insertion(table, values)} ON CONFLICT DO NOTHING", *values.values()) > 0
+
+
+def put_row(session: Session, table: str, key: Collection[str], /, **values: Any) -> None:
+    """Add a row of these values, by column, or give them to the one that has the same in the columns of the key."""
+    others = ", ".join(f"{name} = excluded.{name}" for name in values if name not in key)
+    conflict = f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {others}"
+    session.execute(_insertion(table, values) + conflict, *values.values())
+
+
+def _insertion(table: str, values: Mapping[str, Any]) -> str:
+    places = ", ".join(f"${number}" for number in range(1, len(values) + 1))
+    return f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})"
+
+
+def values_of(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass as the columns that bear their names."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def names_of(record: type) -> str:
+    """The columns that bear the names of its fields, as SQL lists them."""
+    return ", ".join(field.name for field in fields(record))
 
 
 def as_json(value: Any) -> str:

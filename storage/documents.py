@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from storage.database import Conflict, Session
+from storage.database import Conflict, Session, add_row_unless_there
 
 SEALED = ", sealed"  # ends the names of documents with keys, which no request sees (storage.engines.second_wall)
 
@@ -21,12 +21,7 @@ def below(session: Session, folder: str) -> dict[str, str]:
 
 def add(session: Session, name: str, content: str, *, now: datetime) -> None:
     """Keep a document unless there is one of this name: of several at once the first one wins."""
-    session.execute(
-        "INSERT INTO documents (name, content, changed_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-        name,
-        content,
-        now,
-    )
+    add_row_unless_there(session, "documents", name=name, content=content, changed_at=now)
 
 
 def replace(session: Session, name: str, content: str, *, before: str | None, now: datetime) -> None:

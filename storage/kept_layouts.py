@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Session
+from storage.database import Session, names_of, put_row, values_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,27 +20,14 @@ class KeptLayout:
 
 def of_user(session: Session, user_id: str) -> Sequence[KeptLayout]:
     """The user's layouts, in the order in which they were kept."""
-    rows = session.rows(
-        "SELECT id, file_name, profile, account_id, kept_at FROM kept_layouts WHERE user_id = $1 ORDER BY kept_at, id",
-        user_id,
-    )
+    columns = names_of(KeptLayout)
+    rows = session.rows(f"SELECT {columns} FROM kept_layouts WHERE user_id = $1 ORDER BY kept_at, id", user_id)
     return [KeptLayout(**row) for row in rows]
 
 
 def keep(session: Session, user_id: str, layout: KeptLayout) -> None:
     """Keep a layout, in place of the one of the same id."""
-    session.execute(
-        "INSERT INTO kept_layouts (user_id, id, file_name, profile, account_id, kept_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6)"
-        " ON CONFLICT (user_id, id) DO UPDATE SET file_name = excluded.file_name, profile = excluded.profile,"
-        " account_id = excluded.account_id, kept_at = excluded.kept_at",
-        user_id,
-        layout.id,
-        layout.file_name,
-        layout.profile,
-        layout.account_id,
-        layout.kept_at,
-    )
+    put_row(session, "kept_layouts", ["user_id", "id"], user_id=user_id, **values_of(layout))
 
 
 def remove(session: Session, user_id: str, id_: str) -> bool:

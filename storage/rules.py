@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from analytics.classification.rules import ChosenCategory, InvalidRule, Rule, parse_rules, render_rules
-from storage.database import Session, Transaction
+from storage.database import Session, Transaction, put_row
 from storage.words import annotations
 
 
@@ -19,12 +19,7 @@ def keep(session: Transaction, user_id: str, rules: Sequence[Rule]) -> list[Rule
     now on, and on everything when applied. Raises InvalidRule."""
     session.changes(user_id)  # the reason of a transaction quotes them
     placed = _placed(session, user_id, rules)
-    session.execute(
-        "INSERT INTO user_rules (user_id, rules) VALUES ($1, $2)"
-        " ON CONFLICT (user_id) DO UPDATE SET rules = excluded.rules",
-        user_id,
-        render_rules(placed),
-    )
+    put_row(session, "user_rules", ["user_id"], user_id=user_id, rules=render_rules(placed))
     return placed
 
 
@@ -42,14 +37,7 @@ def forget_correction(session: Session, user_id: str, key: str) -> None:
 
 def correct(session: Session, user_id: str, key: str, choice: ChosenCategory) -> None:
     """Remember a correction under its key."""
-    session.execute(
-        "INSERT INTO corrections (user_id, key, category, detailed_category, own_category_id)"
-        " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (user_id, key) DO UPDATE SET category = excluded.category,"
-        " detailed_category = excluded.detailed_category, own_category_id = excluded.own_category_id",
-        user_id,
-        key,
-        *choice,
-    )
+    put_row(session, "corrections", ["user_id", "key"], user_id=user_id, key=key, **choice._asdict())
 
 
 def _placed(session: Session, user_id: str, rules: Sequence[Rule]) -> list[Rule]:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from storage.database import Session
+from storage.database import Session, put_row
 
 
 def recall(session: Session, name: str) -> str | None:
@@ -13,24 +13,21 @@ def recall(session: Session, name: str) -> str | None:
 
 def remember(session: Session, name: str, value: str) -> None:
     """Keep a value under this name instead of the one before."""
-    session.execute(
-        "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        name,
-        value,
-    )
+    put_row(session, "settings", ["name"], name=name, value=value)
 
 
 def take_turn(session: Session, name: str, *, now: datetime, every: timedelta) -> bool:
     """Whether the caller is the one of all processes that does now what is done so often; a clock that was set back
     delays nothing."""
-    return bool(
-        session.rows(
+    return (
+        session.execute(
             "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-            " WHERE settings.value <= $3 OR settings.value > $2 RETURNING name",
+            " WHERE settings.value <= $3 OR settings.value > $2",
             name,
             now.isoformat(timespec="microseconds"),
             (now - every).isoformat(timespec="microseconds"),
         )
+        > 0
     )
 
 

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_hex
 
-from storage.database import Database, Row, Session, StoreError
+from storage.database import Database, Row, Session, StoreError, add_row, names_of, values_of
 from storage.row_owners import OF_USERS
-
-COLUMNS = "id, name, password_hash, has_subscription, home_currency, data_version, created_at"
 
 
 class UserExists(StoreError):
@@ -31,6 +29,9 @@ class User:
     home_currency: str
     data_version: int
     created_at: datetime
+
+
+COLUMNS = names_of(User)
 
 
 def find(session: Session, user_id: str) -> User | None:
@@ -91,7 +92,7 @@ def take_names(session: Session) -> None:
 
 
 def _take_name(session: Session, key: str, position: int, user_id: str) -> None:
-    session.execute("INSERT INTO user_names (name_key, position, user_id) VALUES ($1, $2, $3)", key, position, user_id)
+    add_row(session, "user_names", name_key=key, position=position, user_id=user_id)
 
 
 def everyone(session: Session) -> list[User]:
@@ -127,16 +128,7 @@ def add(
             data_version=0,
             created_at=now,
         )
-        session.execute(
-            "INSERT INTO users (id, name, password_hash, has_subscription, home_currency, data_version, created_at)"
-            " VALUES ($1, $2, $3, $4, $5, 0, $6)",
-            user.id,
-            user.name,
-            user.password_hash,
-            user.has_subscription,
-            user.home_currency,
-            now,
-        )
+        add_row(session, "users", **values_of(user))
         return user
 
     return database.atomically(work)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from storage.database import Session
+from storage.database import Session, add_row
 
 PERIOD = timedelta(hours=24)  # rolling, as PSD2 counts (Delegated Regulation (EU) 2018/389, Article 36(5)(b))
 
@@ -46,10 +46,5 @@ def quota(session: Session, user_id: str, connection_id: str, *, limit: int, now
 def count(session: Session, user_id: str, connection_id: str, *, job_id: str, now: datetime) -> None:
     """Remember that the source is asked for this job; what is older than the period is forgotten."""
     session.execute("DELETE FROM source_calls WHERE user_id = $1 AND called_at <= $2", user_id, now - PERIOD)
-    session.execute(
-        "INSERT INTO source_calls (user_id, job_id, connection_id, called_at) VALUES ($1, $2, $3, $4)",
-        user_id,
-        job_id,
-        connection_id,
-        now,
-    )
+    call = {"user_id": user_id, "job_id": job_id, "connection_id": connection_id, "called_at": now}
+    add_row(session, "source_calls", **call)

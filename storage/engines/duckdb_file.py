@@ -30,6 +30,7 @@ from storage.database import (
     state_in,
     tried_again,
     utc_now,
+    without_zone,
 )
 from storage.engines.dialect import DUCKDB, LATE_MATERIALIZATION_ROWS_MAX
 from storage.events import outbox
@@ -57,20 +58,20 @@ class _Cursor:
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         with _translated():
-            result = self._cursor.execute(self._statement(sql), list(parameters))
+            result = self._cursor.execute(self._statement(sql), [without_zone(value) for value in parameters])
             names = [column[0] for column in result.description or ()]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def execute(self, sql: str, *parameters: Any) -> int:
         with _translated():
-            result = self._cursor.execute(self._statement(sql), list(parameters))
+            result = self._cursor.execute(self._statement(sql), [without_zone(value) for value in parameters])
             changed = max(result.rowcount, 0)
             result.fetchall()  # a result that is not read to its end keeps its transaction open
             return changed
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         with _translated():
-            relation = self._cursor.sql(self._statement(sql), params=list(parameters))
+            relation = self._cursor.sql(self._statement(sql), params=[without_zone(value) for value in parameters])
             found = pl.DataFrame(relation)
         if list(found.schema.items()) == list(schema.items()):
             return found

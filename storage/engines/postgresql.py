@@ -35,6 +35,7 @@ from storage.database import (
     state_in,
     tried_again,
     utc_now,
+    without_zone,
 )
 from storage.engines import distribution
 from storage.engines.asked_states import AskedStates
@@ -498,12 +499,12 @@ def _refusal(url: str, *, prepare: bool) -> str:
 
 
 def _kept(value: Any) -> Any:
-    """What can be compared with texts that PostgreSQL keeps: it knows no U+0000."""
+    """What can be compared with what PostgreSQL keeps: it knows no U+0000, and moments are in UTC without zone."""
     if isinstance(value, str):
         return value.replace("\0", "")
     if isinstance(value, list):
         return [_kept(each) for each in value]
-    return value
+    return without_zone(value)
 
 
 def _type_of(dtype: pl.DataType) -> str:

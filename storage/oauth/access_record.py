@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from storage.database import Database, Session, Transaction
-from storage.oauth.moments import in_utc
+from storage.database import Database, Session, Transaction, without_zone
 
 SCHEMA: dict[str, pl.DataType] = {
     "user_id": pl.String(),
@@ -59,8 +58,7 @@ def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) 
         names = {row["id"]: row["name"] for row in rows}
         user_ids = sorted({user_id for user_id, _, _, _ in counted})
         there = {row["id"] for row in session.rows("SELECT id FROM users WHERE id = ANY($1::TEXT[])", user_ids)}
-        at = in_utc(now)
-        assert at is not None
+        at = without_zone(now)
         hour = at.replace(minute=0, second=0, microsecond=0)
         # In the order of the key: of two processes that write the same rows one waits, and none of them for ever
         frame = pl.DataFrame(
@@ -104,8 +102,8 @@ def hours(session: Session, user_id: str, *, since: datetime) -> Iterator[list[E
             " AND (hour < $3 OR (hour = $3 AND (grant_id, client_id, operation) > ($4, $5, $6)))"
             f" ORDER BY hour DESC, grant_id, client_id, operation LIMIT {ROWS_AT_ONCE}",
             user_id,
-            in_utc(since),
-            in_utc(hour),
+            since,
+            hour,
             grant_id,
             client_id,
             operation,
@@ -126,11 +124,11 @@ def overview(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
         " FROM access_record WHERE user_id = $1 AND last_at >= $2 GROUP BY grant_id, client_id, operation"
         " ORDER BY last_at DESC, grant_id, operation",
         user_id,
-        in_utc(since),
+        since,
     )
     return [Entry(**row) for row in rows]
 
 
 def remove_before(session: Session, moment: datetime) -> None:
     """Forget the hours of everybody that began before a moment."""
-    session.execute("DELETE FROM access_record WHERE hour < $1", in_utc(moment))
+    session.execute("DELETE FROM access_record WHERE hour < $1", moment)

@@ -3,11 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Session
-from storage.oauth.moments import in_utc, with_moments
-
-COLUMNS = "id_hash, user_id, created_at, seen_at, agent, awaits_user_id, awaits_until"
-MOMENTS = ("created_at", "seen_at", "awaits_until")
+from storage.database import Session, add_row, names_of, values_of
+from storage.oauth.moments import with_moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,24 +21,18 @@ class BrowserSession:
     awaits_until: datetime | None = None
 
 
+COLUMNS = names_of(BrowserSession)
+
+
 def add(session: Session, browser: BrowserSession) -> None:
     """Store a browser session."""
-    session.execute(
-        f"INSERT INTO oauth_sessions ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        browser.id_hash,
-        browser.user_id,
-        in_utc(browser.created_at),
-        in_utc(browser.seen_at),
-        browser.agent,
-        browser.awaits_user_id,
-        in_utc(browser.awaits_until),
-    )
+    add_row(session, "oauth_sessions", **values_of(browser))
 
 
 def find(session: Session, id_hash: str) -> BrowserSession | None:
     """The session of this id."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_sessions WHERE id_hash = $1", id_hash)
-    return BrowserSession(**with_moments(rows[0], *MOMENTS)) if rows else None
+    return BrowserSession(**with_moments(rows[0])) if rows else None
 
 
 def of_user(session: Session, user_id: str) -> list[BrowserSession]:
@@ -49,12 +40,12 @@ def of_user(session: Session, user_id: str) -> list[BrowserSession]:
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_sessions WHERE user_id = $1 ORDER BY seen_at DESC, id_hash", user_id
     )
-    return [BrowserSession(**with_moments(row, *MOMENTS)) for row in rows]
+    return [BrowserSession(**with_moments(row)) for row in rows]
 
 
 def see(session: Session, id_hash: str, *, now: datetime) -> None:
     """The browser was here."""
-    session.execute("UPDATE oauth_sessions SET seen_at = $2 WHERE id_hash = $1", id_hash, in_utc(now))
+    session.execute("UPDATE oauth_sessions SET seen_at = $2 WHERE id_hash = $1", id_hash, now)
 
 
 def remove_oldest_nobodys(session: Session, *, but: int) -> None:

@@ -2,19 +2,13 @@
 
 from datetime import datetime
 
-from storage.database import Session
-from storage.oauth.moments import aware, in_utc
+from storage.database import Session, put_row
+from storage.oauth.moments import aware
 
 
 def replace(session: Session, user_id: str, *, secret_hash: str, now: datetime) -> None:
     """Store the address of a user's calendar; the one before opens nothing any more."""
-    session.execute(
-        "INSERT INTO calendar_links (user_id, secret_hash, made_at) VALUES ($1, $2, $3)"
-        " ON CONFLICT (user_id) DO UPDATE SET secret_hash = excluded.secret_hash, made_at = excluded.made_at",
-        user_id,
-        secret_hash,
-        in_utc(now),
-    )
+    put_row(session, "calendar_links", ["user_id"], user_id=user_id, secret_hash=secret_hash, made_at=now)
 
 
 def remove(session: Session, user_id: str) -> bool:

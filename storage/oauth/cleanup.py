@@ -4,7 +4,6 @@ from datetime import datetime
 
 from storage.database import Session
 from storage.oauth import simplefin
-from storage.oauth.moments import in_utc
 
 
 def sweep(
@@ -24,15 +23,14 @@ def sweep(
     themselves. A client that registered itself or has a document goes a year after its last use, and after a day
     without a first one. Each statement finds its rows by an index, so that a sweep costs what it deletes.
     """
-    at, old = in_utc(now), in_utc(day_ago)
-    session.execute("DELETE FROM oauth_requests WHERE expires_at < $1", at)
-    ended = session.rows("DELETE FROM oauth_codes WHERE expires_at < $1 RETURNING grant_id", old)
-    session.execute("DELETE FROM oauth_revoked_tokens WHERE expires_at < $1", at)
-    ended += session.rows("DELETE FROM oauth_refresh_tokens WHERE expires_at < $1 RETURNING grant_id", at)
-    session.execute("DELETE FROM oauth_sessions WHERE seen_at < $1", in_utc(session_seen))
-    session.execute("DELETE FROM oauth_sessions WHERE created_at < $1", in_utc(session_born))
-    session.execute("DELETE FROM oauth_sessions WHERE user_id IS NULL AND seen_at < $1", in_utc(hour_ago))
-    session.execute("DELETE FROM oauth_throttles WHERE updated_at < $1 AND blocked_until < $1", old)
+    session.execute("DELETE FROM oauth_requests WHERE expires_at < $1", now)
+    ended = session.rows("DELETE FROM oauth_codes WHERE expires_at < $1 RETURNING grant_id", day_ago)
+    session.execute("DELETE FROM oauth_revoked_tokens WHERE expires_at < $1", now)
+    ended += session.rows("DELETE FROM oauth_refresh_tokens WHERE expires_at < $1 RETURNING grant_id", now)
+    session.execute("DELETE FROM oauth_sessions WHERE seen_at < $1", session_seen)
+    session.execute("DELETE FROM oauth_sessions WHERE created_at < $1", session_born)
+    session.execute("DELETE FROM oauth_sessions WHERE user_id IS NULL AND seen_at < $1", hour_ago)
+    session.execute("DELETE FROM oauth_throttles WHERE updated_at < $1 AND blocked_until < $1", day_ago)
     session.execute(
         "DELETE FROM oauth_grants WHERE id = ANY($1::TEXT[]) AND client_id <> $2"
         " AND NOT EXISTS (SELECT 1 FROM oauth_refresh_tokens t WHERE t.grant_id = oauth_grants.id)"
@@ -40,14 +38,14 @@ def sweep(
         sorted({row["grant_id"] for row in ended}),
         lasting_client,
     )
-    session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND expires_at < $2", lasting_client, old)
-    session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND revoked_at < $2", lasting_client, old)
+    session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND expires_at < $2", lasting_client, day_ago)
+    session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND revoked_at < $2", lasting_client, day_ago)
     simplefin.sweep(session, day_ago=day_ago)
     session.execute(
         "DELETE FROM oauth_clients WHERE registered_by IN ('self', 'document') AND created_at < $1"
         " AND (used_at IS NULL OR used_at < $2)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_requests r WHERE r.client_id = oauth_clients.id)",  # a sign-in goes on
-        old,
-        in_utc(year_ago),
+        day_ago,
+        year_ago,
     )

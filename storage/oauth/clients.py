@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from storage.database import Row, Session, as_json
-from storage.oauth.moments import aware, in_utc, with_moments
+from storage.database import Row, Session, add_row, as_json, names_of, values_of
+from storage.oauth.moments import aware, with_moments
 
 RegisteredBy = Literal["self", "operator", "builtin", "document", "simplefin"]
-
-COLUMNS = "id, name, redirect_uris, metadata, registered_by, address_hash, network_hash, created_at, used_at"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +26,9 @@ class Client:
     used_at: datetime | None
 
 
+COLUMNS = names_of(Client)
+
+
 def find(session: Session, client_id: str) -> Client | None:
     """The client of this id."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_clients WHERE id = $1", client_id)
@@ -41,19 +42,7 @@ def list_all(session: Session) -> list[Client]:
 
 def add(session: Session, client: Client) -> None:
     """Store a client; raises Conflict when the id is taken."""
-    session.execute(
-        "INSERT INTO oauth_clients (id, name, redirect_uris, metadata, registered_by, address_hash,"
-        " network_hash, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        client.id,
-        client.name,
-        as_json(list(client.redirect_uris)),
-        as_json(client.metadata),
-        client.registered_by,
-        client.address_hash,
-        client.network_hash,
-        in_utc(client.created_at),
-        in_utc(client.used_at),
-    )
+    add_row(session, "oauth_clients", **{**values_of(client), **_described(client)})
 
 
 def move(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> None:
@@ -68,10 +57,7 @@ def describe_anew(session: Session, client: Client) -> None:
     session.execute("DELETE FROM oauth_requests WHERE client_id = $1", client.id)
     session.execute(
         "UPDATE oauth_clients SET name = $2, redirect_uris = $3, metadata = $4 WHERE id = $1",
-        client.id,
-        client.name,
-        as_json(list(client.redirect_uris)),
-        as_json(client.metadata),
+        *(client.id, client.name, *_described(client).values()),
     )
 
 
@@ -83,22 +69,19 @@ def remove(session: Session, client_id: str) -> bool:
 
 def unused_of_address(session: Session, address_hash: str | None, *, since: datetime) -> list[datetime]:
     """The moments at which this address registered clients that nobody has allowed yet, oldest first."""
-    rows = session.rows(
-        "SELECT created_at FROM oauth_clients WHERE address_hash = $1 AND created_at > $2 AND used_at IS NULL"
-        " ORDER BY created_at",
-        address_hash,
-        in_utc(since),
-    )
-    return [aware(row["created_at"]) for row in rows]
+    return _unused(session, "address_hash", address_hash, since)
 
 
 def unused_of_network(session: Session, network_hash: str | None, *, since: datetime) -> list[datetime]:
     """The moments at which the network of this address registered such clients."""
+    return _unused(session, "network_hash", network_hash, since)
+
+
+def _unused(session: Session, column: str, origin: str | None, since: datetime) -> list[datetime]:
     rows = session.rows(
-        "SELECT created_at FROM oauth_clients WHERE network_hash = $1 AND created_at > $2 AND used_at IS NULL"
+        f"SELECT created_at FROM oauth_clients WHERE {column} = $1 AND created_at > $2 AND used_at IS NULL"
         " ORDER BY created_at",
-        network_hash,
-        in_utc(since),
+        *(origin, since),
     )
     return [aware(row["created_at"]) for row in rows]
 
@@ -126,13 +109,17 @@ def mark_used(session: Session, client_id: str, *, now: datetime, unless_since: 
     session.execute(
         "UPDATE oauth_clients SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $3)",
         client_id,
-        in_utc(now),
-        in_utc(unless_since),
+        now,
+        unless_since,
     )
 
 
+def _described(client: Client) -> dict[str, str]:
+    return {"redirect_uris": as_json(list(client.redirect_uris)), "metadata": as_json(client.metadata)}
+
+
 def _client(row: Row) -> Client:
-    row = with_moments(row, "created_at", "used_at")
+    row = with_moments(row)
     return Client(
         **{**row, "redirect_uris": tuple(json.loads(row["redirect_uris"])), "metadata": json.loads(row["metadata"])}
     )

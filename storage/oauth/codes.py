@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Session
-from storage.oauth.moments import in_utc, with_moments
-
-COLUMNS = "code_hash, grant_id, client_id, redirect_uri, code_challenge, expires_at, used_at"
+from storage.database import Session, add_row, names_of, values_of
+from storage.oauth.moments import with_moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,30 +22,22 @@ class Code:
 
 def add(session: Session, code: Code) -> None:
     """Store a code."""
-    session.execute(
-        "INSERT INTO oauth_codes (code_hash, grant_id, client_id, redirect_uri, code_challenge, expires_at, used_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, NULL)",
-        code.code_hash,
-        code.grant_id,
-        code.client_id,
-        code.redirect_uri,
-        code.code_challenge,
-        in_utc(code.expires_at),
-    )
+    add_row(session, "oauth_codes", **values_of(code))
 
 
 def find(session: Session, code_hash: str) -> Code | None:
     """The code, used or not."""
-    rows = session.rows(f"SELECT {COLUMNS} FROM oauth_codes WHERE code_hash = $1", code_hash)
-    return Code(**with_moments(rows[0], "expires_at", "used_at")) if rows else None
+    rows = session.rows(f"SELECT {names_of(Code)} FROM oauth_codes WHERE code_hash = $1", code_hash)
+    return Code(**with_moments(rows[0])) if rows else None
 
 
 def use(session: Session, code_hash: str, *, now: datetime) -> bool:
     """True for exactly one caller."""
-    return bool(
-        session.rows(
-            "UPDATE oauth_codes SET used_at = $2 WHERE code_hash = $1 AND used_at IS NULL RETURNING grant_id",
+    return (
+        session.execute(
+            "UPDATE oauth_codes SET used_at = $2 WHERE code_hash = $1 AND used_at IS NULL",
             code_hash,
-            in_utc(now),
+            now,
         )
+        > 0
     )

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from storage.database import Row, Session, as_json
+from storage.database import Row, Session, add_row, as_json, values_of
 from storage.oauth import browsers, simplefin
-from storage.oauth.moments import aware, in_utc, with_moments
+from storage.oauth.moments import aware, with_moments
 from storage.oauth.simplefin import SetupToken
 
 COLUMNS = (
@@ -72,22 +72,9 @@ class Standing:
 
 def add(session: Session, grant: Grant) -> None:
     """Store a grant."""
-    session.execute(
-        "INSERT INTO oauth_grants (id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at,"
-        " revoked_because, resource, session_hash, accounts, all_but, figures_only, full_numbers, has_details)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL, $8, $9, $10, $11, $12, $13, $14)",
-        grant.id,
-        grant.user_id,
-        grant.client_id,
-        grant.scope,
-        in_utc(grant.created_at),
-        in_utc(grant.expires_at),
-        in_utc(grant.redeemed_at),
-        grant.resource,
-        grant.session_hash,
-        *_stored(grant.terms),
-        grant.has_details,
-    )
+    values = values_of(grant)
+    terms = zip(_TERMS, _stored(values.pop("terms")), strict=True)
+    add_row(session, "oauth_grants", **values, **dict(terms))
 
 
 def change_terms(session: Session, grant_id: str, *, terms: Terms, scope: str, ends: datetime) -> None:
@@ -98,7 +85,7 @@ def change_terms(session: Session, grant_id: str, *, terms: Terms, scope: str, e
         grant_id,
         scope,
         *_stored(terms),
-        in_utc(ends),
+        ends,
     )
 
 
@@ -113,7 +100,7 @@ def live_of_user(session: Session, user_id: str, *, now: datetime) -> list[Grant
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_grants WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > $2 ORDER BY id",
         user_id,
-        in_utc(now),
+        now,
     )
     return [_grant(row) for row in rows]
 
@@ -125,7 +112,7 @@ def has_its_session(session: Session, grant: Grant) -> bool:
 
 def redeem(session: Session, grant_id: str, *, now: datetime) -> None:
     """The app has fetched its first tokens."""
-    session.execute("UPDATE oauth_grants SET redeemed_at = $2 WHERE id = $1", grant_id, in_utc(now))
+    session.execute("UPDATE oauth_grants SET redeemed_at = $2 WHERE id = $1", grant_id, now)
 
 
 def revoke(session: Session, grant_id: str, *, because: str, now: datetime) -> bool:
@@ -133,7 +120,7 @@ def revoke(session: Session, grant_id: str, *, because: str, now: datetime) -> b
     changed = session.execute(
         "UPDATE oauth_grants SET revoked_at = $2, revoked_because = $3 WHERE id = $1 AND revoked_at IS NULL",
         grant_id,
-        in_utc(now),
+        now,
         because,
     )
     return changed > 0
@@ -153,11 +140,11 @@ def revoke_all(
         "UPDATE oauth_grants SET revoked_at = $1, revoked_because = $2 WHERE revoked_at IS NULL"
         " AND (CAST($3 AS TEXT) IS NULL OR user_id = $3) AND (CAST($4 AS TEXT) IS NULL OR client_id = $4)"
         " AND (CAST($5 AS TIMESTAMP) IS NULL OR created_at < $5)",
-        in_utc(now),
+        now,
         because,
         user_id,
         client_id,
-        in_utc(before),
+        before,
     )
 
 
@@ -183,7 +170,7 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
         f" WHERE g.revoked_at IS NULL AND g.expires_at > $1 AND {_HAS_ITS_SESSION} AND (g.redeemed_at IS NOT NULL OR"
         " EXISTS (SELECT 1 FROM simplefin_access s WHERE s.grant_id = g.id AND s.code_expires_at > $1))"
         " AND (CAST($2 AS TEXT) IS NULL OR g.user_id = $2) ORDER BY g.created_at DESC, g.id",
-        in_utc(now),
+        now,
         user_id,
     )
     if not rows:
@@ -238,7 +225,7 @@ _HAS_ITS_SESSION = (
 
 
 def _grant(row: Row) -> Grant:
-    row = with_moments(row, "created_at", "expires_at", "redeemed_at", "revoked_at")
+    row = with_moments(row)
     terms = _terms(row)
     kept = {name: value for name, value in row.items() if name not in _TERMS}
     has_details = bool(row["has_details"])

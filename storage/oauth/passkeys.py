@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Session
-from storage.oauth.moments import in_utc, with_moments
-
-COLUMNS = "id, host, name, public_key, sign_count, made_at, used_at"
+from storage.database import Session, add_row_unless_there, names_of, values_of
+from storage.oauth.moments import with_moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +22,8 @@ class Passkey:
 
 def of_user(session: Session, user_id: str) -> list[Passkey]:
     """All of a user, the oldest first."""
-    rows = session.rows(f"SELECT {COLUMNS} FROM passkeys WHERE user_id = $1 ORDER BY made_at, id", user_id)
-    return [Passkey(**with_moments(row, "made_at", "used_at")) for row in rows]
+    rows = session.rows(f"SELECT {names_of(Passkey)} FROM passkeys WHERE user_id = $1 ORDER BY made_at, id", user_id)
+    return [Passkey(**with_moments(row)) for row in rows]
 
 
 def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bool:
@@ -39,34 +37,21 @@ def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bo
     )
     if not is_on or len(of_user(session, user_id)) >= at_most:
         return False
-    return bool(
-        session.rows(
-            f"INSERT INTO passkeys (user_id, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
-            " ON CONFLICT (user_id, id) DO NOTHING RETURNING id",
-            user_id,
-            passkey.id,
-            passkey.host,
-            passkey.name,
-            passkey.public_key,
-            passkey.sign_count,
-            in_utc(passkey.made_at),
-            in_utc(passkey.used_at),
-        )
-    )
+    return add_row_unless_there(session, "passkeys", user_id=user_id, **values_of(passkey))
 
 
 def use(session: Session, user_id: str, passkey: Passkey, *, sign_count: int, now: datetime) -> bool:
     """Note a use, if nobody noted one since this was read; whether that is so."""
-    return bool(
-        session.rows(
-            "UPDATE passkeys SET sign_count = $3, used_at = $4 WHERE user_id = $1 AND id = $2 AND sign_count = $5"
-            " RETURNING id",
+    return (
+        session.execute(
+            "UPDATE passkeys SET sign_count = $3, used_at = $4 WHERE user_id = $1 AND id = $2 AND sign_count = $5",
             user_id,
             passkey.id,
             sign_count,
-            in_utc(now),
+            now,
             passkey.sign_count,
         )
+        > 0
     )
 
 
@@ -81,14 +66,14 @@ def give_challenge(session: Session, session_hash: str, challenge: str, *, until
         "UPDATE oauth_sessions SET challenge = $2, challenge_until = $3 WHERE id_hash = $1",
         session_hash,
         challenge,
-        in_utc(until),
+        until,
     )
 
 
 def take_challenge(session: Session, session_hash: str, *, now: datetime) -> str | None:
     """The last challenge of this browser, to exactly one caller, if its time is not over."""
     rows = session.rows(
-        "SELECT challenge FROM oauth_sessions WHERE id_hash = $1 AND challenge_until > $2", session_hash, in_utc(now)
+        "SELECT challenge FROM oauth_sessions WHERE id_hash = $1 AND challenge_until > $2", session_hash, now
     )
     if not rows or rows[0]["challenge"] is None:
         return None

@@ -4,13 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from storage.database import Row, Session
-from storage.oauth.moments import in_utc, with_moments
-
-COLUMNS = (
-    "id_hash, session_hash, client_id, redirect_uri, scope, state, code_challenge, created_at, "
-    "expires_at, used_at, resource, details"
-)
+from storage.database import Row, Session, add_row, names_of, values_of
+from storage.oauth.moments import with_moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,24 +26,12 @@ class PendingRequest:
     details: str | None = None  # as auth/authorization_details.py keeps what was asked for beyond scopes
 
 
+COLUMNS = names_of(PendingRequest)
+
+
 def add(session: Session, request: PendingRequest) -> None:
     """Store a request."""
-    session.execute(
-        "INSERT INTO oauth_requests (id_hash, session_hash, client_id, redirect_uri, scope, state, code_challenge,"
-        " created_at, expires_at, used_at, resource, details)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, NULL, $10, $11)",
-        request.id_hash,
-        request.session_hash,
-        request.client_id,
-        request.redirect_uri,
-        request.scope,
-        request.state,
-        request.code_challenge,
-        in_utc(request.created_at),
-        in_utc(request.expires_at),
-        request.resource,
-        request.details,
-    )
+    add_row(session, "oauth_requests", **values_of(request))
 
 
 def find(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> PendingRequest | None:
@@ -58,7 +41,7 @@ def find(session: Session, id_hash: str, *, session_hash: str, now: datetime) ->
         " WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3",
         id_hash,
         session_hash,
-        in_utc(now),
+        now,
     )
     return _request(rows[0]) if rows else None
 
@@ -70,7 +53,7 @@ def use(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> 
         f" WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3 RETURNING {COLUMNS}",
         id_hash,
         session_hash,
-        in_utc(now),
+        now,
     )
     return _request(rows[0]) if rows else None
 
@@ -80,7 +63,7 @@ def count(session: Session, session_hash: str, *, now: datetime) -> int:
     rows = session.rows(
         "SELECT count(*) AS number FROM oauth_requests WHERE session_hash = $1 AND used_at IS NULL AND expires_at > $2",
         session_hash,
-        in_utc(now),
+        now,
     )
     return int(rows[0]["number"])
 
@@ -102,6 +85,4 @@ def move(session: Session, *, from_session: str, to_session: str) -> None:
 
 
 def _request(row: Row) -> PendingRequest:
-    return PendingRequest(
-        **{**with_moments(row, "created_at", "expires_at", "used_at"), "resource": row["resource"] or "data"}
-    )
+    return PendingRequest(**{**with_moments(row), "resource": row["resource"] or "data"})

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Session
-from storage.oauth.moments import in_utc, with_moments
+from storage.database import Session, add_row, add_row_unless_there, names_of, values_of
+from storage.oauth.moments import with_moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +20,8 @@ class SecondFactor:
 
 def find(session: Session, user_id: str) -> SecondFactor | None:
     """The user's, confirmed or not."""
-    rows = session.rows(
-        "SELECT sealed_seed, made_at, confirmed_at, last_step FROM second_factors WHERE user_id = $1", user_id
-    )
-    return SecondFactor(**with_moments(rows[0], "made_at", "confirmed_at")) if rows else None
+    rows = session.rows(f"SELECT {names_of(SecondFactor)} FROM second_factors WHERE user_id = $1", user_id)
+    return SecondFactor(**with_moments(rows[0])) if rows else None
 
 
 def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) -> bool:
@@ -33,42 +31,37 @@ def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) ->
         " RETURNING user_id",
         user_id,
         sealed_seed,
-        in_utc(now),
+        now,
     )
-    return bool(replaced) or bool(
-        session.rows(
-            "INSERT INTO second_factors (user_id, sealed_seed, made_at, confirmed_at, last_step)"
-            " VALUES ($1, $2, $3, NULL, 0) ON CONFLICT (user_id) DO NOTHING RETURNING user_id",
-            user_id,
-            sealed_seed,
-            in_utc(now),
-        )
-    )
+    factor = SecondFactor(sealed_seed=sealed_seed, made_at=now, confirmed_at=None, last_step=0)
+    return bool(replaced) or add_row_unless_there(session, "second_factors", user_id=user_id, **values_of(factor))
 
 
 def confirm(session: Session, user_id: str, *, sealed_seed: str, step: int, now: datetime) -> bool:
     """Let this seed count from now on; True for exactly one caller."""
-    return bool(
-        session.rows(
+    return (
+        session.execute(
             "UPDATE second_factors SET confirmed_at = $3, last_step = $4"
-            " WHERE user_id = $1 AND sealed_seed = $2 AND confirmed_at IS NULL RETURNING user_id",
+            " WHERE user_id = $1 AND sealed_seed = $2 AND confirmed_at IS NULL",
             user_id,
             sealed_seed,
-            in_utc(now),
+            now,
             step,
         )
+        > 0
     )
 
 
 def use_step(session: Session, user_id: str, step: int) -> bool:
     """Use the code of a step; True for exactly one caller, and for no earlier step afterwards."""
-    return bool(
-        session.rows(
+    return (
+        session.execute(
             "UPDATE second_factors SET last_step = $2 WHERE user_id = $1 AND last_step < $2"
-            " AND confirmed_at IS NOT NULL RETURNING user_id",
+            " AND confirmed_at IS NOT NULL",
             user_id,
             step,
         )
+        > 0
     )
 
 
@@ -83,21 +76,19 @@ def remove(session: Session, user_id: str) -> bool:
 def add_codes(session: Session, user_id: str, code_hashes: Iterable[str]) -> None:
     """Keep recovery codes."""
     for code_hash in code_hashes:
-        session.execute(
-            "INSERT INTO recovery_codes (user_id, code_hash, used_at) VALUES ($1, $2, NULL)", user_id, code_hash
-        )
+        add_row(session, "recovery_codes", user_id=user_id, code_hash=code_hash)
 
 
 def use_code(session: Session, user_id: str, code_hash: str, *, now: datetime) -> bool:
     """Use a recovery code; True for exactly one caller."""
-    return bool(
-        session.rows(
-            "UPDATE recovery_codes SET used_at = $3 WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL"
-            " RETURNING user_id",
+    return (
+        session.execute(
+            "UPDATE recovery_codes SET used_at = $3 WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL",
             user_id,
             code_hash,
-            in_utc(now),
+            now,
         )
+        > 0
     )
 
 

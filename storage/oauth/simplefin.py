@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Row, Session
-from storage.oauth.moments import in_utc, with_moments
+from storage.database import Row, Session, add_row
+from storage.oauth.moments import with_moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +29,7 @@ class Credentials:
 
 def add(session: Session, *, grant_id: str, code_hash: str, expires_at: datetime) -> None:
     """Store the setup token of a grant."""
-    session.execute(
-        "INSERT INTO simplefin_access (grant_id, code_hash, code_expires_at) VALUES ($1, $2, $3)",
-        grant_id,
-        code_hash,
-        in_utc(expires_at),
-    )
+    add_row(session, "simplefin_access", grant_id=grant_id, code_hash=code_hash, code_expires_at=expires_at)
 
 
 def claim(
@@ -45,7 +40,7 @@ def claim(
         "UPDATE simplefin_access SET claimed_at = $2, user_part = $3, password_hash = $4, claimed_by = $5"
         " WHERE code_hash = $1 AND claimed_at IS NULL AND code_expires_at > $2 RETURNING grant_id",
         code_hash,
-        in_utc(now),
+        now,
         user_part,
         password_hash,
         claimed_by,
@@ -59,7 +54,7 @@ def try_again(session: Session, code_hash: str, *, now: datetime) -> str | None:
         "UPDATE simplefin_access SET tried_again_at = $2 WHERE code_hash = $1 AND claimed_at IS NOT NULL"
         " RETURNING grant_id",
         code_hash,
-        in_utc(now),
+        now,
     )
     return str(rows[0]["grant_id"]) if rows else None
 
@@ -97,7 +92,7 @@ def sweep(session: Session, *, day_ago: datetime) -> None:
     over = session.rows(
         "SELECT grant_id FROM simplefin_access WHERE (claimed_at IS NULL AND code_expires_at < $1) OR grant_id IN"
         " (SELECT id FROM oauth_grants WHERE resource = 'simplefin' AND (expires_at < $1 OR revoked_at < $1))",
-        in_utc(day_ago),
+        day_ago,
     )
     if not over:
         return
@@ -113,4 +108,4 @@ def _remove(session: Session, grant_ids: list[str], client_ids: list[str]) -> No
 
 def _simplefin(row: Row) -> SetupToken:
     kept = {name: value for name, value in row.items() if name != "grant_id"}
-    return SetupToken(**with_moments(kept, "code_expires_at", "claimed_at", "tried_again_at"))
+    return SetupToken(**with_moments(kept))

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Conflict, Session
-from storage.oauth.moments import in_utc, with_moments
+from storage.database import Conflict, Session, add_row_unless_there, names_of, values_of
+from storage.oauth.moments import with_moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,33 +19,21 @@ class Throttle:
 
 def find(session: Session, subject_hash: str) -> Throttle | None:
     """What is known of a subject's failures."""
-    rows = session.rows(
-        "SELECT failures, blocked_until, updated_at FROM oauth_throttles WHERE subject_hash = $1", subject_hash
-    )
-    return Throttle(**with_moments(rows[0], "blocked_until", "updated_at")) if rows else None
+    rows = session.rows(f"SELECT {names_of(Throttle)} FROM oauth_throttles WHERE subject_hash = $1", subject_hash)
+    return Throttle(**with_moments(rows[0])) if rows else None
 
 
 def replace(session: Session, subject_hash: str, known: Throttle | None, throttle: Throttle) -> None:
     """Remember a subject's failures, if they still are what was read before; raises Conflict otherwise."""
     if known is None:
-        written = session.rows(
-            "INSERT INTO oauth_throttles (subject_hash, failures, blocked_until, updated_at) VALUES ($1, $2, $3, $4)"
-            " ON CONFLICT (subject_hash) DO NOTHING RETURNING failures",
-            subject_hash,
-            throttle.failures,
-            in_utc(throttle.blocked_until),
-            in_utc(throttle.updated_at),
-        )
+        written = add_row_unless_there(session, "oauth_throttles", subject_hash=subject_hash, **values_of(throttle))
     else:
-        written = session.rows(
-            "UPDATE oauth_throttles SET failures = $2, blocked_until = $3, updated_at = $4"
-            " WHERE subject_hash = $1 AND failures = $5 AND updated_at = $6 RETURNING failures",
-            subject_hash,
-            throttle.failures,
-            in_utc(throttle.blocked_until),
-            in_utc(throttle.updated_at),
-            known.failures,
-            in_utc(known.updated_at),
+        written = bool(
+            session.execute(
+                "UPDATE oauth_throttles SET failures = $2, blocked_until = $3, updated_at = $4"
+                " WHERE subject_hash = $1 AND failures = $5 AND updated_at = $6",
+                *(subject_hash, *values_of(throttle).values(), known.failures, known.updated_at),
+            )
         )
     if not written:
         raise Conflict("another attempt was counted first")

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from storage.database import Session
-from storage.oauth.moments import in_utc, with_moments
-
-COLUMNS = "token_hash, grant_id, issued_at, expires_at, used_at"
+from storage.database import Session, add_row, add_row_unless_there, names_of, values_of
+from storage.oauth.moments import with_moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,32 +18,29 @@ class RefreshToken:
     used_at: datetime | None
 
 
+COLUMNS = names_of(RefreshToken)
+
+
 def add_refresh(session: Session, token: RefreshToken) -> None:
     """Store a refresh token."""
-    session.execute(
-        "INSERT INTO oauth_refresh_tokens (token_hash, grant_id, issued_at, expires_at, used_at)"
-        " VALUES ($1, $2, $3, $4, NULL)",
-        token.token_hash,
-        token.grant_id,
-        in_utc(token.issued_at),
-        in_utc(token.expires_at),
-    )
+    add_row(session, "oauth_refresh_tokens", **values_of(token))
 
 
 def find_refresh(session: Session, token_hash: str) -> RefreshToken | None:
     """The refresh token, used or not."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_refresh_tokens WHERE token_hash = $1", token_hash)
-    return RefreshToken(**with_moments(rows[0], "issued_at", "expires_at", "used_at")) if rows else None
+    return RefreshToken(**with_moments(rows[0])) if rows else None
 
 
 def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
     """True for exactly one caller."""
-    return bool(
-        session.rows(
-            "UPDATE oauth_refresh_tokens SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL RETURNING grant_id",
+    return (
+        session.execute(
+            "UPDATE oauth_refresh_tokens SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL",
             token_hash,
-            in_utc(now),
+            now,
         )
+        > 0
     )
 
 
@@ -56,24 +51,20 @@ def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_
         grant_id,
     )
     for row in rows:
-        token = RefreshToken(**with_moments(row, "issued_at", "expires_at", "used_at"))
+        token = RefreshToken(**with_moments(row))
         session.execute(
             "UPDATE oauth_refresh_tokens SET expires_at = $2 WHERE token_hash = $1",
             token.token_hash,
-            in_utc(min(token.issued_at + lifetime, at_most)),
+            min(token.issued_at + lifetime, at_most),
         )
 
 
 def revoke_access(session: Session, token_id: str, *, expires_at: datetime) -> None:
     """One access token ends before its time."""
-    session.execute(
-        "INSERT INTO oauth_revoked_tokens (token_id, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-        token_id,
-        in_utc(expires_at),
-    )
+    add_row_unless_there(session, "oauth_revoked_tokens", token_id=token_id, expires_at=expires_at)
 
 
 def revoked_access(session: Session, *, now: datetime) -> frozenset[str]:
     """The ids of access tokens that were revoked alone and have not expired."""
-    rows = session.rows("SELECT token_id FROM oauth_revoked_tokens WHERE expires_at > $1", in_utc(now))
+    rows = session.rows("SELECT token_id FROM oauth_revoked_tokens WHERE expires_at > $1", now)
     return frozenset(row["token_id"] for row in rows)

@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 
 from analytics.recurring.added import AddedPayment
-from storage.database import Session, Transaction
+from storage.database import Session, Transaction, names_of, values_of
 
 
 def of_user(session: Session, user_id: str) -> Sequence[AddedPayment]:
     """What the user has added, by name."""
-    rows = session.rows(
-        "SELECT id, account_id, name, amount, direction, frequency, next_day FROM recurring_added WHERE user_id = $1"
-        " ORDER BY name, id",
-        user_id,
-    )
+    columns = names_of(AddedPayment)
+    rows = session.rows(f"SELECT {columns} FROM recurring_added WHERE user_id = $1 ORDER BY name, id", user_id)
     return [AddedPayment(**row) for row in rows]
 
 
@@ -20,17 +17,9 @@ def keep(session: Transaction, user_id: str, payment: AddedPayment) -> None:
     """Add a payment, in place of the one of the same id."""
     session.changes(user_id)
     session.execute(
-        "INSERT INTO recurring_added (user_id, id, account_id, name, amount, direction, frequency, next_day)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (user_id, id) DO UPDATE SET"
-        " amount = excluded.amount, next_day = excluded.next_day",
-        user_id,
-        payment.id,
-        payment.account_id,
-        payment.name,
-        payment.amount,
-        payment.direction,
-        payment.frequency,
-        payment.next_day,
+        f"INSERT INTO recurring_added (user_id, {names_of(AddedPayment)}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+        " ON CONFLICT (user_id, id) DO UPDATE SET amount = excluded.amount, next_day = excluded.next_day",
+        *(user_id, *values_of(payment).values()),
     )
 
 

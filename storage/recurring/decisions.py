@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from analytics.recurring.confirmations import Decision
-from storage.database import Session, Transaction
+from storage.database import Session, Transaction, put_row, values_of
 
 
 def of_user(session: Session, user_id: str) -> Sequence[Decision]:
@@ -20,17 +20,8 @@ def of_user(session: Session, user_id: str) -> Sequence[Decision]:
 def keep(session: Transaction, user_id: str, decision: Decision, *, now: datetime) -> None:
     """Remember a decision, in place of the one about a payment of the same id."""
     session.changes(user_id)
-    session.execute(
-        "INSERT INTO recurring_decisions (user_id, id, transaction_id, confirmation, decided_at)"
-        " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (user_id, id) DO UPDATE SET"
-        " transaction_id = excluded.transaction_id, confirmation = excluded.confirmation,"
-        " decided_at = excluded.decided_at",
-        user_id,
-        decision.id,
-        decision.transaction_id,
-        decision.confirmation,
-        now,
-    )
+    values = {"user_id": user_id, **values_of(decision), "decided_at": now}
+    put_row(session, "recurring_decisions", ["user_id", "id"], **values)
 
 
 def forget(session: Transaction, user_id: str, ids: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from analytics.recurring.news import ToldPayment
-from storage.database import Session, Transaction, as_json
+from storage.database import Session, Transaction, as_json, put_row
 
 PIECE = 50  # users whom a day concerns, looked at in one go
 
@@ -65,18 +65,17 @@ def keep(session: Transaction, user_id: str, look: Look, untold: Sequence[Untold
     """Remember a look in place of the one before; what is to be told is told by the commit."""
     if untold:
         session.changes(user_id)
-    session.execute(
-        "INSERT INTO recurring_told (user_id, data_version, day, look_at, accounts, payments, untold)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (user_id) DO UPDATE SET"
-        " data_version = excluded.data_version, day = excluded.day, look_at = excluded.look_at,"
-        " accounts = excluded.accounts, payments = excluded.payments, untold = excluded.untold",
-        user_id,
-        look.data_version,
-        look.day,
-        look_at,
-        as_json(list(look.accounts)),
-        as_json([_written(each) for each in look.payments]),
-        as_json([(each.type, each.id, _said(each)) for each in untold]) if untold else "",
+    put_row(
+        session,
+        "recurring_told",
+        ["user_id"],
+        user_id=user_id,
+        data_version=look.data_version,
+        day=look.day,
+        look_at=look_at,
+        accounts=as_json(list(look.accounts)),
+        payments=as_json([_written(each) for each in look.payments]),
+        untold=as_json([(each.type, each.id, _said(each)) for each in untold]) if untold else "",
     )
 
 

@@ -12,11 +12,10 @@ from secrets import token_hex
 from typing import Any
 
 from storage.changes.account_states import Settling
-from storage.database import Row, Session, as_json
+from storage.database import Row, Session, as_json, names_of
 
 KEPT = 100  # of each webhook, besides those that are pending
 GIVEN_UP_AFTER = timedelta(days=5)  # of failures only, or without a process that sends
-COLUMNS = "user_id, id, webhook_id, type, sequence, event_id, data, state, due_at, attempts, made_at"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +43,9 @@ class DueDelivery:
     id: str
     webhook_id: str
     due_at: datetime
+
+
+COLUMNS = names_of(Delivery)
 
 
 def announce(session: Settling, user_id: str, events: Mapping[int, str], now: datetime) -> None:
@@ -78,7 +80,7 @@ def add_own(
 def due(session: Session, *, now: datetime, but_of: Sequence[str], limit: int) -> list[DueDelivery]:
     """Whose moment has come, the longest ago first; none of the webhooks and users `but_of`."""
     rows = session.rows(
-        "SELECT user_id, id, webhook_id, due_at FROM webhook_deliveries WHERE due_at <= $1"
+        f"SELECT {names_of(DueDelivery)} FROM webhook_deliveries WHERE due_at <= $1"
         " AND NOT webhook_id = ANY($2::TEXT[]) AND NOT user_id = ANY($2::TEXT[])"
         f" ORDER BY due_at, id LIMIT {int(limit)}",
         now,

@@ -5,12 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Row, Session, as_json
+from storage.database import Row, Session, add_row, as_json, names_of, values_of
 
-COLUMNS = (
-    "user_id, id, grant_id, client_id, scopes, url, event_types, description, disabled_reason, failing_since,"
-    " created_at"
-)
 OF_ONE = {"webhooks": "id", "webhook_deliveries": "webhook_id", "connection_secrets": "connection_id"}
 """By table: the column that says of which webhook a row is."""
 
@@ -32,22 +28,14 @@ class Webhook:
     created_at: datetime
 
 
+COLUMNS = names_of(Webhook)
+
+
 def add(session: Session, webhook: Webhook) -> None:
     """Store a new one."""
     types = as_json(list(webhook.event_types)) if webhook.event_types is not None else None
-    session.execute(
-        "INSERT INTO webhooks (user_id, id, grant_id, client_id, scopes, url, event_types, description, created_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        webhook.user_id,
-        webhook.id,
-        webhook.grant_id,
-        webhook.client_id,
-        " ".join(sorted(webhook.scopes)),
-        webhook.url,
-        types,
-        webhook.description,
-        webhook.created_at,
-    )
+    scopes = " ".join(sorted(webhook.scopes))
+    add_row(session, "webhooks", **{**values_of(webhook), "scopes": scopes, "event_types": types})
 
 
 def of_user(session: Session, user_id: str) -> list[Webhook]:

@@ -17,7 +17,7 @@ import polars as pl
 
 from analytics.classification.rules import TAGS_MAX, ChosenCategory
 from analytics.searching.parts import NO_PARTS, PARTS, fit
-from storage.database import Row, Session, Transaction
+from storage.database import Row, Session, Transaction, add_row
 from storage.words.anchors import TABLES, Anchor, of_bookings
 
 NOTE_LENGTH_MAX = 4_000
@@ -364,49 +364,16 @@ def _owned(session: Session, user_id: str) -> list[Row]:
 
 def _insert(session: Transaction, user_id: str, annotation: Annotation, anchor: Anchor, *, now: datetime) -> None:
     session.changes(user_id)
-    session.execute(
-        "INSERT INTO annotations (user_id, transaction_id, category, detailed_category, own_category_id, note,"
-        " changed_at, account_id, booking_date, amount, currency, counterpart, place, equal_ones)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
-        user_id,
-        annotation.transaction_id,
-        annotation.category,
-        annotation.detailed_category,
-        annotation.own_category_id,
-        annotation.note,
-        now,
-        *anchor,
-    )
-    for tag, said in annotation.tags.items():
-        session.execute(
-            "INSERT INTO annotation_tags (user_id, transaction_id, tag, name, tagged_at) VALUES ($1, $2, $3, $4, $5)",
-            user_id,
-            annotation.transaction_id,
-            tag,
-            *said,
-        )
+    booking = {"user_id": user_id, "transaction_id": annotation.transaction_id}
+    said = {name: getattr(annotation, name) for name in (*ChosenCategory._fields, "note")}
+    add_row(session, "annotations", **booking, **said, changed_at=now, **anchor._asdict())
+    for tag, each in annotation.tags.items():
+        add_row(session, "annotation_tags", **booking, tag=tag, **each._asdict())
     for position, part in enumerate(annotation.parts):
-        session.execute(
-            "INSERT INTO annotation_splits"
-            " (user_id, transaction_id, position, amount, category, detailed_category, own_category_id, note)"
-            " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-            user_id,
-            annotation.transaction_id,
-            position,
-            part.amount,
-            *part.place,
-            part.note,
-        )
-        for tag, said in part.tags.items():
-            session.execute(
-                "INSERT INTO annotation_split_tags (user_id, transaction_id, position, tag, name, tagged_at)"
-                " VALUES ($1, $2, $3, $4, $5, $6)",
-                user_id,
-                annotation.transaction_id,
-                position,
-                tag,
-                *said,
-            )
+        of_part = {**booking, "position": position}
+        add_row(session, "annotation_splits", **of_part, amount=part.amount, **part.place._asdict(), note=part.note)
+        for tag, each in part.tags.items():
+            add_row(session, "annotation_split_tags", **of_part, tag=tag, **each._asdict())
 
 
 def _parts(session: Session, user_id: str, transaction_ids: Sequence[str] | None) -> dict[str, list[Split]]:

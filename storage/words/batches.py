@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from analytics.classification.rules import ChosenCategory
-from storage.database import Transaction, as_json
+from storage.database import Transaction, add_row, as_json
 from storage.words import anchors, annotations
 from storage.words.annotations import OwnCategory
 
@@ -33,15 +33,8 @@ def choose(
     known = annotations.choices(session, user_id)
     before = {id_: known.get(id_) for id_ in ids}
     session.execute("DELETE FROM correction_batches WHERE user_id = $1 AND made_at < $2", user_id, now - KEPT_FOR)
-    session.execute(
-        "INSERT INTO correction_batches (user_id, id, category, detailed_category, own_category_id, before, made_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        user_id,
-        batch_id,
-        *choice,
-        as_json(before),
-        now,
-    )
+    batch = {"user_id": user_id, "id": batch_id, **choice._asdict(), "before": as_json(before), "made_at": now}
+    add_row(session, "correction_batches", **batch)
     session.execute(
         "UPDATE annotations SET category = $3, detailed_category = $4, own_category_id = $5, changed_at = $6"
         " WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from itertools import count
 
 from storage import rules
-from storage.database import Session, Transaction
+from storage.database import Session, Transaction, add_row
 from storage.transactions import NOT_HIDDEN
 from storage.words import annotations
 from storage.words.annotations import OwnCategory, folded
@@ -72,11 +72,7 @@ def add(
     if wanted_id is None or wanted_id in known:
         own = own._replace(id=_free_id(user_id, own, known))
     session.changes(user_id)
-    session.execute(
-        "INSERT INTO own_categories (user_id, id, name, category, detailed_category) VALUES ($1, $2, $3, $4, $5)",
-        user_id,
-        *own,
-    )
+    add_row(session, "own_categories", user_id=user_id, **own._asdict())
     return own
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from analytics.frames import MONEY
-from storage.database import Session, Transaction
+from storage.database import Session, Transaction, put_row
 
 TARGETS_MAX = 1_000  # of one user, those that were before as well
 AMOUNT_MAX = 999_999_999_999
@@ -60,13 +60,7 @@ def put(session: Transaction, user_id: str, target: Target) -> None:
     if len(known | {(target.place, target.first_month)}) > TARGETS_MAX:
         raise TooManyTargets(f"more than {TARGETS_MAX} targets")
     session.changes(user_id)
-    session.execute(
-        "INSERT INTO targets (user_id, place, first_month, amount, currency, period) VALUES ($1, $2, $3, $4, $5, $6)"
-        " ON CONFLICT (user_id, place, first_month) DO UPDATE SET amount = excluded.amount,"
-        " currency = excluded.currency, period = excluded.period",
-        user_id,
-        *target,
-    )
+    put_row(session, "targets", ["user_id", "place", "first_month"], user_id=user_id, **target._asdict())
 
 
 def add(session: Transaction, user_id: str, found: Sequence[Target]) -> None:
