@@ -130,9 +130,7 @@ def rename(session: Session, *, user_id: str, account_id: str, name: str | None)
     _change(session, user_id)
     session.execute(
         "UPDATE accounts SET given_name = $3 WHERE user_id = $1 AND id = $2",
-        user_id,
-        account_id,
-        name,
+        *(user_id, account_id, name),
     )
 
 
@@ -168,12 +166,7 @@ def bring(
             " WHERE other.user_id = $1 AND other.iban = $3 AND other.currency = accounts.currency) THEN $3 END),"
             " name = coalesce(name, $4), kind = coalesce(kind, $5), bic = coalesce(bic, $6)"
             " WHERE user_id = $1 AND id = $2",
-            user_id,
-            account_id,
-            account.iban,
-            account.name,
-            account.kind,
-            account.bic,
+            *(user_id, account_id, account.iban, account.name, account.kind, account.bic),
         )
     else:
         session.execute(
@@ -201,10 +194,7 @@ def set_balance(session: Session, *, user_id: str, account_id: str, balance: Dec
     """The booked balance at the end of `day`, that of the newest statement."""
     session.execute(
         "UPDATE accounts SET balance = $3, balance_date = $4 WHERE user_id = $1 AND id = $2",
-        user_id,
-        account_id,
-        balance,
-        day,
+        *(user_id, account_id, balance, day),
     )
 
 
@@ -214,9 +204,7 @@ def mark_synced(session: Session, *, user_id: str, connection_id: str, now: date
     session.execute(
         "UPDATE accounts SET last_synced_at = $3 WHERE user_id = $1 AND id IN"
         " (SELECT account_id FROM account_sources WHERE user_id = $1 AND connection_id = $2)",
-        user_id,
-        connection_id,
-        now,
+        *(user_id, connection_id, now),
     )
 
 

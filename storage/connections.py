@@ -85,12 +85,7 @@ def add(
         "INSERT INTO connections (id, user_id, connector, bank_name, status, told_status, settings, failures_in_row,"
         " created_at)"
         " VALUES ($1, $2, $3, $4, 'ACTIVE', 'ACTIVE', $5, 0, $6)",
-        connection_id,
-        user_id,
-        connector,
-        bank_name,
-        as_json(settings),
-        now,
+        *(connection_id, user_id, connector, bank_name, as_json(settings), now),
     )
     created = find(session, user_id, connection_id)
     assert created is not None
@@ -160,10 +155,7 @@ def look_again(session: Session, due: Due, *, at: datetime) -> bool:
     return bool(
         session.execute(
             "UPDATE connections SET due_at = $4 WHERE user_id = $1 AND id = $2 AND due_at = $3",
-            due.connection.user_id,
-            due.connection.id,
-            due.due_at,
-            at,
+            *(due.connection.user_id, due.connection.id, due.due_at, at),
         )
     )
 
@@ -173,19 +165,13 @@ def keep_plan(
 ) -> bool:
     """Whether the connection has to be synced for this moment of the plan: true once, and not while it may not be
     synced; it is looked at again when it is due. A plan is not for what was connected after its moment."""
-    return (
-        session.execute(
-            "UPDATE connections SET planned_at = $3, due_at = $5 WHERE user_id = $1 AND id = $2 AND created_at < $3"
-            " AND (planned_at IS NULL OR planned_at < $3) AND running_job_id IS NULL"
-            " AND (next_sync_at IS NULL OR next_sync_at <= $4) AND (source_retry_at IS NULL OR source_retry_at <= $4)",
-            connection.user_id,
-            connection.id,
-            planned_at,
-            now,
-            due_at,
-        )
-        > 0
+    changed = session.execute(
+        "UPDATE connections SET planned_at = $3, due_at = $5 WHERE user_id = $1 AND id = $2 AND created_at < $3"
+        " AND (planned_at IS NULL OR planned_at < $3) AND running_job_id IS NULL"
+        " AND (next_sync_at IS NULL OR next_sync_at <= $4) AND (source_retry_at IS NULL OR source_retry_at <= $4)",
+        *(connection.user_id, connection.id, planned_at, now, due_at),
     )
+    return changed > 0
 
 
 def statuses(session: Session, user_id: str) -> dict[str, Status]:
@@ -220,8 +206,7 @@ def containing(session: Session, user_id: str, account_ids: list[str]) -> list[S
     """The user's connections that bring at least one of these accounts, oldest first."""
     found = session.rows(
         "SELECT DISTINCT connection_id FROM account_sources WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
-        user_id,
-        account_ids,
+        *(user_id, account_ids),
     )
     ids = {row["connection_id"] for row in found}
     return [connection for connection in of_user(session, user_id) if connection.id in ids]
@@ -231,8 +216,7 @@ def account_ids(session: Session, user_id: str, connection_id: str) -> list[str]
     """The accounts that the connection brings, hidden ones too."""
     rows = session.rows(
         "SELECT account_id FROM account_sources WHERE user_id = $1 AND connection_id = $2 ORDER BY account_id",
-        user_id,
-        connection_id,
+        *(user_id, connection_id),
     )
     return [row["account_id"] for row in rows]
 
@@ -253,11 +237,7 @@ def renew(
         f" status = CASE WHEN status IN {NEEDS_USER} THEN 'ACTIVE' ELSE status END,"
         f" next_sync_at = CASE WHEN $5 OR status IN {NEEDS_USER} THEN NULL ELSE next_sync_at END"
         f" WHERE user_id = $1 AND id = $2 RETURNING {COLUMNS}",
-        connection.user_id,
-        connection.id,
-        as_json(settings),
-        consent_expires_at,
-        is_synced_next,
+        *(connection.user_id, connection.id, as_json(settings), consent_expires_at, is_synced_next),
     )
     return _connection(renewed[0])
 
@@ -270,8 +250,7 @@ def take_import(session: Session, connection: StoredConnection) -> StoredConnect
         "UPDATE connections SET next_sync_at = NULL,"
         " status = CASE WHEN status = 'DISCONNECTED' THEN 'ACTIVE' ELSE status END"
         f" WHERE user_id = $1 AND id = $2 RETURNING {COLUMNS}",
-        connection.user_id,
-        connection.id,
+        *(connection.user_id, connection.id),
     )
     return _connection(taken[0])
 
@@ -289,8 +268,7 @@ def expire_consents_of(session: Session, user_id: str, *, now: datetime) -> None
     """End the consents of one user that have run out."""
     if session.execute(
         f"UPDATE connections SET status = 'EXPIRED' WHERE {PAST_CONSENT} AND user_id = $2",
-        now,
-        user_id,
+        *(now, user_id),
     ):
         session.changes(user_id)
 
@@ -300,8 +278,7 @@ def need_user(session: Session, user_id: str, connection_id: str) -> bool:
     changed = session.rows(
         "UPDATE connections SET status = 'REAUTH_REQUIRED' WHERE user_id = $1 AND id = $2"
         " AND status IN ('ACTIVE', 'ERROR') RETURNING user_id",
-        user_id,
-        connection_id,
+        *(user_id, connection_id),
     )
     if changed:
         session.changes(user_id)
@@ -313,8 +290,7 @@ def need_user_no_more(session: Session, user_id: str, connection_id: str) -> Non
     session.changes(user_id)
     session.execute(
         "UPDATE connections SET status = 'ACTIVE' WHERE user_id = $1 AND id = $2 AND status = 'REAUTH_REQUIRED'",
-        user_id,
-        connection_id,
+        *(user_id, connection_id),
     )
 
 
@@ -327,8 +303,7 @@ def remove(session: Session, user_id: str, connection_id: str, *, now: datetime)
         jobs.fail(session, running, error=REMOVED, now=now)
     session.execute(
         "UPDATE connections SET status = 'DISCONNECTED', settings = '{}' WHERE user_id = $1 AND id = $2",
-        user_id,
-        connection_id,
+        *(user_id, connection_id),
     )
     connection_secrets.forget(session, user_id, connection_id)
 
@@ -344,9 +319,7 @@ def keep_cursor(session: Session, user_id: str, connection_id: str, cursor: Mapp
     """Keep where the next fetch goes on; belongs in the transaction of the batch that it follows."""
     session.execute(
         "UPDATE connections SET cursor = $3 WHERE user_id = $1 AND id = $2",
-        user_id,
-        connection_id,
-        as_json(dict(cursor)),
+        *(user_id, connection_id, as_json(dict(cursor))),
     )
 
 
@@ -355,8 +328,7 @@ def record_success(session: Session, user_id: str, connection_id: str) -> None:
     well = session.rows(
         "UPDATE connections SET status = 'ACTIVE', failures_in_row = 0"
         " WHERE user_id = $1 AND id = $2 AND status <> 'DISCONNECTED' RETURNING user_id",
-        user_id,
-        connection_id,
+        *(user_id, connection_id),
     )
     for row in well:
         session.changes(row["user_id"])
@@ -366,9 +338,7 @@ def keep_consent(session: Session, user_id: str, connection_id: str, *, expires_
     """The bank says how long the user's consent holds."""
     session.execute(
         "UPDATE connections SET consent_expires_at = $3 WHERE user_id = $1 AND id = $2",
-        user_id,
-        connection_id,
-        expires_at,
+        *(user_id, connection_id, expires_at),
     )
 
 
@@ -381,10 +351,7 @@ def record_failure(session: Session, user_id: str, connection_id: str, *, status
         " WHEN $3::TEXT IS NOT NULL THEN $3::TEXT"
         f" WHEN status = 'ACTIVE' AND failures_in_row + 1 >= {FAILURES_MAX} THEN 'ERROR'"
         " ELSE status END WHERE user_id = $1 AND id = $2 RETURNING user_id",
-        user_id,
-        connection_id,
-        status,
-        AT_ONCE,
+        *(user_id, connection_id, status, AT_ONCE),
     )
     for row in failed:
         session.changes(row["user_id"])

@@ -33,10 +33,7 @@ def replace(session: Session, name: str, content: str, *, before: str | None, no
         is_ours = bool(
             session.execute(
                 "UPDATE documents SET content = $3, changed_at = $4 WHERE name = $1 AND content = $2",
-                name,
-                before,
-                content,
-                now,
+                *(name, before, content, now),
             )
         )
     if not is_ours:

@@ -16,10 +16,7 @@ def is_any_booked(session: Session, user_id: str, account_ids: Sequence[str], *,
         session.rows(
             "SELECT id FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
             " AND booking_date >= $3 AND booking_date <= $4 AND NOT is_adjusting_entry LIMIT 1",
-            user_id,
-            list(account_ids),
-            first,
-            last,
+            *(user_id, list(account_ids), first, last),
         )
     )
 

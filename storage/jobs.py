@@ -101,23 +101,14 @@ def start(
         "UPDATE connections SET running_job_id = $3, next_sync_at = $4 WHERE user_id = $1 AND id = $2"
         " AND running_job_id IS NULL AND ($6 OR next_sync_at IS NULL OR next_sync_at <= $5)"
         " AND (source_retry_at IS NULL OR source_retry_at <= $5) RETURNING id",
-        user_id,
-        connection_id,
-        job_id,
-        now + cooldown,
-        now,
-        is_forced,
+        *(user_id, connection_id, job_id, now + cooldown, now, is_forced),
     )
     if not accepted:
         return None
     session.execute(
         "INSERT INTO jobs (id, user_id, connection_id, status, created_at, updated_at, attended, is_told)"
         " VALUES ($1, $2, $3, 'pending', $4, $4, $5, FALSE)",
-        job_id,
-        user_id,
-        connection_id,
-        now,
-        as_json(dict(attended)) if attended is not None else None,
+        *(job_id, user_id, connection_id, now, as_json(dict(attended)) if attended is not None else None),
     )
     return find(session, user_id, job_id)
 
@@ -127,8 +118,7 @@ def next_sync_at(session: Session, user_id: str, connection_ids: list[str]) -> d
     rows = session.rows(
         "SELECT min(greatest(next_sync_at, source_retry_at)) AS at FROM connections"
         " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-        user_id,
-        connection_ids,
+        *(user_id, connection_ids),
     )
     at = rows[0]["at"]
     return at if isinstance(at, datetime) else None
@@ -163,8 +153,7 @@ def last(session: Session, user_id: str, connection_id: str) -> Job | None:
     rows = session.rows(
         f"SELECT {COLUMNS} FROM jobs WHERE user_id = $1 AND connection_id = $2 ORDER BY created_at DESC, id DESC"
         " LIMIT 1",
-        user_id,
-        connection_id,
+        *(user_id, connection_id),
     )
     return _job(rows[0]) if rows else None
 
@@ -181,9 +170,7 @@ def lease(session: Session, job: Job, *, holder: str, now: datetime) -> Job | No
     rows = take(session, job, holder=holder, now=now) and session.rows(
         f"UPDATE jobs SET asked_at = coalesce(asked_at, $3) WHERE user_id = $1 AND id = $2 AND {UNFINISHED}"
         f" RETURNING {COLUMNS}",
-        job.user_id,
-        job.id,
-        now,
+        *(job.user_id, job.id, now),
     )
     return _job(rows[0]) if rows else None
 
@@ -197,11 +184,7 @@ def take(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
         "INSERT INTO job_leases (user_id, job_id, holder, until) VALUES ($1, $2, $3, $4)"
         " ON CONFLICT (user_id, job_id) DO UPDATE SET holder = excluded.holder, until = excluded.until"
         " WHERE job_leases.until <= $5 RETURNING job_id",
-        work.user_id,
-        work.id,
-        holder,
-        now + LEASE,
-        now,
+        *(work.user_id, work.id, holder, now + LEASE, now),
     )
     return bool(taken)
 
@@ -210,10 +193,7 @@ def renew(session: Session, work: Leased, *, holder: str, now: datetime) -> bool
     """Extend the lease of a holder who is still at work; whether it still is theirs."""
     changed = session.execute(
         "UPDATE job_leases SET until = $4 WHERE user_id = $1 AND job_id = $2 AND holder = $3",
-        work.user_id,
-        work.id,
-        holder,
-        now + LEASE,
+        *(work.user_id, work.id, holder, now + LEASE),
     )
     return changed > 0
 
@@ -223,10 +203,7 @@ def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime)
     return bool(
         session.rows(
             "SELECT job_id FROM job_leases WHERE user_id = $1 AND job_id = $2 AND holder <> $3 AND until > $4",
-            job.user_id,
-            job.id,
-            holder,
-            now,
+            *(job.user_id, job.id, holder, now),
         )
     )
 
@@ -299,9 +276,7 @@ def new_transactions_of(session: Session, job: Job, account_ids: Sequence[str]) 
         "SELECT count(*) AS added FROM journal AS j JOIN transactions AS t ON t.user_id = j.user_id"
         " AND t.id = j.transaction_id WHERE j.user_id = $1 AND t.user_id = $1 AND j.job_id = $2 AND j.change = 'added'"
         " AND NOT t.is_adjusting_entry AND t.account_id = ANY($3::TEXT[])",  # those are no news of a bank
-        job.user_id,
-        job.id,
-        list(account_ids),
+        *(job.user_id, job.id, list(account_ids)),
     )
     return int(rows[0]["added"])
 
@@ -318,9 +293,7 @@ def fail(session: Session, job: Job, *, error: str, now: datetime, retry_at: dat
     if ended and retry_at is not None:
         session.execute(
             "UPDATE connections SET source_retry_at = $3 WHERE user_id = $1 AND id = $2",
-            job.user_id,
-            job.connection_id,
-            retry_at,
+            *(job.user_id, job.connection_id, retry_at),
         )
     return ended
 
@@ -333,11 +306,7 @@ def _end(
         " attended = NULL,"
         " new_transactions = CASE WHEN $3 = 'completed' THEN coalesce(new_transactions, 0) ELSE new_transactions END"
         f" WHERE user_id = $1 AND id = $2 AND {UNFINISHED} RETURNING id",
-        job.user_id,
-        job.id,
-        status,
-        error,
-        now,
+        *(job.user_id, job.id, status, error, now),
     )
     if ended:
         _forget_old(session, job, now)
@@ -346,10 +315,7 @@ def _end(
         session.execute(
             "UPDATE connections SET running_job_id = NULL, next_sync_at = least(next_sync_at, $4)"
             " WHERE user_id = $1 AND id = $2 AND running_job_id = $3",
-            job.user_id,
-            job.connection_id,
-            job.id,
-            next_sync,
+            *(job.user_id, job.connection_id, job.id, next_sync),
         )
     return bool(ended)
 
@@ -360,10 +326,7 @@ def _forget_old(session: Session, job: Job, now: datetime) -> None:
         "DELETE FROM jobs WHERE user_id = $1 AND connection_id = $2 AND id <> $3 AND updated_at < $4"
         " AND status IN ('completed', 'failed') AND coalesce(new_transactions, 0) = 0 AND undone_at IS NULL"
         " AND id NOT IN (SELECT job_id FROM contributions WHERE user_id = $1)",
-        job.user_id,
-        job.connection_id,
-        job.id,
-        now - KEPT_FOR,
+        *(job.user_id, job.connection_id, job.id, now - KEPT_FOR),
     )
 
 

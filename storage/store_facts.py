@@ -19,16 +19,12 @@ def remember(session: Session, name: str, value: str) -> None:
 def take_turn(session: Session, name: str, *, now: datetime, every: timedelta) -> bool:
     """Whether the caller is the one of all processes that does now what is done so often; a clock that was set back
     delays nothing."""
-    return (
-        session.execute(
-            "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-            " WHERE settings.value <= $3 OR settings.value > $2",
-            name,
-            now.isoformat(timespec="microseconds"),
-            (now - every).isoformat(timespec="microseconds"),
-        )
-        > 0
+    changed = session.execute(
+        "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        " WHERE settings.value <= $3 OR settings.value > $2",
+        *(name, now.isoformat(timespec="microseconds"), (now - every).isoformat(timespec="microseconds")),
     )
+    return changed > 0
 
 
 def restored_until(session: Session) -> datetime | None:

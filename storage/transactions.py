@@ -173,8 +173,7 @@ def taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> li
     return session.rows(
         f"SELECT {LIST_COLUMNS}, taken_back_at FROM taken_back_transactions"
         " WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) ORDER BY booking_date DESC, id DESC",
-        user_id,
-        list(account_ids),
+        *(user_id, list(account_ids)),
     )
 
 
@@ -212,8 +211,7 @@ def find(session: Session, user_id: str, transaction_id: str, *, may_be_hidden: 
     rows = session.rows(
         f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS} FROM transactions WHERE user_id = $1 AND id = $2"
         f"{f' AND {NOT_HIDDEN}' if may_be_hidden else ''}",
-        user_id,
-        transaction_id,
+        *(user_id, transaction_id),
     )
     return rows[0] if rows else None
 
@@ -283,8 +281,7 @@ def corrected(session: Session, user_id: str, kind: str) -> list[Row]:
     return session.rows(
         "SELECT creditor_id, counterpart_iban, merchant_name, counterpart_name FROM transactions"
         " WHERE user_id = $1 AND category_rule = $2 ORDER BY booking_date DESC, id",
-        user_id,
-        f"correction:{kind}",
+        *(user_id, f"correction:{kind}"),
     )
 
 
@@ -316,7 +313,5 @@ def histories(session: Session, user_id: str, account_ids: Sequence[str], *, unt
         "SELECT account_id, currency, min(booking_date) AS first, count(*) AS bookings, sum(amount) AS total"
         " FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) AND booking_date <= $3"
         " GROUP BY account_id, currency",
-        user_id,
-        list(account_ids),
-        until,
+        *(user_id, list(account_ids), until),
     )

@@ -105,9 +105,7 @@ def go_on(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, conten
     """Keep what the step that was taken has led to."""
     session.execute(
         "UPDATE connection_attempts SET sealed = $3 WHERE user_id = $1 AND id = $2",
-        attempt.user_id,
-        attempt.id,
-        keys.seal(as_json(content), about=_about(attempt.id)),
+        *(attempt.user_id, attempt.id, keys.seal(as_json(content), about=_about(attempt.id))),
     )
 
 
@@ -118,11 +116,7 @@ def end(
     session.execute(
         "UPDATE connection_attempts SET outcome = $3, created_connection_id = $4, sealed = $5"
         " WHERE user_id = $1 AND id = $2 AND outcome IS NULL",
-        attempt.user_id,
-        attempt.id,
-        outcome,
-        connection_id,
-        keys.seal("{}", about=_about(attempt.id)),
+        *(attempt.user_id, attempt.id, outcome, connection_id, keys.seal("{}", about=_about(attempt.id))),
     )
 
 

@@ -15,10 +15,7 @@ def keep(session: Session, keys: ConnectionKeys, user_id: str, connection_id: st
     for field, value in secrets.items():
         session.execute(
             "INSERT INTO connection_secrets (user_id, connection_id, field, sealed) VALUES ($1, $2, $3, $4)",
-            user_id,
-            connection_id,
-            field,
-            keys.seal(as_json(value), about=_about(connection_id, field)),
+            *(user_id, connection_id, field, keys.seal(as_json(value), about=_about(connection_id, field))),
         )
 
 
@@ -26,8 +23,7 @@ def find(session: Session, keys: ConnectionKeys, user_id: str, connection_id: st
     """The secrets of the connection in clear; raises SecretsUnreadable where one of them cannot be opened."""
     rows = session.rows(
         "SELECT field, sealed FROM connection_secrets WHERE user_id = $1 AND connection_id = $2 ORDER BY field",
-        user_id,
-        connection_id,
+        *(user_id, connection_id),
     )
     return {
         row["field"]: json.loads(keys.open(row["sealed"], about=_about(connection_id, row["field"]))) for row in rows
@@ -67,9 +63,7 @@ def is_sealed_with(session: Session, key_ids: Sequence[str], user_id: str, conne
     return not session.rows(
         "SELECT field FROM connection_secrets WHERE user_id = $1 AND connection_id = $2"
         " AND NOT split_part(sealed, '.', 1) = ANY($3::TEXT[])",
-        user_id,
-        connection_id,
-        list(key_ids),
+        *(user_id, connection_id, list(key_ids)),
     )
 
 
@@ -100,10 +94,7 @@ def _seal_anew(session: Session, keys: ConnectionKeys) -> int:
             continue  # it stays for keys that are brought back
         session.execute(
             "UPDATE connection_secrets SET sealed = $4 WHERE user_id = $1 AND connection_id = $2 AND field = $3",
-            row["user_id"],
-            row["connection_id"],
-            row["field"],
-            keys.seal(text, about=about),
+            *(row["user_id"], row["connection_id"], row["field"], keys.seal(text, about=about)),
         )
         count += 1
     return count

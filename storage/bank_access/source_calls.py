@@ -36,9 +36,7 @@ def quota(session: Session, user_id: str, connection_id: str, *, limit: int, now
     rows = session.rows(
         "SELECT called_at FROM source_calls WHERE user_id = $1 AND connection_id = $2 AND called_at > $3"
         " ORDER BY called_at",
-        user_id,
-        connection_id,
-        now - PERIOD,
+        *(user_id, connection_id, now - PERIOD),
     )
     return SyncQuota(limit=limit, calls=[row["called_at"] for row in rows])
 

@@ -48,9 +48,7 @@ def mark_changed(session: Transaction, user_id: str, ids: Sequence[str]) -> None
     if ids:
         session.execute(
             "UPDATE transactions SET changed_state = $3 WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-            user_id,
-            ids,
-            session.coming_state(user_id),
+            *(user_id, ids, session.coming_state(user_id)),
         )
 
 
@@ -73,8 +71,7 @@ def bury(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
     session.execute(
         "DELETE FROM removed WHERE user_id = $1 AND id = ANY($2::TEXT[])"
         " AND account_id IN (SELECT id FROM account_states WHERE user_id = $1 AND removed_state IS NULL)",
-        user_id,
-        rows["id"].to_list(),
+        *(user_id, rows["id"].to_list()),
     )
     shown = session.rows("SELECT id FROM account_states WHERE user_id = $1 AND removed_state IS NULL", user_id)
     gone = rows.filter(pl.col("account_id").is_in([row["id"] for row in shown]))
@@ -94,8 +91,7 @@ def transactions_changed(
         f"SELECT {DETAIL_COLUMNS}, {', '.join(STATES)} FROM transactions WHERE {condition}"
         f" AND (changed_state > ${at} OR (changed_state = ${at} AND id > ${at + 1}))"
         f" ORDER BY changed_state, id LIMIT {int(limit)}",
-        *values,
-        *after,
+        *(*values, *after),
     )
 
 
@@ -107,11 +103,7 @@ def transactions_removed(
         "SELECT id, account_id, removed_state FROM removed WHERE user_id = $1 AND removed_state > $2"
         " AND (removed_state > $3 OR (removed_state = $3 AND id > $4)) AND (account_id = ANY($5::TEXT[])) <> $6"
         f" ORDER BY removed_state, id LIMIT {int(limit)}",
-        user_id,
-        since,
-        *after,
-        list(accounts_meant.ids),
-        accounts_meant.is_all_but,
+        *(user_id, since, *after, list(accounts_meant.ids), accounts_meant.is_all_but),
     )
 
 

@@ -103,9 +103,7 @@ def complete(session: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
             session.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
         session.rows(
             "SELECT create_distributed_table($1::TEXT::REGCLASS, $2, colocate_with => $3)::TEXT AS done",
-            table,
-            OF_USERS[table],
-            "none" if table == "users" else "users",
+            *(table, OF_USERS[table], "none" if table == "users" else "users"),
         )
     local = tuple(table for table in OF_ALL if table not in known and _exists(session, table))
     for table in local:

@@ -109,8 +109,7 @@ def _ended_syncs(session: Settling, user_id: str) -> _Found:
     if ended:
         session.execute(
             "UPDATE jobs SET is_told = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-            user_id,
-            [row["id"] for row in ended],
+            *(user_id, [row["id"] for row in ended]),
         )
     return [
         ("sync.failed", row["connection_id"], {"syncId": row["id"], "error": row["error"]})
@@ -123,8 +122,7 @@ def _ended_syncs(session: Settling, user_id: str) -> _Found:
 def _ending_consents(session: Settling, user_id: str, now: datetime) -> _Found:
     due = session.rows(
         f"SELECT id, consent_expires_at FROM connections WHERE {NOTICE_DUE} AND user_id = $5 ORDER BY id",
-        *_from(now),
-        user_id,
+        *(*_from(now), user_id),
     )
     found: _Found = []
     for row in due:
@@ -186,8 +184,7 @@ def after(session: Session, user_id: str, sequence: int, *, limit: int) -> list[
     rows = session.rows(
         "SELECT sequence, type, subject, data, recorded_at FROM events WHERE user_id = $1 AND sequence > $2"
         f" ORDER BY sequence LIMIT {int(limit)}",
-        user_id,
-        sequence,
+        *(user_id, sequence),
     )
     return [StoredEvent(**{**row, "data": json.loads(row["data"])}) for row in rows]
 

@@ -114,9 +114,7 @@ def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) 
                 users.take_names(session)
         session.execute(
             "INSERT INTO schema_version (number, name, applied_at) VALUES ($1, $2, $3)",
-            migration.number,
-            migration.name,
-            now,
+            *(migration.number, migration.name, now),
         )
         if migration.needs < migration.number:
             session.execute("UPDATE schema_version SET needs = $2 WHERE number = $1", migration.number, migration.needs)

@@ -101,12 +101,7 @@ def hours(session: Session, user_id: str, *, since: datetime) -> Iterator[list[E
             " WHERE user_id = $1 AND last_at >= $2"
             " AND (hour < $3 OR (hour = $3 AND (grant_id, client_id, operation) > ($4, $5, $6)))"
             f" ORDER BY hour DESC, grant_id, client_id, operation LIMIT {ROWS_AT_ONCE}",
-            user_id,
-            since,
-            hour,
-            grant_id,
-            client_id,
-            operation,
+            *(user_id, since, hour, grant_id, client_id, operation),
         )
         piece = [Entry(**row) for row in rows]
         yield piece
@@ -123,8 +118,7 @@ def overview(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
         " CAST(sum(calls) AS BIGINT) AS calls, CAST(sum(refusals) AS BIGINT) AS refusals, max(last_at) AS last_at"
         " FROM access_record WHERE user_id = $1 AND last_at >= $2 GROUP BY grant_id, client_id, operation"
         " ORDER BY last_at DESC, grant_id, operation",
-        user_id,
-        since,
+        *(user_id, since),
     )
     return [Entry(**row) for row in rows]
 

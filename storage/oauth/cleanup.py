@@ -35,8 +35,7 @@ def sweep(
         "DELETE FROM oauth_grants WHERE id = ANY($1::TEXT[]) AND client_id <> $2"
         " AND NOT EXISTS (SELECT 1 FROM oauth_refresh_tokens t WHERE t.grant_id = oauth_grants.id)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_codes o WHERE o.grant_id = oauth_grants.id)",
-        sorted({row["grant_id"] for row in ended}),
-        lasting_client,
+        *(sorted({row["grant_id"] for row in ended}), lasting_client),
     )
     session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND expires_at < $2", lasting_client, day_ago)
     session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND revoked_at < $2", lasting_client, day_ago)
@@ -46,6 +45,5 @@ def sweep(
         " AND (used_at IS NULL OR used_at < $2)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_requests r WHERE r.client_id = oauth_clients.id)",  # a sign-in goes on
-        day_ago,
-        year_ago,
+        *(day_ago, year_ago),
     )

@@ -108,9 +108,7 @@ def mark_used(session: Session, client_id: str, *, now: datetime, unless_since: 
     Cleanup says; written only where that was not said since a moment."""
     session.execute(
         "UPDATE oauth_clients SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $3)",
-        client_id,
-        now,
-        unless_since,
+        *(client_id, now, unless_since),
     )
 
 

@@ -33,11 +33,8 @@ def find(session: Session, code_hash: str) -> Code | None:
 
 def use(session: Session, code_hash: str, *, now: datetime) -> bool:
     """True for exactly one caller."""
-    return (
-        session.execute(
-            "UPDATE oauth_codes SET used_at = $2 WHERE code_hash = $1 AND used_at IS NULL",
-            code_hash,
-            now,
-        )
-        > 0
+    changed = session.execute(
+        "UPDATE oauth_codes SET used_at = $2 WHERE code_hash = $1 AND used_at IS NULL",
+        *(code_hash, now),
     )
+    return changed > 0

@@ -82,10 +82,7 @@ def change_terms(session: Session, grant_id: str, *, terms: Terms, scope: str, e
     session.execute(
         "UPDATE oauth_grants SET scope = $2, accounts = $3, all_but = $4, figures_only = $5, full_numbers = $6,"
         " expires_at = $7 WHERE id = $1",
-        grant_id,
-        scope,
-        *_stored(terms),
-        ends,
+        *(grant_id, scope, *_stored(terms), ends),
     )
 
 
@@ -99,8 +96,7 @@ def live_of_user(session: Session, user_id: str, *, now: datetime) -> list[Grant
     """The grants of a user that have not ended, also those whose tokens were not fetched yet."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_grants WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > $2 ORDER BY id",
-        user_id,
-        now,
+        *(user_id, now),
     )
     return [_grant(row) for row in rows]
 
@@ -119,9 +115,7 @@ def revoke(session: Session, grant_id: str, *, because: str, now: datetime) -> b
     """End a grant with all its tokens; False when it had ended before or never was."""
     changed = session.execute(
         "UPDATE oauth_grants SET revoked_at = $2, revoked_because = $3 WHERE id = $1 AND revoked_at IS NULL",
-        grant_id,
-        now,
-        because,
+        *(grant_id, now, because),
     )
     return changed > 0
 
@@ -140,11 +134,7 @@ def revoke_all(
         "UPDATE oauth_grants SET revoked_at = $1, revoked_because = $2 WHERE revoked_at IS NULL"
         " AND (CAST($3 AS TEXT) IS NULL OR user_id = $3) AND (CAST($4 AS TEXT) IS NULL OR client_id = $4)"
         " AND (CAST($5 AS TIMESTAMP) IS NULL OR created_at < $5)",
-        now,
-        because,
-        user_id,
-        client_id,
-        before,
+        *(now, because, user_id, client_id, before),
     )
 
 
@@ -170,8 +160,7 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
         f" WHERE g.revoked_at IS NULL AND g.expires_at > $1 AND {_HAS_ITS_SESSION} AND (g.redeemed_at IS NOT NULL OR"
         " EXISTS (SELECT 1 FROM simplefin_access s WHERE s.grant_id = g.id AND s.code_expires_at > $1))"
         " AND (CAST($2 AS TEXT) IS NULL OR g.user_id = $2) ORDER BY g.created_at DESC, g.id",
-        now,
-        user_id,
+        *(now, user_id),
     )
     if not rows:
         return []  # to tell the names of nobody, a cluster asks all its machines

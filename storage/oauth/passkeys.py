@@ -42,17 +42,11 @@ def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bo
 
 def use(session: Session, user_id: str, passkey: Passkey, *, sign_count: int, now: datetime) -> bool:
     """Note a use, if nobody noted one since this was read; whether that is so."""
-    return (
-        session.execute(
-            "UPDATE passkeys SET sign_count = $3, used_at = $4 WHERE user_id = $1 AND id = $2 AND sign_count = $5",
-            user_id,
-            passkey.id,
-            sign_count,
-            now,
-            passkey.sign_count,
-        )
-        > 0
+    changed = session.execute(
+        "UPDATE passkeys SET sign_count = $3, used_at = $4 WHERE user_id = $1 AND id = $2 AND sign_count = $5",
+        *(user_id, passkey.id, sign_count, now, passkey.sign_count),
     )
+    return changed > 0
 
 
 def remove(session: Session, user_id: str, passkey_id: str) -> bool:
@@ -64,9 +58,7 @@ def give_challenge(session: Session, session_hash: str, challenge: str, *, until
     """What this browser has to have signed, in place of what it was given before."""
     session.execute(
         "UPDATE oauth_sessions SET challenge = $2, challenge_until = $3 WHERE id_hash = $1",
-        session_hash,
-        challenge,
-        until,
+        *(session_hash, challenge, until),
     )
 
 
@@ -80,7 +72,6 @@ def take_challenge(session: Session, session_hash: str, *, now: datetime) -> str
     challenge: str = rows[0]["challenge"]
     taken = session.rows(
         "UPDATE oauth_sessions SET challenge = NULL WHERE id_hash = $1 AND challenge = $2 RETURNING id_hash",
-        session_hash,
-        challenge,
+        *(session_hash, challenge),
     )
     return challenge if taken else None

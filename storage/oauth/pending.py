@@ -39,9 +39,7 @@ def find(session: Session, id_hash: str, *, session_hash: str, now: datetime) ->
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_requests"
         " WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3",
-        id_hash,
-        session_hash,
-        now,
+        *(id_hash, session_hash, now),
     )
     return _request(rows[0]) if rows else None
 
@@ -51,9 +49,7 @@ def use(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> 
     rows = session.rows(
         "UPDATE oauth_requests SET used_at = $3"
         f" WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3 RETURNING {COLUMNS}",
-        id_hash,
-        session_hash,
-        now,
+        *(id_hash, session_hash, now),
     )
     return _request(rows[0]) if rows else None
 
@@ -62,8 +58,7 @@ def count(session: Session, session_hash: str, *, now: datetime) -> int:
     """How many open requests a browser has."""
     rows = session.rows(
         "SELECT count(*) AS number FROM oauth_requests WHERE session_hash = $1 AND used_at IS NULL AND expires_at > $2",
-        session_hash,
-        now,
+        *(session_hash, now),
     )
     return int(rows[0]["number"])
 
@@ -79,8 +74,7 @@ def move(session: Session, *, from_session: str, to_session: str) -> None:
     """Sign-in gives a browser a new session; its open requests come along."""
     session.execute(
         "UPDATE oauth_requests SET session_hash = $2 WHERE session_hash = $1 AND used_at IS NULL",
-        from_session,
-        to_session,
+        *(from_session, to_session),
     )
 
 

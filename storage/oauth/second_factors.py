@@ -29,9 +29,7 @@ def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) ->
     replaced = session.rows(
         "UPDATE second_factors SET sealed_seed = $2, made_at = $3 WHERE user_id = $1 AND confirmed_at IS NULL"
         " RETURNING user_id",
-        user_id,
-        sealed_seed,
-        now,
+        *(user_id, sealed_seed, now),
     )
     factor = SecondFactor(sealed_seed=sealed_seed, made_at=now, confirmed_at=None, last_step=0)
     return bool(replaced) or add_row_unless_there(session, "second_factors", user_id=user_id, **values_of(factor))
@@ -39,30 +37,21 @@ def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) ->
 
 def confirm(session: Session, user_id: str, *, sealed_seed: str, step: int, now: datetime) -> bool:
     """Let this seed count from now on; True for exactly one caller."""
-    return (
-        session.execute(
-            "UPDATE second_factors SET confirmed_at = $3, last_step = $4"
-            " WHERE user_id = $1 AND sealed_seed = $2 AND confirmed_at IS NULL",
-            user_id,
-            sealed_seed,
-            now,
-            step,
-        )
-        > 0
+    changed = session.execute(
+        "UPDATE second_factors SET confirmed_at = $3, last_step = $4"
+        " WHERE user_id = $1 AND sealed_seed = $2 AND confirmed_at IS NULL",
+        *(user_id, sealed_seed, now, step),
     )
+    return changed > 0
 
 
 def use_step(session: Session, user_id: str, step: int) -> bool:
     """Use the code of a step; True for exactly one caller, and for no earlier step afterwards."""
-    return (
-        session.execute(
-            "UPDATE second_factors SET last_step = $2 WHERE user_id = $1 AND last_step < $2"
-            " AND confirmed_at IS NOT NULL",
-            user_id,
-            step,
-        )
-        > 0
+    changed = session.execute(
+        "UPDATE second_factors SET last_step = $2 WHERE user_id = $1 AND last_step < $2 AND confirmed_at IS NOT NULL",
+        *(user_id, step),
     )
+    return changed > 0
 
 
 def remove(session: Session, user_id: str) -> bool:
@@ -81,15 +70,11 @@ def add_codes(session: Session, user_id: str, code_hashes: Iterable[str]) -> Non
 
 def use_code(session: Session, user_id: str, code_hash: str, *, now: datetime) -> bool:
     """Use a recovery code; True for exactly one caller."""
-    return (
-        session.execute(
-            "UPDATE recovery_codes SET used_at = $3 WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL",
-            user_id,
-            code_hash,
-            now,
-        )
-        > 0
+    changed = session.execute(
+        "UPDATE recovery_codes SET used_at = $3 WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL",
+        *(user_id, code_hash, now),
     )
+    return changed > 0
 
 
 def codes_left(session: Session, user_id: str) -> int:

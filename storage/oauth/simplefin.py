@@ -39,11 +39,7 @@ def claim(
     rows = session.rows(
         "UPDATE simplefin_access SET claimed_at = $2, user_part = $3, password_hash = $4, claimed_by = $5"
         " WHERE code_hash = $1 AND claimed_at IS NULL AND code_expires_at > $2 RETURNING grant_id",
-        code_hash,
-        now,
-        user_part,
-        password_hash,
-        claimed_by,
+        *(code_hash, now, user_part, password_hash, claimed_by),
     )
     return str(rows[0]["grant_id"]) if rows else None
 
@@ -53,8 +49,7 @@ def try_again(session: Session, code_hash: str, *, now: datetime) -> str | None:
     rows = session.rows(
         "UPDATE simplefin_access SET tried_again_at = $2 WHERE code_hash = $1 AND claimed_at IS NOT NULL"
         " RETURNING grant_id",
-        code_hash,
-        now,
+        *(code_hash, now),
     )
     return str(rows[0]["grant_id"]) if rows else None
 

@@ -34,14 +34,11 @@ def find_refresh(session: Session, token_hash: str) -> RefreshToken | None:
 
 def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
     """True for exactly one caller."""
-    return (
-        session.execute(
-            "UPDATE oauth_refresh_tokens SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL",
-            token_hash,
-            now,
-        )
-        > 0
+    changed = session.execute(
+        "UPDATE oauth_refresh_tokens SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL",
+        *(token_hash, now),
     )
+    return changed > 0
 
 
 def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_most: datetime) -> None:
@@ -54,8 +51,7 @@ def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_
         token = RefreshToken(**with_moments(row))
         session.execute(
             "UPDATE oauth_refresh_tokens SET expires_at = $2 WHERE token_hash = $1",
-            token.token_hash,
-            min(token.issued_at + lifetime, at_most),
+            *(token.token_hash, min(token.issued_at + lifetime, at_most)),
         )
 
 

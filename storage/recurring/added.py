@@ -33,7 +33,5 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
     """What was added to an account belongs to the one into which it is merged."""
     session.execute(
         "UPDATE recurring_added SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
-        user_id,
-        source_id,
-        target_id,
+        *(user_id, source_id, target_id),
     )

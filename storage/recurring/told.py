@@ -40,8 +40,7 @@ def is_present(session: Session, user_id: str, *, today: date) -> bool:
         session.rows(
             "SELECT t.user_id FROM recurring_told AS t JOIN users AS u ON u.id = t.user_id"
             " WHERE t.user_id = $1 AND u.id = $1 AND t.data_version = u.data_version AND t.day = $2",
-            user_id,
-            today,
+            *(user_id, today),
         )
     )
 

@@ -27,8 +27,7 @@ def restore(session: Session, user_id: str, ids: Sequence[str]) -> None:
         session.execute(
             f"INSERT INTO {table} ({columns}) SELECT {columns} FROM earlier_{table}"
             f" WHERE user_id = $1 AND {which} = ANY($2::TEXT[])",
-            user_id,
-            ids,
+            *(user_id, ids),
         )
 
 
@@ -44,8 +43,7 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
     held = session.rows(
         f"SELECT {', '.join(OLD_ACCOUNT)}, connection_id, created_at FROM earlier_accounts"
         " WHERE user_id = $1 AND id = $2",
-        user_id,
-        source_id,
+        *(user_id, source_id),
     )
     for account in held:
         told, spool = spool_statements(
@@ -71,9 +69,7 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
         )
     session.execute(
         "UPDATE earlier_statements SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
-        user_id,
-        source_id,
-        target_id,
+        *(user_id, source_id, target_id),
     )
     forget(session, user_id, source_id)
 
@@ -84,8 +80,7 @@ def _bookings(
     rows = session.rows(
         f"SELECT {', '.join(OLD_SAID)}, source_merchant_name, identity, reference_keys FROM earlier_{table}"
         " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry ORDER BY booking_date, id",
-        user_id,
-        account_id,
+        *(user_id, account_id),
     )
     return [
         TransactionRecord(

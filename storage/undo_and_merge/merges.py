@@ -83,12 +83,7 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
     session.execute(
         "UPDATE account_aliases SET merged_into = $3, given_name = $4, hidden_at = $5, perhaps_same_as = $6"
         " WHERE user_id = $1 AND source_id = $2",
-        user.id,
-        source_id,
-        target_id,
-        settings["given_name"],
-        settings["hidden_at"],
-        settings["perhaps_same_as"],
+        *(user.id, source_id, target_id, settings["given_name"], settings["hidden_at"], settings["perhaps_same_as"]),
     )
     return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now, joined=source_id)
 
@@ -105,17 +100,12 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
     session.execute(
         "UPDATE contributions SET account_id = $3"
         " WHERE user_id = $1 AND source_id = ANY($2::TEXT[]) AND account_id = $4",
-        user.id,
-        ids,
-        source_id,
-        chosen.into,
+        *(user.id, ids, source_id, chosen.into),
     )
     for table in ("account_keys", "account_aliases"):
         session.execute(
             f"UPDATE {table} SET account_id = $3 WHERE user_id = $1 AND source_id = ANY($2::TEXT[])",
-            user.id,
-            ids,
-            source_id,
+            *(user.id, ids, source_id),
         )
     session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
     both = {source_id, chosen.into}
@@ -169,15 +159,11 @@ def _end_questions(session: Session, user_id: str, *, source_id: str, target_id:
     session.execute(
         "UPDATE accounts SET hidden_at = NULL, perhaps_same_as = NULL"
         " WHERE user_id = $1 AND id = $2 AND perhaps_same_as = $3",
-        user_id,
-        target_id,
-        source_id,
+        *(user_id, target_id, source_id),
     )
     session.execute(
         "UPDATE accounts SET perhaps_same_as = $2 WHERE user_id = $1 AND perhaps_same_as = $3",
-        user_id,
-        target_id,
-        source_id,
+        *(user_id, target_id, source_id),
     )
 
 

@@ -202,8 +202,7 @@ def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict
     return session.rows(
         "SELECT id, iban, given_name, hidden_at, perhaps_same_as FROM accounts"
         " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-        user_id,
-        ids,
+        *(user_id, ids),
     )
 
 
@@ -212,11 +211,7 @@ def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str,
     for row in settings:
         session.execute(
             "UPDATE accounts SET given_name = $3, hidden_at = $4, perhaps_same_as = $5 WHERE user_id = $1 AND id = $2",
-            user_id,
-            row["id"],
-            row["given_name"],
-            row["hidden_at"],
-            row["perhaps_same_as"],
+            *(user_id, row["id"], row["given_name"], row["hidden_at"], row["perhaps_same_as"]),
         )
 
 
@@ -225,8 +220,7 @@ def _show_same_as(session: Session, user_id: str, gone: Sequence[str]) -> None:
     session.execute(
         "UPDATE accounts SET hidden_at = NULL, perhaps_same_as = NULL"
         " WHERE user_id = $1 AND perhaps_same_as = ANY($2::TEXT[]) AND hidden_at IS NOT NULL",
-        user_id,
-        list(gone),
+        *(user_id, list(gone)),
     )
 
 
@@ -268,9 +262,7 @@ def _set_positions(session: Session, user_id: str) -> None:
     for position, id_ in enumerate(ids):
         session.execute(
             "UPDATE accounts SET position = $3 WHERE user_id = $1 AND id = $2 AND position <> $3",
-            user_id,
-            id_,
-            position,
+            *(user_id, id_, position),
         )
 
 
@@ -282,8 +274,7 @@ def _derive_again_without(session: Transaction, user_id: str, gone: Sequence[Map
     """Bookings with an account that is gone are with a stranger's now."""
     rows = session.rows(
         "SELECT id FROM transactions WHERE user_id = $1 AND counterpart_iban = ANY($2::TEXT[])",
-        user_id,
-        [row["iban"] for row in gone if row["iban"]],
+        *(user_id, [row["iban"] for row in gone if row["iban"]]),
     )
     if rows:
         derive_again(session, user_id, [row["id"] for row in rows])

@@ -83,8 +83,7 @@ def due(session: Session, *, now: datetime, but_of: Sequence[str], limit: int) -
         f"SELECT {names_of(DueDelivery)} FROM webhook_deliveries WHERE due_at <= $1"
         " AND NOT webhook_id = ANY($2::TEXT[]) AND NOT user_id = ANY($2::TEXT[])"
         f" ORDER BY due_at, id LIMIT {int(limit)}",
-        now,
-        list(but_of),
+        *(now, list(but_of)),
     )
     return [DueDelivery(**row) for row in rows]
 

@@ -58,8 +58,7 @@ def of_bookings(session: Session, user_id: str, transaction_ids: Sequence[str]) 
     rows = session.rows(
         f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND booking_date IN"
         " (SELECT booking_date FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[]))",
-        user_id,
-        list(transaction_ids),
+        *(user_id, list(transaction_ids)),
     )
     by_day: dict[tuple[str, date], list[Row]] = defaultdict(list)
     for row in rows:
@@ -97,9 +96,7 @@ def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) 
         for table in TABLES:
             session.execute(
                 f"UPDATE {table} SET transaction_id = $3 WHERE user_id = $1 AND transaction_id = $2",
-                user_id,
-                old,
-                row["id"],
+                *(user_id, old, row["id"]),
             )
     if moves:
         session.changes(user_id)
@@ -133,9 +130,7 @@ def _rows_around(session: Session, user_id: str, anchors: Mapping[str, Anchor]) 
     return session.rows(
         f"SELECT {COLUMNS} FROM transactions"
         " WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR booking_date = ANY($3::DATE[]))",
-        user_id,
-        list(anchors),
-        list({anchor.booking_date for anchor in anchors.values()}),
+        *(user_id, list(anchors), list({anchor.booking_date for anchor in anchors.values()})),
     )
 
 
@@ -159,9 +154,7 @@ def _keep_up(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], 
             session.execute(
                 "UPDATE annotations SET account_id = $3, booking_date = $4, amount = $5, currency = $6,"
                 " counterpart = $7, place = $8, equal_ones = $9 WHERE user_id = $1 AND transaction_id = $2",
-                user_id,
-                row["id"],
-                *now,
+                *(user_id, row["id"], *now),
             )
             if (now.amount, now.currency) != (before.amount, before.currency):
                 retold.append(row["id"])

@@ -175,8 +175,7 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
         " WHERE a.user_id = $1 AND t.user_id = $1 AND ($2::TEXT[] IS NULL OR a.transaction_id = ANY($2))"
         " AND t.account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
         " ORDER BY a.transaction_id",
-        user_id,
-        wanted,
+        *(user_id, wanted),
     )
     given = _rule_tags(session, user_id, wanted)
     own = own_categories(session, user_id) if wanted is None else {}
@@ -225,8 +224,7 @@ def spellings(session: Session, user_id: str, annotation: Annotation) -> OwnWord
         "SELECT transaction_id FROM annotation_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])"
         " UNION SELECT transaction_id FROM annotation_split_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])"
         " UNION SELECT transaction_id FROM rule_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])",
-        user_id,
-        tags,
+        *(user_id, tags),
     )
     return of_user(session, user_id, [row["transaction_id"] for row in rows])
 
@@ -328,8 +326,7 @@ def forget(session: Transaction, user_id: str, transaction_ids: Collection[str])
     for table in TABLES:
         session.execute(
             f"DELETE FROM {table} WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
-            user_id,
-            list(transaction_ids),
+            *(user_id, list(transaction_ids)),
         )
 
 
@@ -381,8 +378,7 @@ def _parts(session: Session, user_id: str, transaction_ids: Sequence[str] | None
     rows = session.rows(
         f"SELECT s.transaction_id, s.position, s.amount, {OF_PART}, s.note FROM annotation_splits AS s"
         " WHERE user_id = $1 AND ($2::TEXT[] IS NULL OR transaction_id = ANY($2)) ORDER BY transaction_id, position",
-        user_id,
-        transaction_ids,
+        *(user_id, transaction_ids),
     )
     if not rows:
         return {}
@@ -390,8 +386,7 @@ def _parts(session: Session, user_id: str, transaction_ids: Sequence[str] | None
     for row in session.rows(
         "SELECT transaction_id, position, tag, name, tagged_at FROM annotation_split_tags"
         " WHERE user_id = $1 AND ($2::TEXT[] IS NULL OR transaction_id = ANY($2)) ORDER BY tagged_at, tag",
-        user_id,
-        transaction_ids,
+        *(user_id, transaction_ids),
     ):
         tags.setdefault((row["transaction_id"], row["position"]), {})[row["tag"]] = Tag(row["name"], row["tagged_at"])
     found: dict[str, list[Split]] = {}
@@ -407,8 +402,7 @@ def _tags(session: Session, user_id: str, transaction_ids: Sequence[str] | None)
     rows = session.rows(
         "SELECT transaction_id, tag, name, tagged_at FROM annotation_tags"
         " WHERE user_id = $1 AND ($2::TEXT[] IS NULL OR transaction_id = ANY($2)) ORDER BY tagged_at, tag",
-        user_id,
-        transaction_ids,
+        *(user_id, transaction_ids),
     )
     found: dict[str, dict[str, Tag]] = {}
     for row in rows:
@@ -426,8 +420,7 @@ def _rule_tags(
         " WHERE r.user_id = $1 AND t.user_id = $1 AND ($2::TEXT[] IS NULL OR r.transaction_id = ANY($2))"
         " AND t.account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
         " ORDER BY r.transaction_id, r.tag",
-        user_id,
-        transaction_ids,
+        *(user_id, transaction_ids),
     )
     found: dict[str, tuple[str, dict[str, Tag]]] = {}
     for row in rows:

@@ -38,10 +38,7 @@ def choose(
     session.execute(
         "UPDATE annotations SET category = $3, detailed_category = $4, own_category_id = $5, changed_at = $6"
         " WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
-        user_id,
-        list(ids),
-        *choice,
-        now,
+        *(user_id, list(ids), *choice, now),
     )
     spoken = anchors.of_user(session, user_id)
     found = anchors.of_bookings(session, user_id, [id_ for id_ in ids if id_ not in spoken])
@@ -64,9 +61,7 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
     rows = session.rows(
         f"SELECT {', '.join(ChosenCategory._fields)}, before FROM correction_batches"
         " WHERE user_id = $1 AND id = $2 AND made_at >= $3",
-        user_id,
-        batch_id,
-        now - KEPT_FOR,
+        *(user_id, batch_id, now - KEPT_FOR),
     )
     if not rows:
         return None
@@ -83,18 +78,14 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
         session.execute(
             "UPDATE annotations SET category = $3::TEXT, detailed_category = $4::TEXT,"
             " own_category_id = $5::TEXT, changed_at = $6 WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
-            user_id,
-            ids,
-            *(had or (None, None, None)),
-            now,
+            *(user_id, ids, *(had or (None, None, None)), now),
         )
     session.execute(
         "DELETE FROM annotations WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])"
         " AND category IS NULL AND note IS NULL"
         " AND transaction_id NOT IN (SELECT transaction_id FROM annotation_tags WHERE user_id = $1)"
         " AND transaction_id NOT IN (SELECT transaction_id FROM annotation_splits WHERE user_id = $1)",
-        user_id,
-        list(before),
+        *(user_id, list(before)),
     )
     session.execute("DELETE FROM correction_batches WHERE user_id = $1 AND id = $2", user_id, batch_id)
     return list(before)

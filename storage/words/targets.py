@@ -42,8 +42,7 @@ def of_user(session: Session, user_id: str, *, until: date = date.max) -> list[T
     rows = session.rows(
         "SELECT place, first_month, amount, currency, period FROM targets WHERE user_id = $1 AND first_month <= $2"
         " ORDER BY place, first_month",
-        user_id,
-        until,
+        *(user_id, until),
     )
     return [Target(**row) for row in rows]
 
