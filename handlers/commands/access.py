@@ -12,51 +12,49 @@ from handlers.commands.counts import counted
 from handlers.json_shapes import recorded
 from handlers.services import Services
 from storage import accounts as stored_accounts
-from storage import users
 from storage.bank_access import connection_secrets
 from storage.oauth.grants import Terms
+from storage.users import User
 
 
 def print_token(
-    services: Services, report: Report, *, user: str, scope: str, seconds: int, for_assistants: bool = False
+    services: Services, report: Report, *, user: User, scope: str, seconds: int, for_assistants: bool = False
 ) -> None:
     """An access token, alone on standard output."""
     scopes = frozenset(scope.split())
     if not scopes or not scopes <= frozenset(ALL_SCOPES):
         raise CommandError(f"--scope accepts one or more of {', '.join(ALL_SCOPES)}, separated by spaces.")
-    owner = users.named(services.everybody, user)
     token = services.authorization.issue_token(
-        owner.id, scopes, timedelta(seconds=seconds), resource="mcp" if for_assistants else "data"
+        user.id, scopes, timedelta(seconds=seconds), resource="mcp" if for_assistants else "data"
     )
     report.line(token)
 
 
 def print_setup_token(
-    services: Services, report: Report, *, user: str, app_name: str, accounts: list[str], figures_only: bool, days: int
+    services: Services, report: Report, *, user: User, app_name: str, accounts: list[str], figures_only: bool, days: int
 ) -> None:
     """A setup token for an app that speaks SimpleFIN, alone on standard output."""
     if not services.settings.simplefin_server:
         raise CommandError("SimpleFIN is not served: BANKDATA_SIMPLEFIN_SERVER is off.")
-    owner = users.named(services.everybody, user)
-    named = [stored_accounts.named(services.everybody, owner.id, each).id for each in accounts]
+    named = [stored_accounts.named(services.everybody, user.id, each).id for each in accounts]
     terms = Terms(accounts=tuple(sorted(set(named))) if named else None, figures_only=figures_only)
     token = services.authorization.simplefin.setup_token(
-        owner.id, app_name, terms=terms, lifetime=timedelta(days=days), deed="issueToken"
+        user.id, app_name, terms=terms, lifetime=timedelta(days=days), deed="issueToken"
     )
     report.note("Paste this into the app. It works once, for 24 hours.")
     report.line(token)
 
 
-def print_calendar_link(services: Services, report: Report, *, user: str) -> None:
+def print_calendar_link(services: Services, report: Report, *, user: User) -> None:
     """The new address of a user's calendar of payments, alone on standard output."""
-    address = services.authorization.calendar.make(users.named(services.everybody, user).id)
+    address = services.authorization.calendar.make(user.id)
     report.note("Subscribe to this address in a calendar app. It is told this once, and one from before has ended.")
     report.line(address)
 
 
-def end_calendar_link(services: Services, report: Report, *, user: str) -> None:
+def end_calendar_link(services: Services, report: Report, *, user: User) -> None:
     """End that address: it is answered as one that never was."""
-    if not services.authorization.calendar.revoke(users.named(services.everybody, user).id):
+    if not services.authorization.calendar.revoke(user.id):
         raise CommandError(f"{user} has no calendar link. `bankdata calendar link` makes one.")
     report.note("Ended.")
 
@@ -81,9 +79,9 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
     report.note(f"Removed the client and ended {counted(ended, 'grant')}.")
 
 
-def list_grants(services: Services, report: Report, *, user: str | None) -> None:
+def list_grants(services: Services, report: Report, *, user: User | None) -> None:
     """Which apps are connected to whom."""
-    wanted = users.named(services.everybody, user).id if user else None
+    wanted = user.id if user else None
     for each in services.authorization.grants.connected(wanted):
         report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")
 
@@ -95,17 +93,16 @@ def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
     report.note("Revoked.")
 
 
-def show_record(services: Services, report: Report, *, user: str, since: str | None, as_json: bool) -> None:
+def show_record(services: Services, report: Report, *, user: User, since: str | None, as_json: bool) -> None:
     """Print the record by hour, the newest first, hours in UTC; `since` is a day of the service's time zone."""
-    owner = users.named(services.everybody, user)
     first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
-    for entry in chain.from_iterable(services.authorization.record.hours(owner.id, since=first)):
+    for entry in chain.from_iterable(services.authorization.record.hours(user.id, since=first)):
         if as_json:
             report.line(orjson.dumps(recorded(entry)).decode())
             continue
         cells = (
             f"{entry.hour:%Y-%m-%d %H:%M}",
-            entry.client_name or entry.client_id or owner.name,
+            entry.client_name or entry.client_id or user.name,
             entry.operation,
             f"{entry.calls} times" if entry.calls != 1 else "once",
             f"{entry.refusals} refused",

@@ -22,9 +22,9 @@ OFF = "off"
 AMOUNT = re.compile(r"-?[0-9]{1,15}([.][0-9]{1,5})?", re.ASCII)
 
 
-def list_accounts(services: Services, report: Report, *, user: str | None) -> None:
+def list_accounts(services: Services, report: Report, *, user: User | None) -> None:
     """The accounts with what tells them apart; hidden ones too."""
-    for owner in [users.named(services.everybody, user)] if user else users.everyone(services.everybody):
+    for owner in [user] if user else users.everyone(services.everybody):
         for each in accounts.every(services.everybody, owner.id):
             count = transactions.count(services.everybody, owner.id, Selection(account_ids=[each.id]))
             cells = (
@@ -40,10 +40,9 @@ def list_accounts(services: Services, report: Report, *, user: str | None) -> No
             report.line("\t".join(cells))
 
 
-def rename_account(services: Services, report: Report, *, user: str, account: str, name: str | None) -> None:
+def rename_account(services: Services, report: Report, *, user: User, account: str, name: str | None) -> None:
     """A name of the user's own, which later imports leave alone; None gives the source's name back."""
-    owner = users.named(services.everybody, user)
-    chosen = accounts.named(services.everybody, owner.id, account)
+    chosen = accounts.named(services.everybody, user.id, account)
     if name is not None:
         name = name.strip()
         if not name or len(name) > limits.NAME_CHARACTERS_MAX or not name.isprintable():
@@ -51,22 +50,19 @@ def rename_account(services: Services, report: Report, *, user: str, account: st
                 f"The name of an account has 1 to {limits.NAME_CHARACTERS_MAX} characters, all printable."
             )
     services.everybody.atomically(
-        lambda session: accounts.rename(session, user_id=owner.id, account_id=chosen.id, name=name)
+        lambda session: accounts.rename(session, user_id=user.id, account_id=chosen.id, name=name)
     )
     report.note(f"The account is called {name} now." if name else "The account has the name of its bank again.")
 
 
-def hide_account(services: Services, report: Report, *, user: str, account: str, is_hidden: bool) -> None:
+def hide_account(services: Services, report: Report, *, user: User, account: str, is_hidden: bool) -> None:
     """Leave an account out of everything that apps see, or show it again; its data are kept and go on growing."""
-    owner = users.named(services.everybody, user)
-    chosen = accounts.named(services.everybody, owner.id, account)
+    chosen = accounts.named(services.everybody, user.id, account)
     now = services.clock.now()
     services.everybody.atomically(
-        lambda session: same_accounts.hide(
-            session, user_id=owner.id, account_id=chosen.id, is_hidden=is_hidden, now=now
-        )
+        lambda session: same_accounts.hide(session, user_id=user.id, account_id=chosen.id, is_hidden=is_hidden, now=now)
     )
-    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
+    detect_after_import(services.everybody, [user.id], today=services.clock.today())
     report.note(
         "Hidden: apps no longer see it, and no figure counts it. `bankdata accounts show` brings it back."
         if is_hidden
@@ -75,12 +71,11 @@ def hide_account(services: Services, report: Report, *, user: str, account: str,
 
 
 def merge_accounts(
-    services: Services, report: Report, *, user: str, account: str, into: str, is_dry_run: bool = False
+    services: Services, report: Report, *, user: User, account: str, into: str, is_dry_run: bool = False
 ) -> None:
     """Two accounts that are one: all bookings in the second, each once; what comes for either goes there."""
-    owner = users.named(services.everybody, user)
-    source, target = (accounts.named(services.everybody, owner.id, each) for each in (account, into))
-    merged = account_merges.merge(services, owner, source, target, is_dry_run=is_dry_run)
+    source, target = (accounts.named(services.everybody, user.id, each) for each in (account, into))
+    merged = account_merges.merge(services, user, source, target, is_dry_run=is_dry_run)
     names = f"{source.called} into {target.called}"
     if is_dry_run:
         balance = _balance(merged.balance, target.currency, merged.balance_date) or "none"
@@ -90,47 +85,44 @@ def merge_accounts(
             f" {counted(merged.access_narrowed, 'app')} would no longer see it."
         )
         return
-    services.authorization.record.note(owner.id, "mergeAccount")
+    services.authorization.record.note(user.id, "mergeAccount")
     report.line(f"Merged {names}: {counted(merged.in_both, 'booking')} stood in both and count once.")
-    report.note(f"To take it back: bankdata accounts separate {source.id} --user {owner.name}")
+    report.note(f"To take it back: bankdata accounts separate {source.id} --user {user.name}")
 
 
-def separate_accounts(services: Services, report: Report, *, user: str, account: str) -> None:
+def separate_accounts(services: Services, report: Report, *, user: User, account: str) -> None:
     """A merged account made one of its own again."""
-    owner = users.named(services.everybody, user)
-    merged = merges.merged_accounts(services.everybody, owner.id)
+    merged = merges.merged_accounts(services.everybody, user.id)
     chosen = [each for each in merged if account in (each.id, each.iban, each.name)]
     if len(chosen) != 1:
         listed = ", ".join(f"{each.id} ({each.name or each.iban or each.bank_name})" for each in merged) or "none"
         raise CommandError(f"No merged account is clearly {account}. Merged accounts: {listed}.")
-    account_merges.separate(services, owner, chosen[0].id)
-    services.authorization.record.note(owner.id, "separateAccount")
+    account_merges.separate(services, user, chosen[0].id)
+    services.authorization.record.note(user.id, "separateAccount")
     report.line(f"{chosen[0].name or chosen[0].id} is an account of its own again.")
 
 
-def delete_account(services: Services, report: Report, *, user: str, account: str) -> None:
+def delete_account(services: Services, report: Report, *, user: User, account: str) -> None:
     """An account with its bookings and statements; a later import of the same brings it back."""
-    owner = users.named(services.everybody, user)
-    chosen, now = accounts.named(services.everybody, owner.id, account), services.clock.now()
+    chosen, now = accounts.named(services.everybody, user.id, account), services.clock.now()
     rebuilt = services.everybody.atomically(
-        lambda session: rebuild.delete(session, user=owner, account_id=chosen.id, now=now)
+        lambda session: rebuild.delete(session, user=user, account_id=chosen.id, now=now)
     )
-    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
-    services.authorization.record.note(owner.id, "deleteAccount")
+    detect_after_import(services.everybody, [user.id], today=services.clock.today())
+    services.authorization.record.note(user.id, "deleteAccount")
     report.note(
         f"Deleted {chosen.called} with {counted(rebuilt.removed, 'booking')}."
         " A later import or sync of the same account brings it back; to keep it away, hide it instead."
     )
 
 
-def watch_balance(services: Services, report: Report, *, user: str, account: str, amount: str) -> None:
+def watch_balance(services: Services, report: Report, *, user: User, account: str, amount: str) -> None:
     """Have `balance.low` told when the account's balance comes below an amount of its currency; `off` ends that."""
-    owner = users.named(services.everybody, user)
-    chosen = accounts.named(services.everybody, owner.id, account)
+    chosen = accounts.named(services.everybody, user.id, account)
     if amount != OFF and not AMOUNT.fullmatch(amount):
         raise CommandError(f"An amount is a number such as 100 or -250.50, or {OFF} to watch the balance no more.")
     limit = Decimal(amount) if amount != OFF else None
-    services.everybody.atomically(lambda session: outbox.set_alert(session, owner.id, chosen.id, limit))
+    services.everybody.atomically(lambda session: outbox.set_alert(session, user.id, chosen.id, limit))
     report.note(
         f"The balance of {chosen.called} is watched no more."
         if limit is None

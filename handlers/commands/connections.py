@@ -32,7 +32,7 @@ def connect_bank(
     report: Report,
     *,
     connector: str,
-    user: str,
+    user: User,
     bank: str | None,
     settings: Mapping[str, Any],
     fault: str | None,
@@ -41,17 +41,16 @@ def connect_bank(
     """A bank connection with its first sync; a fault shows from the next sync on, and the consent ends after so many
     days. Connecting again renews it."""
     name = bank_name(bank or "Musterbank")
-    owner = users.named(services.everybody, user)
     wanted = {**settings, "bank_name": name}
-    stored = _connected(services, owner, connector=connector, bank_name=name, settings=wanted)
-    if not _sync_and_say(services, report, owner, stored):
+    stored = _connected(services, user, connector=connector, bank_name=name, settings=wanted)
+    if not _sync_and_say(services, report, user, stored):
         report.note(f"{name} was synced recently and is up to date.")
     if consent_days is not None:
         end = services.clock.now() + timedelta(days=consent_days)
         services.everybody.atomically(lambda session: _end_consent(session, stored, end))
         report.note(f"The consent ends on {end:%Y-%m-%d}.")
     if fault:
-        connections.set_settings(services.everybody, owner.id, stored.id, {**stored.settings, "fault": fault})
+        connections.set_settings(services.everybody, user.id, stored.id, {**stored.settings, "fault": fault})
         report.note(f"The next sync of {name} will show: {fault}.")
 
 
@@ -61,24 +60,23 @@ def _end_consent(session: Session, connection: StoredConnection, end: datetime) 
 
 
 def connect_folder(
-    services: Services, report: Report, *, folder: str, user: str, bank: str | None, account: str | None = None
+    services: Services, report: Report, *, folder: str, user: User, bank: str | None, account: str | None = None
 ) -> None:
     """A folder whose statement files every sync reads; those that do not say their account are about `account`.
     Connecting it again renews the connection."""
-    owner = users.named(services.everybody, user)
     path = checked_folder(folder)
     name = bank_name(bank or path.name)
     _check_that_all_may_be_moved(services, path)
-    for each in connections.of_user(services.everybody, owner.id):
+    for each in connections.of_user(services.everybody, user.id):
         if (each.connector, each.bank_name) == (Folder.name, name) and each.settings["folder"] != str(path):
             raise CommandError(
                 f"{name} is already connected to {each.settings['folder']}. Give this one another name with --bank."
             )
     settings = {"folder": str(path)}
     if account is not None:
-        settings["account"] = accounts.named(services.everybody, owner.id, account).id
-    stored = _connected(services, owner, connector=Folder.name, bank_name=name, settings=settings)
-    if not _sync_and_say(services, report, owner, stored):
+        settings["account"] = accounts.named(services.everybody, user.id, account).id
+    stored = _connected(services, user, connector=Folder.name, bank_name=name, settings=settings)
+    if not _sync_and_say(services, report, user, stored):
         report.note(f"{name} was synced recently; its next sync reads what is new.")
 
 
@@ -87,7 +85,7 @@ def connect_live(
     report: Dialogue,
     *,
     source: str,
-    user: str,
+    user: User,
     bank: str | None = None,
     given: Mapping[str, Any] | None = None,
     trace: str | None = None,
@@ -117,13 +115,12 @@ def _traced(path: str) -> Iterator[None]:
 
 
 def _connect_live(
-    services: Services, report: Dialogue, *, source: str, user: str, bank: str | None, given: Mapping[str, Any]
+    services: Services, report: Dialogue, *, source: str, user: User, bank: str | None, given: Mapping[str, Any]
 ) -> None:
-    owner = users.named(services.everybody, user)
     named = {"bank_name": bank_name(bank)} if bank else {}
-    known = [each for each in connections.of_user(services.everybody, owner.id) if each.connector == source]
+    known = [each for each in connections.of_user(services.everybody, user.id) if each.connector == source]
     attempt = services.connecting.begin(
-        owner.id,
+        user.id,
         source,
         given={**given, **named},
         renewed=next((each for each in known if each.bank_name == bank), None),
@@ -132,14 +129,14 @@ def _connect_live(
     while attempt.connection is None:
         if attempt.step is None:
             raise CommandError(attempt.refusal or "Nothing was connected.")
-        attempt = _next_step(services.connecting, report, owner.id, attempt, attempt.step)
+        attempt = _next_step(services.connecting, report, user.id, attempt, attempt.step)
     report.note(f"{attempt.connection.bank_name} is connected.")
-    _sync_and_say(services, report, owner, attempt.connection)  # whoever connects or renews may always sync
+    _sync_and_say(services, report, user, attempt.connection)  # whoever connects or renews may always sync
 
 
-def list_connections(services: Services, report: Report, *, user: str | None) -> None:
+def list_connections(services: Services, report: Report, *, user: User | None) -> None:
     """The bank connections with their state."""
-    for each in [users.named(services.everybody, user)] if user else users.everyone(services.everybody):
+    for each in [user] if user else users.everyone(services.everybody):
         for connection in connections.of_user(services.everybody, each.id):
             report.line(
                 f"{connection.id}\t{each.name}\t{connection.bank_name}\t{connection.connector}\t{connection.status}"
@@ -148,14 +145,13 @@ def list_connections(services: Services, report: Report, *, user: str | None) ->
                 report.note(reminder)
 
 
-def remove_connection(services: Services, report: Report, *, user: str, connection_id: str) -> None:
+def remove_connection(services: Services, report: Report, *, user: User, connection_id: str) -> None:
     """End a connection; what it brought stays readable."""
-    owner = users.named(services.everybody, user)
-    ended = [each for each in connections.of_user(services.everybody, owner.id) if each.id == connection_id]
+    ended = [each for each in connections.of_user(services.everybody, user.id) if each.id == connection_id]
     if not ended:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
     _say_what_is_left(report, services.connecting.remove(ended[0]))
-    services.authorization.record.note(owner.id, "disconnectBank")
+    services.authorization.record.note(user.id, "disconnectBank")
     report.note("Removed. Its accounts and transactions stay; connecting the bank again renews it.")
 
 

@@ -14,8 +14,9 @@ from handlers.commands.counts import counted
 from handlers.commands.imports import import_files
 from handlers.export_formats import Export, write
 from handlers.services import Services
-from storage import accounts, users
+from storage import accounts
 from storage.database import Database
+from storage.users import User
 from storage.words import annotations
 
 
@@ -23,7 +24,7 @@ def import_statements(
     services: Services,
     report: Report,
     *,
-    user: str,
+    user: User,
     files: list[str],
     connection: str | None,
     account: str | None,
@@ -34,7 +35,7 @@ def import_statements(
     import_files(
         services,
         report,
-        user=users.named(services.everybody, user),
+        user=user,
         files=files,
         connection=bank_name(connection) if connection else None,
         account=account,
@@ -44,12 +45,11 @@ def import_statements(
 
 
 def export_bookings(
-    services: Services, report: Report, *, user: str, format_: str, path: str, has_words: bool = False
+    services: Services, report: Report, *, user: User, format_: str, path: str, has_words: bool = False
 ) -> None:
     """All booked transactions of a user, into a file."""
-    owner = users.named(services.everybody, user)
     now, today = services.clock.now(), services.clock.today()
-    count = export(services.everybody, owner.id, format_, Path(path), now=now, today=today, has_words=has_words)
+    count = export(services.everybody, user.id, format_, Path(path), now=now, today=today, has_words=has_words)
     report.note(f"Exported {counted(count, 'transaction')}.")
 
 

@@ -4,16 +4,16 @@ from handlers.commands.control_socket import Report
 from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
-from storage import accounts, connections, users
+from storage import accounts, connections
 from storage.undo_and_merge import rebuild, undoable_imports
+from storage.users import User
 
 
-def list_imports(services: Services, report: Report, *, user: str) -> None:
+def list_imports(services: Services, report: Report, *, user: User) -> None:
     """The imports and syncs that can be taken back, oldest first."""
-    owner = users.named(services.everybody, user)
-    names = {each.id: each.called for each in accounts.every(services.everybody, owner.id)}
-    for each in undoable_imports.of_user(services.everybody, owner.id):
-        source = connections.find(services.everybody, owner.id, each.connection_id)
+    names = {each.id: each.called for each in accounts.every(services.everybody, user.id)}
+    for each in undoable_imports.of_user(services.everybody, user.id):
+        source = connections.find(services.everybody, user.id, each.connection_id)
         cells = (
             each.job_id,
             f"{each.imported_at:%Y-%m-%d %H:%M}",
@@ -22,7 +22,7 @@ def list_imports(services: Services, report: Report, *, user: str) -> None:
             f"{each.new or 0} new",
         )
         report.line("\t".join(cells))
-    older = undoable_imports.older_imports(services.everybody, owner.id)
+    older = undoable_imports.older_imports(services.everybody, user.id)
     if older:
         report.note(
             f"{counted(older, 'older file')} arrived before imports were recorded and cannot be undone."
@@ -30,14 +30,11 @@ def list_imports(services: Services, report: Report, *, user: str) -> None:
         )
 
 
-def undo_import(services: Services, report: Report, *, user: str, import_id: str) -> None:
+def undo_import(services: Services, report: Report, *, user: User, import_id: str) -> None:
     """Take back what an import brought, as if it had never been made; those before and after it stay."""
-    owner = users.named(services.everybody, user)
     now = services.clock.now()
-    rebuilt = services.everybody.atomically(
-        lambda session: rebuild.undo(session, user=owner, job_id=import_id, now=now)
-    )
-    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
+    rebuilt = services.everybody.atomically(lambda session: rebuild.undo(session, user=user, job_id=import_id, now=now))
+    detect_after_import(services.everybody, [user.id], today=services.clock.today())
     gone = len(rebuilt.accounts_gone)
     report.line(
         f"Taken back: {counted(rebuilt.removed, 'booking')}"

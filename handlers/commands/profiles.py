@@ -8,40 +8,41 @@ from connectors.bank_csv.profile import layout_id, profile_text
 from handlers.commands.control_socket import CommandError, Report
 from handlers.own_profiles import ChosenLayout
 from handlers.services import Services
-from storage import accounts, kept_layouts, users
+from storage import accounts, kept_layouts
+from storage.users import User
 
 
-def list_profiles(services: Services, report: Report, *, user: str | None = None) -> None:
+def list_profiles(services: Services, report: Report, *, user: User | None = None) -> None:
     """Name and bank of each, in the order in which they are tried; of a user id and file of what this one keeps."""
     if user is not None:
-        for layout in kept_layouts.of_user(services.everybody, users.named(services.everybody, user).id):
+        for layout in kept_layouts.of_user(services.everybody, user.id):
             report.line(f"{layout.id}\t{layout.file_name}")
         return
     for profile in services.own_profiles.read():
         report.line(f"{profile.name}\t{profile.bank or ''}")
 
 
-def tell_kept(services: Services, report: Report, *, user: str) -> None:
+def tell_kept(services: Services, report: Report, *, user: User) -> None:
     """Each layout that a user keeps, as a line of JSON, for a process that reads files by itself."""
-    for layout in kept_layouts.of_user(services.everybody, users.named(services.everybody, user).id):
+    for layout in kept_layouts.of_user(services.everybody, user.id):
         report.line(orjson.dumps(layout).decode())
 
 
 def add_profile(
-    services: Services, report: Report, *, file: str, user: str | None = None, account: str | None = None
+    services: Services, report: Report, *, file: str, user: User | None = None, account: str | None = None
 ) -> None:
     """Check a profile and keep it under the name of its file, or for a user under the names of its columns, with the
     account of files that do not say theirs; the next import uses it, on every machine."""
     path, now = Path(file), services.clock.now()
     if user is not None:
-        owner, layout = users.named(services.everybody, user), ChosenLayout(profile_text(path), is_kept=True)
+        layout = ChosenLayout(profile_text(path), is_kept=True)
         name, known = (
             layout_id(layout.profiles[0]),
-            {each.id for each in kept_layouts.of_user(services.everybody, owner.id)},
+            {each.id for each in kept_layouts.of_user(services.everybody, user.id)},
         )
-        account_ids = [accounts.named(services.everybody, owner.id, account).id] if account is not None else []
+        account_ids = [accounts.named(services.everybody, user.id, account).id] if account is not None else []
         services.everybody.atomically(
-            lambda session: layout.keep(session, owner.id, file_name=path.name, account_ids=account_ids, now=now)
+            lambda session: layout.keep(session, user.id, file_name=path.name, account_ids=account_ids, now=now)
         )
     else:
         name, known = path.name, services.own_profiles.names()
@@ -49,10 +50,10 @@ def add_profile(
     report.note("Replaced." if name in known else "Added.")
 
 
-def remove_profile(services: Services, report: Report, *, name: str, user: str | None = None) -> None:
+def remove_profile(services: Services, report: Report, *, name: str, user: User | None = None) -> None:
     """Forget a profile, of a user by its id; what was imported by it stays."""
     if user is not None:
-        if not kept_layouts.remove(services.everybody, users.named(services.everybody, user).id, name):
+        if not kept_layouts.remove(services.everybody, user.id, name):
             raise CommandError("There is no profile of this id. `bankdata profiles list --user` shows them.")
         report.note("Removed.")
         return

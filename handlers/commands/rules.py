@@ -13,7 +13,7 @@ from handlers.operations.corrections import remembered_under
 from handlers.operations.rules import in_order, with_added, with_edited
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
-from storage import rules, transactions, users
+from storage import rules, transactions
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.users import User
@@ -21,14 +21,13 @@ from storage.users import User
 NO_RULE = "There is no rule with this id. `bankdata rules list` shows them."
 
 
-def add_rules(services: Services, report: Report, *, user: str, text: str) -> None:
+def add_rules(services: Services, report: Report, *, user: User, text: str) -> None:
     """Append rules (JSON lines); each keeps or gets an id."""
-    owner = users.named(services.everybody, user)
 
     def work(session: Transaction) -> int:
-        session.hold(owner.id)
-        added, wanted = with_added(rules.of_user(session, owner.id), text)
-        rules.keep(session, owner.id, wanted)
+        session.hold(user.id)
+        added, wanted = with_added(rules.of_user(session, user.id), text)
+        rules.keep(session, user.id, wanted)
         return len(added)
 
     count = services.everybody.atomically(work)
@@ -37,46 +36,42 @@ def add_rules(services: Services, report: Report, *, user: str, text: str) -> No
     )
 
 
-def list_rules(services: Services, report: Report, *, user: str) -> None:
+def list_rules(services: Services, report: Report, *, user: User) -> None:
     """The rules in their order, as JSON lines that can be added again."""
-    owner = users.named(services.everybody, user)
-    for line in render_rules(rules.of_user(services.everybody, owner.id)).splitlines():
+    for line in render_rules(rules.of_user(services.everybody, user.id)).splitlines():
         report.line(line)
 
 
-def remove_rule(services: Services, report: Report, *, user: str, rule_id: str) -> None:
+def remove_rule(services: Services, report: Report, *, user: User, rule_id: str) -> None:
     """Forget a rule."""
-    owner = users.named(services.everybody, user)
 
     def work(session: Transaction) -> None:
-        session.hold(owner.id)
-        known = rules.of_user(session, owner.id)
+        session.hold(user.id)
+        known = rules.of_user(session, user.id)
         kept = [rule for rule in known if rule.id != rule_id]
         if len(kept) == len(known):
             raise CommandError(NO_RULE)
-        rules.keep(session, owner.id, kept)
+        rules.keep(session, user.id, kept)
 
     services.everybody.atomically(work)
     report.note("Removed.")
 
 
-def edit_rule(services: Services, report: Report, *, user: str, rule_id: str, changes: dict[str, Any]) -> None:
+def edit_rule(services: Services, report: Report, *, user: User, rule_id: str, changes: dict[str, Any]) -> None:
     """Give a rule other words in its place; `category` may be any place as people type it."""
-    owner = users.named(services.everybody, user)
-    place = place_named(services.everybody, owner.id, changes["category"]) if changes.get("category") else None
+    place = place_named(services.everybody, user.id, changes["category"]) if changes.get("category") else None
     wanted = changes if place is None else {**changes, **placed(place)}
     _apply(
         services,
         report,
-        owner,
-        lambda session: _replace(session, owner, lambda known: with_edited(known, rule_id, wanted)),
+        user,
+        lambda session: _replace(session, user, lambda known: with_edited(known, rule_id, wanted)),
     )
 
 
-def order_rules(services: Services, report: Report, *, user: str, rule_ids: list[str]) -> None:
+def order_rules(services: Services, report: Report, *, user: User, rule_ids: list[str]) -> None:
     """Ask the rules in this order."""
-    owner = users.named(services.everybody, user)
-    _apply(services, report, owner, lambda session: _replace(session, owner, lambda known: in_order(known, rule_ids)))
+    _apply(services, report, user, lambda session: _replace(session, user, lambda known: in_order(known, rule_ids)))
 
 
 def _replace(session: Transaction, owner: User, replaced: Callable[[Sequence[Rule]], Sequence[Rule]]) -> None:
@@ -90,27 +85,26 @@ def _replace(session: Transaction, owner: User, replaced: Callable[[Sequence[Rul
         raise CommandError(NO_RULE) from error
 
 
-def apply_rules(services: Services, report: Report, *, user: str) -> None:
+def apply_rules(services: Services, report: Report, *, user: User) -> None:
     """Read all stored bookings anew under the rules of today."""
-    _apply(services, report, users.named(services.everybody, user), lambda _: None)
+    _apply(services, report, user, lambda _: None)
 
 
 def correct_category(
-    services: Services, report: Report, *, user: str, transaction_id: str, place: str, is_one: bool
+    services: Services, report: Report, *, user: User, transaction_id: str, place: str, is_one: bool
 ) -> None:
     """Remember where a booking belongs for all bookings of its counterpart, past and to come, or for it alone."""
-    owner = users.named(services.everybody, user)
-    choice = place_named(services.everybody, owner.id, place)
+    choice = place_named(services.everybody, user.id, place)
     if is_one:
         annotate(services, report, user=user, transaction_id=transaction_id, changes=placed(choice), tags=[])
         return
-    row = transactions.find(services.everybody, owner.id, transaction_id)
+    row = transactions.find(services.everybody, user.id, transaction_id)
     if row is None:
         raise CommandError("The user has no transaction with this id.")
     key = remembered_under(row)
     if key is None:
         raise CommandError("This booking names no counterpart to remember. Write a rule: bankdata rules add.")
-    _apply(services, report, owner, lambda session: rules.correct(session, owner.id, key, choice))
+    _apply(services, report, user, lambda session: rules.correct(session, user.id, key, choice))
 
 
 def _apply(services: Services, report: Report, owner: User, change: Callable[[Transaction], None]) -> None:

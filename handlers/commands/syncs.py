@@ -11,15 +11,16 @@ from handlers.sync.engine import Started
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.jobs import Job
+from storage.users import User
 
 WATCH_PAUSE = 0.5  # seconds between two looks at a sync that waits for its bank, unless it is due before
 STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3}
 
 
-def sync(services: Services, report: Report, *, user: str | None, is_forced: bool = False) -> None:
+def sync(services: Services, report: Report, *, user: User | None, is_forced: bool = False) -> None:
     """Sync the connections of one user or of everybody, under the same rate rule as POST /sync unless `is_forced`; what
     a source allows holds always."""
-    who = [users.named(services.everybody, user)] if user else users.everyone(services.everybody)
+    who = [user] if user else users.everyone(services.everybody)
     failed = refused = 0
     for each in who:
         for connection in connections.of_user(services.everybody, each.id):

@@ -37,7 +37,7 @@ from storage.undo_and_merge.rebuild import ImportUnknown
 from storage.words.portable import InvalidWords
 
 Command = Callable[..., None]
-"""`def name(services, report, *, ...)`; raises CommandError."""
+"""`def name(services, report, *, ...)`; raises CommandError. What is typed as `user`, a name, arrives as the `User`."""
 
 COMMANDS: Mapping[str, Command] = {
     "users add": users.add_user,
@@ -158,19 +158,22 @@ def perform(services: Services, name: str, arguments: Mapping[str, Any], report:
     user_id = None
     try:
         with _translated():
-            user_id = _user_id(services, name, arguments)
+            user_id = _id_of_changed(services, name, arguments)
+            if arguments.get("user") is not None:
+                user = stored_users.named(services.everybody, arguments["user"])
+                user_id, arguments = user.id, {**arguments, "user": user}
             COMMANDS[name](services, report, **arguments)
     except BaseException as error:
         log.info("command=%s user=%s outcome=%s", name, user_id, type(error).__name__)
         raise
     if name not in READS_ONLY:
-        log.info("command=%s user=%s outcome=done", name, user_id or _user_id(services, name, arguments))
+        log.info("command=%s user=%s outcome=done", name, user_id or _id_of_changed(services, name, arguments))
 
 
-def _user_id(services: Services, command: str, arguments: Mapping[str, Any]) -> str | None:
-    """The id of the user whom the arguments name; None when they name nobody, or somebody who is not there."""
-    name = arguments.get("name" if command.startswith("users ") else "user")
-    user = stored_users.find_by_name(services.everybody, name) if name else None
+def _id_of_changed(services: Services, command: str, arguments: Mapping[str, Any]) -> str | None:
+    """The id of the user whom a command of `users` adds or changes; None where there is none (yet)."""
+    is_about = command.startswith("users ") and "name" in arguments
+    user = stored_users.find_by_name(services.everybody, arguments["name"]) if is_about else None
     return user.id if user else None
 
 

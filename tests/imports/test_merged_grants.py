@@ -120,9 +120,9 @@ def test_a_merge_a_deleted_account_and_a_bank_connected_renewed_and_disconnected
     assert "mergeAccount" in done("accounts merge", account=two[0], into=two[1])
     assert "deleteAccount" in done("accounts delete", account=two[1])
     bank: Any = {"connector": "demo", "bank": None, "settings": {"household": "solo"}, "fault": None}
-    connect_bank(eva.services, eva, user="eva", **bank)
+    connect_bank(eva.services, eva, user=eva.user, **bank)
     assert ("connectBank" in deeds(eva), "renewBank" in deeds(eva)) == (True, False)
-    connect_bank(eva.services, eva, user="eva", **bank)
+    connect_bank(eva.services, eva, user=eva.user, **bank)
     assert "renewBank" in deeds(eva)
     held = connections.of_user(eva.services.everybody, eva.user.id)
     (connection,) = [each for each in held if each.connector != "files"]

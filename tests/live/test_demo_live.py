@@ -135,7 +135,9 @@ def test_who_connects_by_command_is_told_what_came_and_may_do_it_again_at_once(t
         )
         first, again = (Talk(["TAN", "123456"], meanwhile=int) for _ in range(2))
         for talk in (first, again):
-            connect_live(services, talk, source=LiveDemoBank.name, user="eva", bank="Demobank")
+            connect_live(
+                services, talk, source=LiveDemoBank.name, user=users.named(services.everybody, "eva"), bank="Demobank"
+            )
     (brought,) = first.lines
     assert brought.startswith("Demobank: 2 new accounts, ")
     assert again.lines == ["Demobank: 0 new accounts, 0 new transactions"]

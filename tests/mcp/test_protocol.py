@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 from handlers.commands.access import print_token
 from handlers.mcp.endpoint import refused
 from handlers.server import application
+from storage import users
 from tests.explanations.conftest import Service, Silent
 from tests.mcp.conftest import ADDRESS, META, MODERN, Assistant, assistant
 
@@ -279,7 +280,14 @@ def test_the_operator_prints_a_token_for_assistants(demo_service: Service, demo_
             printed.append(text)
 
     for is_for_assistants in (True, False):
-        print_token(demo_service.services, Kept(), user="demo", scope=ALL, seconds=60, for_assistants=is_for_assistants)
+        print_token(
+            demo_service.services,
+            Kept(),
+            user=users.named(demo_service.services.everybody, "demo"),
+            scope=ALL,
+            seconds=60,
+            for_assistants=is_for_assistants,
+        )
     headers = [{"Authorization": f"Bearer {token}"} for token in printed]
     assert [demo_user.http.post("/mcp", json=PING, headers=each).status_code for each in headers] == [200, 401]
 

@@ -112,7 +112,7 @@ def test_a_sync_by_command_says_what_balances_contradict(scene: Scene) -> None:
         today = NOW.date() + timedelta(days=place)
         scene.bank.tell = partial(lambda today, balance, _: told(today=today, back=9, balance=balance), today, balance)
         scene.clock.moment = NOW + timedelta(days=place)
-        sync(services_of(scene), paper, user="eva")
+        sync(services_of(scene), paper, user=users.named(services_of(scene).everybody, "eva"))
     days = f"{today.day} {today:%B %Y} to {today.day} {today:%B %Y}"
     missing = Decimal(-93) - booking(today).amount
     assert paper.lines == [

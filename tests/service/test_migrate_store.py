@@ -52,7 +52,7 @@ def old(tmp_path: Path) -> tuple[Path, str]:
             files.import_statements(
                 services,
                 Said(),
-                user=name,
+                user=users.named(services.everybody, name),
                 files=[str(file)],
                 connection=None,
                 account=None,
@@ -60,8 +60,9 @@ def old(tmp_path: Path) -> tuple[Path, str]:
                 is_json=False,
             )
         services.connection_keys.get_ready()
-        access.print_calendar_link(services, said, user="eva")
-        access.print_token(services, said, user="eva", scope="read:accounts", seconds=3600)
+        eva = users.named(services.everybody, "eva")
+        access.print_calendar_link(services, said, user=eva)
+        access.print_token(services, said, user=eva, scope="read:accounts", seconds=3600)
     return folder, said.lines[-1]
 
 

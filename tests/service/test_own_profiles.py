@@ -137,7 +137,7 @@ def test_a_profile_that_one_machine_adds_is_used_by_all(profile: Path, tmp_path:
         files.import_statements(
             there,
             said,
-            user="eva",
+            user=users.named(there.everybody, "eva"),
             files=[str(file)],
             connection=None,
             account=None,

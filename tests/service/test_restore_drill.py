@@ -106,7 +106,14 @@ def add(services: Services, name: str) -> None:
 def imported(services: Services, file: Path) -> None:
     file.write_text("Date,Description,Amount,Currency\n2026-03-02,shop,-3.50,EUR\n2026-03-03,,4.00,EUR\n")
     import_statements(
-        services, Said(), user="eva", files=[str(file)], connection=None, account=None, is_dry_run=False, is_json=False
+        services,
+        Said(),
+        user=users.named(services.everybody, "eva"),
+        files=[str(file)],
+        connection=None,
+        account=None,
+        is_dry_run=False,
+        is_json=False,
     )
 
 

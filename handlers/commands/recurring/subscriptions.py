@@ -12,19 +12,19 @@ from handlers.operations.recurring.added import add
 from handlers.operations.recurring.confirmation import NoSuchPayment, decide
 from handlers.services import Services
 from handlers.sync.detection import recurring_of
-from storage import accounts, users
+from storage import accounts
 from storage.accounts import Selected
 from storage.database import Transaction
 from storage.recurring import added
+from storage.users import User
 
 FREQUENCIES = {"week": "weekly", "two-weeks": "biweekly", "month": "monthly", "quarter": "quarterly", "year": "yearly"}
 
 
-def list_subscriptions(services: Services, report: Report, *, user: str) -> None:
+def list_subscriptions(services: Services, report: Report, *, user: User) -> None:
     """Every recurring payment with its id, in and out, ended and dismissed ones too."""
-    owner = users.named(services.everybody, user)
-    everything = Selected(accounts.of_user(services.everybody, owner.id), is_everything=True)
-    found = recurring_of(services.everybody, owner.id, everything, today=services.clock.today())
+    everything = Selected(accounts.of_user(services.everybody, user.id), is_everything=True)
+    found = recurring_of(services.everybody, user.id, everything, today=services.clock.today())
     for row in found.iter_rows(named=True):
         amount = f"{listed(row['amount'], row['currency'])} {row['currency']}"
         ended = "ended" if row["is_over"] else "goes on"
@@ -33,12 +33,12 @@ def list_subscriptions(services: Services, report: Report, *, user: str) -> None
 
 
 def decide_subscription(
-    services: Services, report: Report, *, user: str, subscription_id: str, confirmation: str
+    services: Services, report: Report, *, user: User, subscription_id: str, confirmation: str
 ) -> None:
     """Remember what a person says about one, in place of what they said before."""
-    owner, clock = users.named(services.everybody, user), services.clock
+    clock = services.clock
     try:
-        told = decide(services.everybody, owner.id, subscription_id, confirmation, now=clock.now(), today=clock.today())
+        told = decide(services.everybody, user.id, subscription_id, confirmation, now=clock.now(), today=clock.today())
     except NoSuchPayment:
         raise CommandError(
             "The user has no recurring payment of this id. `bankdata subscriptions list` shows them."
@@ -50,7 +50,7 @@ def add_subscription(
     services: Services,
     report: Report,
     *,
-    user: str,
+    user: User,
     name: str,
     amount: str,
     every: str,
@@ -59,15 +59,14 @@ def add_subscription(
     is_incoming: bool,
 ) -> None:
     """Remember a payment that the rules do not find; the same one again with another amount or day changes it."""
-    owner = users.named(services.everybody, user)
-    chosen = accounts.named(services.everybody, owner.id, account)
+    chosen = accounts.named(services.everybody, user.id, account)
     if not AMOUNT.fullmatch(amount):
         raise CommandError("An amount is a number above 0 such as 12.99; --incoming says that it comes in.")
 
     def work(session: Transaction) -> AddedPayment:
         return add(
             session,
-            owner.id,
+            user.id,
             chosen,
             name=name,
             amount=Decimal(amount),
@@ -82,9 +81,8 @@ def add_subscription(
     report.note(f"{payment.name}: added. `bankdata subscriptions remove {payment.id}` takes it away.")
 
 
-def remove_subscription(services: Services, report: Report, *, user: str, subscription_id: str) -> None:
+def remove_subscription(services: Services, report: Report, *, user: User, subscription_id: str) -> None:
     """Take away a payment that was added; one that the service has found stays."""
-    owner = users.named(services.everybody, user)
-    if not services.everybody.atomically(lambda session: added.remove(session, owner.id, subscription_id)):
+    if not services.everybody.atomically(lambda session: added.remove(session, user.id, subscription_id)):
         raise CommandError("The user has added no recurring payment of this id.")
     report.note("Removed.")

@@ -7,36 +7,37 @@ from handlers.commands.words.own_categories import place_named, placed
 from handlers.operations.words.annotations import changed
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
-from storage import transactions, users
+from storage import transactions
 from storage.database import Transaction
 from storage.importing import derivation
+from storage.users import User
 from storage.words import annotations
 
 UNKNOWN = "The user has no transaction with this id."
 
 
 def annotate(
-    services: Services, report: Report, *, user: str, transaction_id: str, changes: dict[str, Any], tags: list[str]
+    services: Services, report: Report, *, user: User, transaction_id: str, changes: dict[str, Any], tags: list[str]
 ) -> None:
     """Say something of one booking; `tags` are put beside those that it has."""
-    owner, now = users.named(services.everybody, user), services.clock.now()
+    now = services.clock.now()
 
     def work(session: Transaction) -> None:
-        session.hold(owner.id)
-        row = transactions.find(session, owner.id, transaction_id)
+        session.hold(user.id)
+        row = transactions.find(session, user.id, transaction_id)
         if row is None:
             raise CommandError(UNKNOWN)
-        before = annotations.find(session, owner.id, transaction_id)
+        before = annotations.find(session, user.id, transaction_id)
         wanted = {**changes, "tags": [*(said.name for said in before.tags.values()), *tags]} if tags else changes
         if "splits" in changes:
             sign = "-" if row["amount"] < 0 else ""
             parts = [(f"{sign}{each['amount']}", each["place"]) for each in changes["splits"]]
-            named = [{"amount": size, **placed(place_named(session, owner.id, name))} for size, name in parts]
+            named = [{"amount": size, **placed(place_named(session, user.id, name))} for size, name in parts]
             wanted = {**wanted, "splits": named}
-        after = changed(session, owner.id, row, before, wanted, now=now)
-        annotations.say(session, owner.id, after, now=now)
-        derivation.apply_rules(session, owner.id, now=now, transaction_ids=[transaction_id])
+        after = changed(session, user.id, row, before, wanted, now=now)
+        annotations.say(session, user.id, after, now=now)
+        derivation.apply_rules(session, user.id, now=now, transaction_ids=[transaction_id])
 
     services.everybody.atomically(work)
-    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
+    detect_after_import(services.everybody, [user.id], today=services.clock.today())
     report.note("Said.")

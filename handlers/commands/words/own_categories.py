@@ -8,9 +8,9 @@ from analytics.classification.rules import TAG_LENGTH_MAX, ChosenCategory, is_ta
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
-from storage import users
 from storage.database import Session, Transaction
 from storage.importing import derivation
+from storage.users import User
 from storage.words import annotations, own_categories
 from storage.words.annotations import OwnCategory, folded
 from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
@@ -18,10 +18,9 @@ from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 UNKNOWN = "There is no category called so. `bankdata categories list` shows all of them."
 
 
-def list_categories(services: Services, report: Report, *, user: str) -> None:
+def list_categories(services: Services, report: Report, *, user: User) -> None:
     """Each category with the finer ones and the user's own below it."""
-    owner = users.named(services.everybody, user)
-    own = list(annotations.own_categories(services.everybody, owner.id).values())
+    own = list(annotations.own_categories(services.everybody, user.id).values())
     for category in CATEGORIES:
         report.line(category)
         _list_own(report, own, category, None)
@@ -31,7 +30,7 @@ def list_categories(services: Services, report: Report, *, user: str) -> None:
                 _list_own(report, own, category, leaf.code)
 
 
-def add_category(services: Services, report: Report, *, user: str, name: str, below: str) -> None:
+def add_category(services: Services, report: Report, *, user: User, name: str, below: str) -> None:
     """A new one below a category or a finer one."""
     if below not in LEAVES and below not in CATEGORIES:
         raise CommandError(UNKNOWN)
@@ -44,7 +43,7 @@ def add_category(services: Services, report: Report, *, user: str, name: str, be
     report.note("Added.")
 
 
-def rename_category(services: Services, report: Report, *, user: str, name: str, new_name: str) -> None:
+def rename_category(services: Services, report: Report, *, user: User, name: str, new_name: str) -> None:
     """Another name; what is in it stays in it."""
 
     def work(session: Transaction, user_id: str) -> None:
@@ -54,14 +53,14 @@ def rename_category(services: Services, report: Report, *, user: str, name: str,
     report.note("Renamed.")
 
 
-def remove_category(services: Services, report: Report, *, user: str, name: str) -> None:
+def remove_category(services: Services, report: Report, *, user: User, name: str) -> None:
     """Forget one; what is in it stays at its place."""
-    owner, now = users.named(services.everybody, user), services.clock.now()
+    now = services.clock.now()
 
     def work(session: Transaction) -> int:
-        session.hold(owner.id)
-        own_categories.remove(session, owner.id, _named(session, owner.id, name).id)
-        return derivation.apply_rules(session, owner.id, now=now).height
+        session.hold(user.id)
+        own_categories.remove(session, user.id, _named(session, user.id, name).id)
+        return derivation.apply_rules(session, user.id, now=now).height
 
     report.line(f"{counted(services.everybody.atomically(work), 'booking')} changed.")
 
@@ -93,14 +92,13 @@ def _named(session: Session, user_id: str, text: str) -> OwnCategory:
     return found[0]
 
 
-def _kept(services: Services, user: str, name: str, work: Callable[[Transaction, str], None]) -> None:
-    owner = users.named(services.everybody, user)
+def _kept(services: Services, user: User, name: str, work: Callable[[Transaction, str], None]) -> None:
     if not is_tag(name):
         raise CommandError(f"A name has 1 to {TAG_LENGTH_MAX} printable characters.")
 
     def whole(session: Transaction) -> None:
-        session.hold(owner.id)
-        work(session, owner.id)
+        session.hold(user.id)
+        work(session, user.id)
 
     try:
         services.everybody.atomically(whole)

@@ -5,33 +5,32 @@ from pathlib import Path
 from handlers.commands.control_socket import CommandError, Report
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
-from storage import users
 from storage.database import Transaction
 from storage.importing import derivation
+from storage.users import User
 from storage.words import portable
 
 
-def export_words(services: Services, report: Report, *, user: str) -> None:
+def export_words(services: Services, report: Report, *, user: User) -> None:
     """Rules, corrections and annotations as lines of JSON."""
-    owner = users.named(services.everybody, user)
     with services.everybody.transaction() as session:
-        for line in portable.lines(session, owner.id):
+        for line in portable.lines(session, user.id):
             report.line(line)
 
 
-def import_words(services: Services, report: Report, *, user: str, path: str) -> None:
+def import_words(services: Services, report: Report, *, user: User, path: str) -> None:
     """Take over what such lines say and the user has not said here, and apply it to what is stored."""
-    owner, now = users.named(services.everybody, user), services.clock.now()
+    now = services.clock.now()
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise CommandError(f"{path}: not a text in UTF-8.") from error
 
     def work(session: Transaction) -> int:
-        count = portable.read(session, owner.id, text, now=now)
-        derivation.apply_rules(session, owner.id, now=now)
+        count = portable.read(session, user.id, text, now=now)
+        derivation.apply_rules(session, user.id, now=now)
         return count
 
     count = services.everybody.atomically(work)
-    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
+    detect_after_import(services.everybody, [user.id], today=services.clock.today())
     report.line(f"{count} taken over.")

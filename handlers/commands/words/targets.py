@@ -11,18 +11,17 @@ from handlers.commands.words.own_categories import place_named
 from handlers.json_shapes import money_text
 from handlers.operations.categories.targets import code_of, compared, put
 from handlers.services import Services
-from storage import users
 from storage.database import Transaction
+from storage.users import User
 from storage.words import annotations
 
 
-def list_targets(services: Services, report: Report, *, user: str, month: str | None) -> None:
+def list_targets(services: Services, report: Report, *, user: User, month: str | None) -> None:
     """What holds in a month, with what was spent in its month or year and what is left."""
-    owner = users.named(services.everybody, user)
     everything = Principal(
-        user_id=owner.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=owner.has_subscription
+        user_id=user.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=user.has_subscription
     )
-    own = annotations.own_categories(services.everybody, owner.id)
+    own = annotations.own_categories(services.everybody, user.id)
     for target, place, _, spent in compared(services, everything, _month(services, month))[0]:
         code, currency = code_of(place), target.currency
         name = f"“{own[code].name}” ({code})" if code in own else code
@@ -32,16 +31,16 @@ def list_targets(services: Services, report: Report, *, user: str, month: str | 
 
 
 def set_target(
-    services: Services, report: Report, *, user: str, place: str, amount: str, period: str, month: str | None
+    services: Services, report: Report, *, user: User, place: str, amount: str, period: str, month: str | None
 ) -> None:
     """Let an amount hold at a place from a month on; 0 ends what held."""
-    owner, first = users.named(services.everybody, user), _month(services, month)
+    first = _month(services, month)
     if not AMOUNT.fullmatch(amount) or amount.startswith("-"):
         raise CommandError("An amount is 0 or more, such as 400 or 12.50.")
 
     def work(session: Transaction) -> None:
-        session.hold(owner.id)
-        put(services, session, owner.id, place_named(session, owner.id, place), Decimal(amount), period, first)
+        session.hold(user.id)
+        put(services, session, user.id, place_named(session, user.id, place), Decimal(amount), period, first)
 
     services.everybody.atomically(work)
     report.note("Set.")
