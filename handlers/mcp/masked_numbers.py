@@ -6,35 +6,14 @@ Fewer than the store keeps of a card, which knows a statement by its first six d
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
+
+from schwifty import registry
+from schwifty.exceptions import InvalidCountryCode
 
 SHOWN = 4  # characters at the end
 ELLIPSIS = "…"
 
-# Length of an IBAN by country: the registry of ISO 13616, release 99, and countries whose banks write them without it
-_IBAN_LENGTHS = {
-    country: length
-    for length, countries in {
-        15: "NO",
-        16: "BE",
-        18: "DK FI FK FO GL NL SD",
-        19: "MK SI",
-        20: "AT BA EE KZ LT LU MN XK",
-        21: "CH HR LI LV",
-        22: "BG BH CR DE GB GE IE ME RS VA",
-        23: "AE GI IL IQ OM SO TL",
-        24: "AD CZ ES MD PK RO SA SE SK TN VG",
-        25: "LY PT ST AO CV GW MZ",
-        26: "IS TR DZ IR",
-        27: "BI DJ FR GR IT MC MR SM CF CG CM GA GQ KM MG TD",
-        28: "AL AZ BY CY DO GT HN HU LB NI PL SV BF BJ CI MA ML NE SN TG",
-        29: "BR EG PS QA UA",
-        30: "JO KW MU YE",
-        31: "MT SC",
-        32: "LC",
-        33: "RU",
-    }.items()
-    for country in countries.split()
-}
 # First digits and lengths of card numbers (ISO/IEC 7812)
 _CARDS = (
     (re.compile(r"4"), (19, 16, 13)),
@@ -58,7 +37,7 @@ _LOOKALIKES = dict(
 def masked_field(value: str) -> str:
     """What stands in a field for an account number, whatever it looks like."""
     compact = "".join(plain_letter(character) for character in value if character.isalnum()).upper()
-    country = compact[:2] if compact[:2] in _IBAN_LENGTHS and _IBAN_START.match(compact) else ""
+    country = compact[:2] if _iban_length(compact[:2]) and _IBAN_START.match(compact) else ""
     return f"{country}{ELLIPSIS}{compact[-SHOWN:]}" if len(compact) > 2 * SHOWN else ELLIPSIS
 
 
@@ -97,7 +76,7 @@ def plain_letter(character: str) -> str:
 
 def _iban_at(letters: str, at: int) -> int:
     """How many characters the IBAN has that begins here; 0 where none does."""
-    length = _IBAN_LENGTHS.get(letters[at : at + 2], 0)
+    length = _iban_length(letters[at : at + 2])
     compact = letters[at : at + length]
     if not length or len(compact) < length or not _IBAN_START.match(compact) or not compact.isascii():
         return 0
@@ -134,3 +113,12 @@ def _is_glued(letters: str, places: Sequence[int], at: int) -> bool:
 def _luhn(digits: str) -> bool:
     doubled = (int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits)))
     return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
+
+
+@lru_cache(maxsize=4096)
+def _iban_length(country: str) -> int:
+    """How many characters the IBANs of a country have; 0 where they have none."""
+    try:
+        return registry.get_iban_spec(country).iban_length
+    except InvalidCountryCode:
+        return 0
