@@ -61,7 +61,27 @@ class SignIn:
     ) -> Outcome:
         """Check a name and a password; raises Busy."""
         with self._throttles.turn(name):
-            return self._attempted(name, password, before=before, address=address, known_browser=known_browser)
+            user = users.find_by_name(self._database, name) if is_storable(name) else None
+            browser_name = self._sessions.knows(known_browser, user.id if user else None)
+            reserved = self._throttles.reserve(name=name, address=address, browser=browser_name, now=self._now())
+            if isinstance(reserved, timedelta):
+                self._events.alarm("sign-in held up", account=name, address=address)
+                return Outcome(wait=reserved)
+            stored = user.password_hash if user else None
+            if not self._is_right(password, stored, reserved) or user is None or stored is None:
+                self._events.alarm("wrong password", account=name, address=address)
+                if user is not None:
+                    self._events.did(user.id, "signIn", is_refused=True)
+                return Outcome()
+            self._throttles.succeeded(reserved)
+            if self._passwords.is_outdated(stored):
+                users.set_password_hash(self._database, user.id, self._passwords.hash(password))
+            if self._second_factors.is_on(user.id):
+                self._events.happened(
+                    "password right, second factor asked", account=name, address=address, user=user.id
+                )
+                return Outcome(half=self._sessions.await_second_factor(before, user.id))
+            return self._signed_in(user, before, address=address)
 
     def user_of(self, browser: Browser | None) -> User | None:
         """The user who is signed in."""
@@ -75,7 +95,29 @@ class SignIn:
         if user is None:
             return Outcome()
         with self._throttles.turn(user.name):
-            return self._stepped(user, half, shown, address=address, known_browser=known_browser, is_passkey=is_passkey)
+            reserved = self._throttles.reserve(
+                name=user.name,
+                address=address,
+                browser=self._sessions.knows(known_browser, user.id),
+                now=self._now(),
+                of="second factor",
+            )
+            if isinstance(reserved, timedelta):
+                self._events.alarm("second factor held up", account=user.name, address=address)
+                return Outcome(wait=reserved)
+            if is_passkey:
+                kind = "passkey" if self._passkeys.use(half, shown) else None
+            else:
+                kind = self._second_factors.use(user.id, shown)
+            if kind is None:
+                self._events.alarm("wrong second factor", account=user.name, address=address)
+                self._events.did(user.id, "signIn", is_refused=True)
+                return Outcome()
+            self._throttles.succeeded(reserved)
+            if kind == "recovery code":
+                self._events.happened("recovery code used", account=user.name, address=address, user=user.id)
+                self._events.did(user.id, "useRecoveryCode")
+            return self._signed_in(user, half, address=address)
 
     def prove(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
         """Ask whoever is signed in for the password once more; `browser` of the outcome is set when it was right.
@@ -88,7 +130,18 @@ class SignIn:
     ) -> tuple[str, ...] | Outcome:
         """Check the first code of a set-up: the recovery codes where it is right. Raises Busy."""
         with self._throttles.turn(user.name):
-            return self._turned_on(user, browser, typed, address=address)
+            reserved = self._throttles.reserve(
+                name=user.name, address=address, browser=browser.id_hash, now=self._now(), of="first code"
+            )
+            if isinstance(reserved, timedelta):
+                self._events.alarm("set-up of the second factor held up", account=user.name, address=address)
+                return Outcome(wait=reserved)
+            codes = self._second_factors.confirm(user, typed)
+            if codes is None:
+                self._events.alarm("wrong first code", account=user.name, address=address)
+                return Outcome()
+            self._throttles.succeeded(reserved)
+            return codes
 
     def change_password(
         self, user: User, browser: Browser, *, current: str, new: str, address: str
@@ -96,71 +149,19 @@ class SignIn:
         """Replace the password and sign out all other browsers; what is wrong with the new one, or the outcome of
         checking the current one (`browser` set when it was right). Raises Busy."""
         with self._throttles.turn(user.name):
-            return self._changed(user, browser, current=current, new=new, address=address)
-
-    def _attempted(
-        self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None
-    ) -> Outcome:
-        user = users.find_by_name(self._database, name) if is_storable(name) else None
-        browser_name = self._sessions.knows(known_browser, user.id if user else None)
-        reserved = self._throttles.reserve(name=name, address=address, browser=browser_name, now=self._now())
-        if isinstance(reserved, timedelta):
-            self._events.alarm("sign-in held up", account=name, address=address)
-            return Outcome(wait=reserved)
-        stored = user.password_hash if user else None
-        if not self._is_right(password, stored, reserved) or user is None or stored is None:
-            self._events.alarm("wrong password", account=name, address=address)
-            if user is not None:
-                self._events.did(user.id, "signIn", is_refused=True)
-            return Outcome()
-        self._throttles.succeeded(reserved)
-        if self._passwords.is_outdated(stored):
-            users.set_password_hash(self._database, user.id, self._passwords.hash(password))
-        if self._second_factors.is_on(user.id):
-            self._events.happened("password right, second factor asked", account=name, address=address, user=user.id)
-            return Outcome(half=self._sessions.await_second_factor(before, user.id))
-        return self._signed_in(user, before, address=address)
-
-    def _stepped(
-        self, user: User, half: Browser, shown: str, *, address: str, known_browser: str | None, is_passkey: bool
-    ) -> Outcome:
-        reserved = self._throttles.reserve(
-            name=user.name,
-            address=address,
-            browser=self._sessions.knows(known_browser, user.id),
-            now=self._now(),
-            of="second factor",
-        )
-        if isinstance(reserved, timedelta):
-            self._events.alarm("second factor held up", account=user.name, address=address)
-            return Outcome(wait=reserved)
-        if is_passkey:
-            kind = "passkey" if self._passkeys.use(half, shown) else None
-        else:
-            kind = self._second_factors.use(user.id, shown)
-        if kind is None:
-            self._events.alarm("wrong second factor", account=user.name, address=address)
-            self._events.did(user.id, "signIn", is_refused=True)
-            return Outcome()
-        self._throttles.succeeded(reserved)
-        if kind == "recovery code":
-            self._events.happened("recovery code used", account=user.name, address=address, user=user.id)
-            self._events.did(user.id, "useRecoveryCode")
-        return self._signed_in(user, half, address=address)
-
-    def _turned_on(self, user: User, browser: Browser, typed: str, *, address: str) -> tuple[str, ...] | Outcome:
-        reserved = self._throttles.reserve(
-            name=user.name, address=address, browser=browser.id_hash, now=self._now(), of="first code"
-        )
-        if isinstance(reserved, timedelta):
-            self._events.alarm("set-up of the second factor held up", account=user.name, address=address)
-            return Outcome(wait=reserved)
-        codes = self._second_factors.confirm(user, typed)
-        if codes is None:
-            self._events.alarm("wrong first code", account=user.name, address=address)
-            return Outcome()
-        self._throttles.succeeded(reserved)
-        return codes
+            proof = self._proved(user, browser, password=current, address=address)
+            if proof.browser is None:
+                self._events.did(user.id, "changePassword", is_refused=True)
+                return proof
+            fault = weakness(new, user_name=user.name)
+            if fault:
+                return fault
+            users.set_password_hash(self._database, user.id, self._passwords.hash(new))
+            renewed = self._sessions.sign_in(browser, user.id)  # a new id after every proof of who it is
+            self._sessions.end_all(user.id, but=renewed)
+            self._events.happened("password changed", account=user.name, address=address, user=user.id)
+            self._events.did(user.id, "changePassword")
+            return Outcome(browser=renewed)
 
     def _signed_in(self, user: User, before: Browser | None, *, address: str) -> Outcome:
         self._events.happened("signed in", account=user.name, address=address, user=user.id)
@@ -168,21 +169,6 @@ class SignIn:
         return Outcome(
             browser=self._sessions.sign_in(before, user.id), known_browser=self._sessions.known_browser(user.id)
         )
-
-    def _changed(self, user: User, browser: Browser, *, current: str, new: str, address: str) -> Weakness | Outcome:
-        proof = self._proved(user, browser, password=current, address=address)
-        if proof.browser is None:
-            self._events.did(user.id, "changePassword", is_refused=True)
-            return proof
-        fault = weakness(new, user_name=user.name)
-        if fault:
-            return fault
-        users.set_password_hash(self._database, user.id, self._passwords.hash(new))
-        renewed = self._sessions.sign_in(browser, user.id)  # a new id after every proof of who it is
-        self._sessions.end_all(user.id, but=renewed)
-        self._events.happened("password changed", account=user.name, address=address, user=user.id)
-        self._events.did(user.id, "changePassword")
-        return Outcome(browser=renewed)
 
     def _proved(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
         # This browser's own guesses count, strangers' do not
