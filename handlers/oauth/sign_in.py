@@ -16,6 +16,7 @@ from auth.authorization_details import AccountInformation
 from auth.consent import AccessRequest
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
+from auth.people.sign_in import Outcome
 from auth.scopes import SCOPES, TICKED_SCOPES
 from handlers.oauth.account_page import account_routes
 from handlers.oauth.choices import Choices, NothingChosen, days_to_choose, preset_choices, sent_choices
@@ -178,36 +179,28 @@ def sign_in(site: Site, visit: Visit) -> Response:
         site.cookies.remember(response, outcome.half)
         return response
     if outcome.browser is None:
-        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else None
-        response = _login_form(
-            site, visit, browser, secret, name=name, error="wait" if wait else "wrong", wait=wait or 0
-        )
-        if wait:
-            response.headers["retry-after"] = str(wait)
-        return response
+        return _login_form(site, visit, browser, secret, name=name, outcome=outcome)
     response = site.after_sign_in(visit, secret)
     site.remember_signed_in(response, outcome)
     return response
 
 
 def _login_form(
-    site: Site, visit: Visit, browser: Browser, secret: str, *, name: str = "", error: str = "", wait: int = 0
+    site: Site, visit: Visit, browser: Browser, secret: str, *, name: str = "", outcome: Outcome | None = None
 ) -> Response:
     opened = site.server.consent.waiting(browser, secret) if secret else None
     if secret and opened is None:
         raise Mistake("request_over")
-    return site.page(
+    return site.form_page(
         "login.html",
         visit.words,
-        status={"wait": 429, "wrong": 400}.get(error, 200),
+        outcome,
         client=opened[1] if opened and opened[1].id != PAGE else None,
         is_page=opened is not None and opened[1].id == PAGE,
         request=secret,
         goes_on=visit.waiting_query if not secret else "",
         form_token=site.server.sessions.form_token(browser, "login"),
         name=name,
-        error=error,
-        wait=wait,
     )
 
 
