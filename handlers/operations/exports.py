@@ -3,7 +3,6 @@
 from datetime import date
 from decimal import Decimal
 from functools import partial
-from io import BufferedReader
 from typing import BinaryIO
 
 from anyio import to_thread
@@ -60,52 +59,7 @@ async def export_transactions(
         amount_max=_decimal(amount_max),
     )
     headers: dict[str, str] = {}
-    make = partial(
-        _written,
-        services,
-        request,
-        format,
-        account_ids,
-        filters,
-        headers,
-        tag,
-        own_category,
-        is_detailed=is_included(include),
-        has_words=asks_for_words(include),
-    )
-    turns = services.exports
-    async with turns.of(request.principal.user_id):
-        file = await to_thread.run_sync(make, limiter=turns.threads)
-    name = f"transactions-{services.clock.today()}.{ENDINGS.get(format, format)}"
-    return Answer(
-        body=file,
-        headers={
-            "content-type": "application/octet-stream",
-            "content-disposition": f'attachment; filename="{name}"',
-            **headers,
-        },
-    )
-
-
-def _decimal(text: str | None) -> Decimal | None:
-    return Decimal(text) if text is not None else None
-
-
-def _written(
-    services: Services,
-    request: Request,
-    format_: str,
-    account_ids: str | None,
-    filters: Selection,
-    headers: dict[str, str],
-    tag: str | None,
-    own_category: str | None,
-    *,
-    is_detailed: bool,
-    has_words: bool,
-) -> BufferedReader:
-    """The export in a file, which whoever gets it closes; what else is to be said of it goes into the headers."""
-    user_id, caller = request.principal.user_id, request.principal
+    user_id, caller, turns = request.principal.user_id, request.principal, services.exports
 
     def written(file: BinaryIO) -> None:
         with services.of(user_id).transaction() as session:
@@ -122,14 +76,28 @@ def _written(
                 today=services.clock.today(),
                 selection=None if chosen == Selection() else chosen,
                 may_read=caller.covers,
-                leaf=partial(shown, caller=caller) if is_detailed else None,
-                words=reading.words if has_words else None,
+                leaf=partial(shown, caller=caller) if is_included(include) else None,
+                words=reading.words if asks_for_words(include) else None,
             )
             if export.selection is None:
                 headers["next-cursor"] = cursor_after(services, caller, account_ids, state_in(session, user_id))
-            write(session, export, format_, file)
+            write(session, export, format, file)
 
-    try:
-        return services.unread_exports.written(user_id, written)
-    except TooManyExports as error:
-        raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error
+    async with turns.of(user_id):
+        try:
+            file = await to_thread.run_sync(services.unread_exports.written, user_id, written, limiter=turns.threads)
+        except TooManyExports as error:
+            raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error
+    name = f"transactions-{services.clock.today()}.{ENDINGS.get(format, format)}"
+    return Answer(
+        body=file,
+        headers={
+            "content-type": "application/octet-stream",
+            "content-disposition": f'attachment; filename="{name}"',
+            **headers,
+        },
+    )
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    return Decimal(text) if text is not None else None
