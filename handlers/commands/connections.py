@@ -93,7 +93,21 @@ def connect_live(
     """A live source, connected or renewed: its questions are asked here, its sign-ins are elsewhere. Then its first
     sync. `trace` is a new file for what is said to the provider, masked."""
     with _traced(trace) if trace is not None else nullcontext():
-        _connect_live(services, report, source=source, user=user, bank=bank, given=given or {})
+        named = {"bank_name": bank_name(bank)} if bank else {}
+        known = [each for each in connections.of_user(services.everybody, user.id) if each.connector == source]
+        attempt = services.connecting.begin(
+            user.id,
+            source,
+            given={**(given or {}), **named},
+            renewed=next((each for each in known if each.bank_name == bank), None),
+            browser=None,
+        )
+        while attempt.connection is None:
+            if attempt.step is None:
+                raise CommandError(attempt.refusal or "Nothing was connected.")
+            attempt = _next_step(services.connecting, report, user.id, attempt, attempt.step)
+        report.note(f"{attempt.connection.bank_name} is connected.")
+        _sync_and_say(services, report, user, attempt.connection)  # whoever connects or renews may always sync
 
 
 @contextmanager
@@ -112,26 +126,6 @@ def _traced(path: str) -> Iterator[None]:
             yield
         finally:
             WATCHED_BY.reset(before)
-
-
-def _connect_live(
-    services: Services, report: Dialogue, *, source: str, user: User, bank: str | None, given: Mapping[str, Any]
-) -> None:
-    named = {"bank_name": bank_name(bank)} if bank else {}
-    known = [each for each in connections.of_user(services.everybody, user.id) if each.connector == source]
-    attempt = services.connecting.begin(
-        user.id,
-        source,
-        given={**given, **named},
-        renewed=next((each for each in known if each.bank_name == bank), None),
-        browser=None,
-    )
-    while attempt.connection is None:
-        if attempt.step is None:
-            raise CommandError(attempt.refusal or "Nothing was connected.")
-        attempt = _next_step(services.connecting, report, user.id, attempt, attempt.step)
-    report.note(f"{attempt.connection.bank_name} is connected.")
-    _sync_and_say(services, report, user, attempt.connection)  # whoever connects or renews may always sync
 
 
 def list_connections(services: Services, report: Report, *, user: User | None) -> None:

@@ -1,4 +1,4 @@
-"""Files in and out: statements of any known format, and all that is booked in one file."""
+"""All that is booked, in one file."""
 
 import os
 from collections.abc import Iterator
@@ -8,40 +8,14 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import BinaryIO
 
-from handlers.commands.connections import bank_name
 from handlers.commands.control_socket import Report
 from handlers.commands.counts import counted
-from handlers.commands.imports import import_files
 from handlers.export_formats import Export, write
 from handlers.services import Services
 from storage import accounts
 from storage.database import Database
 from storage.users import User
 from storage.words import annotations
-
-
-def import_statements(
-    services: Services,
-    report: Report,
-    *,
-    user: User,
-    files: list[str],
-    connection: str | None,
-    account: str | None,
-    is_dry_run: bool,
-    is_json: bool,
-) -> None:
-    """Statement files of any known format."""
-    import_files(
-        services,
-        report,
-        user=user,
-        files=files,
-        connection=bank_name(connection) if connection else None,
-        account=account,
-        is_dry_run=is_dry_run,
-        is_json=is_json,
-    )
 
 
 def export_bookings(

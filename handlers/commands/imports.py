@@ -12,6 +12,7 @@ from connectors.bank_csv.layouts import check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile
 from connectors.connector import SourceError, as_sentence
 from handlers.commands.accounts import note_questions
+from handlers.commands.connections import bank_name
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
@@ -50,11 +51,11 @@ def import_files(
     `account` is the one they are about, by id, IBAN or name; else a person is asked where a file does not say it."""
     choice = accounts.named(services.everybody, user.id, account).id if account else None
     profiles = services.own_profiles.of_user(user.id)
+    target = bank_name(connection) if connection else CONNECTION_DEFAULT
     refused, lane = 0, services.sync_engine.import_lane
     for name in files:
         outcome = FileReport(name=name)
         try:
-            target = connection or CONNECTION_DEFAULT
             keep = partial(_keep, services, report, user, target, outcome, is_dry_run=is_dry_run)
             read = cache(partial(_read, services, Path(name), outcome, report, profiles))
             size = size_of(Path(name))

@@ -8,7 +8,7 @@ import pytest
 
 from auth.tokens.keys import FILE_NAME as KEYS
 from connectors.reference.exchange_rates import FILE_NAME
-from handlers.commands import access, files
+from handlers.commands import access, imports
 from handlers.commands.control_socket import CommandError
 from handlers.commands.larger_stores import migrate_store
 from handlers.services import open_services
@@ -49,7 +49,7 @@ def old(tmp_path: Path) -> tuple[Path, str]:
             )
             file = tmp_path / f"{name}.csv"
             file.write_text(f"Date,Description,Amount,Currency\n2026-03-02,{name},-3.50,EUR\n2026-03-03,,4.00,EUR\n")
-            files.import_statements(
+            imports.import_files(
                 services,
                 Said(),
                 user=users.named(services.everybody, name),

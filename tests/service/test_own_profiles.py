@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from connectors.bank_csv.profile import PROFILES_MAX, ProfileError
-from handlers.commands import files, profiles, upkeep
+from handlers.commands import imports, profiles, upkeep
 from handlers.commands.control_socket import CommandError
 from handlers.own_profiles import PROFILES_FOLDER, OwnProfiles
 from handlers.services import open_services
@@ -134,7 +134,7 @@ def test_a_profile_that_one_machine_adds_is_used_by_all(profile: Path, tmp_path:
         users.add(here.everybody, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
         profiles.add_profile(here, Said(), file=str(profile))
         said = Said()
-        files.import_statements(
+        imports.import_files(
             there,
             said,
             user=users.named(there.everybody, "eva"),

@@ -15,7 +15,7 @@ import pytest
 
 from handlers.commands import rehearsals
 from handlers.commands.control_socket import CommandError
-from handlers.commands.files import import_statements
+from handlers.commands.imports import import_files
 from handlers.services import Services, open_services
 from handlers.settings import Settings, load
 from storage import users
@@ -105,7 +105,7 @@ def add(services: Services, name: str) -> None:
 
 def imported(services: Services, file: Path) -> None:
     file.write_text("Date,Description,Amount,Currency\n2026-03-02,shop,-3.50,EUR\n2026-03-03,,4.00,EUR\n")
-    import_statements(
+    import_files(
         services,
         Said(),
         user=users.named(services.everybody, "eva"),
