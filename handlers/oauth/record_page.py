@@ -17,6 +17,7 @@ from connectors.own_formats.csv import guarded
 from handlers.json_shapes import instant, recorded
 from handlers.oauth.rendering import page_headers
 from handlers.oauth.site import Site, Visit
+from handlers.operations import WEBHOOKS
 from storage.oauth.access_record import Entry
 from storage.oauth.moments import aware
 
@@ -63,17 +64,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "read_recurring": ("listSubscriptions", "listSubscriptionDetails", "getSubscription", "list_recurring_payments"),
     "read_words": ("getAnnotation", "changeAnnotation", "listTags", "correctSome"),
     "read_refresh": ("startSync", "getSyncJob", "listConnections", "listenToEvents", "refresh_bank_data"),
-    "set_up_webhooks": (
-        "listWebhooks",
-        "createWebhook",
-        "getWebhook",
-        "deleteWebhook",
-        "testWebhook",
-        "enableWebhook",
-        "renewWebhookSecret",
-        "listWebhookDeliveries",
-        "retryWebhookDelivery",
-    ),
+    "set_up_webhooks": tuple(WEBHOOKS),
     "sent_webhooks": ("sendWebhook",),
 }
 """What people call operations and tools; what is not here is called by its own name."""
