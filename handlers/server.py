@@ -41,7 +41,7 @@ from handlers.mcp.endpoint import MESSAGE, mcp_api
 from handlers.metrics import Figures
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.oauth.rendering import unknown_address
-from handlers.oauth.site import Banks
+from handlers.oauth.site import Banks, Site
 from handlers.operations import GIVES_FIGURES, KNOWS_COVERAGE, SHOWS_BOOKINGS, operations
 from handlers.operations.events.delivering import Deliverer
 from handlers.page.serving import page_routes
@@ -82,7 +82,7 @@ def application(
     `is_cut_off` is set where an import or a source was still at work then: the process has to end at once.
     """
     settings, cut_off = services.settings, is_cut_off or threading.Event()
-    limiter = Limiter(settings.rate_limit_url)
+    limiter = Limiter(settings.rate_limit_url, is_on=settings.rate_limit is not None)
     figures = Figures(services)
     services.authorization.clients.ensure_documentation()
     services.authorization.clients.ensure_page()
@@ -133,10 +133,28 @@ def application(
     others = [
         oauth_api(services.authorization, limiter=limiter, rate=oauth_rate),
         assistants,
-        calendar_api(services, limiter=limiter, is_limited=rate is not None),
+        calendar_api(services, limiter),
     ]
     if settings.simplefin_server:
-        others.append(simplefin_api(services, limiter=limiter, is_limited=rate is not None))
+        others.append(simplefin_api(services, limiter))
+    site = Site(
+        services.authorization,
+        limiter=limiter,
+        rate=oauth_rate,
+        time_zone=settings.time_zone,
+        has_simplefin=settings.simplefin_server,
+        has_accounts=lambda user_id: bool(accounts.of_user(services.of(user_id), user_id)),
+        accounts_of=lambda user_id: accounts.of_user(services.of(user_id), user_id),
+        banks=Banks(
+            connecting=services.connecting,
+            of_user=lambda user_id: connections.of_user(services.of(user_id), user_id),
+            first_sync=services.sync_engine.sync_now,
+            fetch_now=services.sync_engine.fetch_now,
+            disconnect=services.connecting.remove,
+            has_key=services.sync_engine.has_key,
+            now=services.clock.now,
+        ),
+    )
     app = create_app(
         contract=contract,
         operations=functions,
@@ -153,24 +171,7 @@ def application(
         hosts=Hosts([settings.public_url, settings.auth_url], is_loopback=is_loopback(listens_at)),
         extra_apis=others,
         routes=[
-            *oauth_routes(
-                services.authorization,
-                limiter=limiter,
-                rate=oauth_rate,
-                time_zone=settings.time_zone,
-                has_simplefin=settings.simplefin_server,
-                has_accounts=lambda user_id: bool(accounts.of_user(services.of(user_id), user_id)),
-                accounts_of=lambda user_id: accounts.of_user(services.of(user_id), user_id),
-                banks=Banks(
-                    connecting=services.connecting,
-                    of_user=lambda user_id: connections.of_user(services.of(user_id), user_id),
-                    first_sync=services.sync_engine.sync_now,
-                    fetch_now=services.sync_engine.fetch_now,
-                    disconnect=services.connecting.remove,
-                    has_key=services.sync_engine.has_key,
-                    now=services.clock.now,
-                ),
-            ),
+            *oauth_routes(site),
             *page_routes(public_url=settings.public_url, auth_url=settings.auth_url, contract=contract),
             *health_and_metrics(figures.text, is_ready=services.is_ready, metrics_for=settings.metrics_for),
         ],

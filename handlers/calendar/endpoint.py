@@ -30,29 +30,28 @@ OF_REFUSED = Rate(requests=60, seconds=60)  # of an address
 DESCRIPTION: dict[str, Any] = orjson.loads((resources.files("handlers.calendar") / "calendar-api.json").read_bytes())
 
 
-def calendar_api(services: Services, *, limiter: Limiter, is_limited: bool) -> Api:
+def calendar_api(services: Services, limiter: Limiter) -> Api:
     """The description of the calendar with its operation."""
-    endpoint = CalendarEndpoint(services, limiter, is_limited=is_limited)
+    endpoint = CalendarEndpoint(services, limiter)
     return Api(description=DESCRIPTION, operations={"getPaymentCalendar": endpoint.payments})
 
 
 class CalendarEndpoint:
     """The one operation."""
 
-    def __init__(self, services: Services, limiter: Limiter, *, is_limited: bool) -> None:
+    def __init__(self, services: Services, limiter: Limiter) -> None:
         self._services = services
         self._links = services.authorization.calendar
         self._limiter = limiter
-        self._is_limited = is_limited
 
     async def payments(self, request: Request, *, secret: str) -> Answer:
         """The calendar that this secret opens. All that opens none hears the same, and is counted by address; guesses
         of others stop nobody who has it."""
         user = await run_in_threadpool(self._links.read, secret, address=request.client_address)
         if user is None:
-            await self._count("calendar refused", OF_REFUSED, request.client_address)
+            await self._limiter.spend("calendar refused", OF_REFUSED, request.client_address)
             raise NotFound()
-        await self._count("calendar", OF_LINK, user.id)
+        await self._limiter.spend("calendar", OF_LINK, user.id)
         if not user.has_subscription:
             raise Forbidden(f"Active subscription required. Subscribe at {self._services.settings.billing_url}")
         return await run_in_threadpool(self._answer, user, request.headers.get("if-none-match", ""))
@@ -64,9 +63,6 @@ class CalendarEndpoint:
         if any(each.strip().removeprefix("W/") in (etag, "*") for each in known.split(",")):
             return Answer(body=b"", status=304, headers=headers)
         return Answer(body=body, headers=headers)
-
-    async def _count(self, budget: str, rate: Rate, client: str) -> None:
-        await self._limiter.spend(budget, rate if self._is_limited else None, client)
 
 
 def due_payments(services: Services, user_id: str, today: date) -> list[DuePayment]:

@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Callable
-from datetime import tzinfo
 from importlib import resources
 from typing import Any
 
@@ -27,7 +26,7 @@ from handlers.http.request import Answer, Request
 from handlers.http.steps.guard import Authenticate
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.sign_in import page_routes
-from handlers.oauth.site import AccountsOf, Banks, Site
+from handlers.oauth.site import Site
 from storage.database import StoreUnavailable
 from storage.oauth.clients import Client
 
@@ -58,41 +57,22 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
     )
 
 
-def oauth_routes(
-    server: AuthorizationServer,
-    *,
-    limiter: Limiter,
-    time_zone: tzinfo,
-    has_accounts: Callable[[str], bool],
-    accounts_of: AccountsOf = lambda _user_id: (),
-    banks: Banks | None = None,
-    has_simplefin: bool = True,
-    rate: Rate | None = BUDGET,
-) -> list[BaseRoute]:
+def oauth_routes(site: Site) -> list[BaseRoute]:
     """The pages that people meet, and the discovery documents at addresses that depend on the settings."""
+    server = site.server
     described = description(server.policy.served_path)["paths"]
     documents: list[tuple[tuple[str, ...], Callable[[], object]]] = [
         (metadata.server_metadata_paths(server.policy), server.server_metadata),
         (metadata.resource_metadata_paths(server.policy), server.resource_metadata),
         (metadata.mcp_metadata_paths(server.policy), lambda: server.resource_metadata("mcp")),
     ]
-    routes: list[BaseRoute] = [
+    routes = [
         Route(path, _document(content), methods=["GET"])
         for paths, content in documents
         for path in paths
         if path not in described
     ]
-    site = Site(
-        server,
-        limiter=limiter,
-        rate=rate,
-        time_zone=time_zone,
-        has_accounts=has_accounts,
-        accounts_of=accounts_of,
-        banks=banks,
-        has_simplefin=has_simplefin,
-    )
-    return routes + page_routes(site)
+    return [*routes, *page_routes(site)]
 
 
 def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:

@@ -59,9 +59,9 @@ class PaymentRequired(Refusal):
     status = 402
 
 
-def simplefin_api(services: Services, *, limiter: Limiter, is_limited: bool) -> Api:
+def simplefin_api(services: Services, limiter: Limiter) -> Api:
     """The fourth description with its operations."""
-    endpoint = SimpleFinEndpoint(services, limiter, is_limited=is_limited)
+    endpoint = SimpleFinEndpoint(services, limiter)
     return Api(
         description=DESCRIPTION,
         operations={
@@ -78,11 +78,10 @@ def simplefin_api(services: Services, *, limiter: Limiter, is_limited: bool) -> 
 class SimpleFinEndpoint:
     """The operations, and the guard before the one that needs a password."""
 
-    def __init__(self, services: Services, limiter: Limiter, *, is_limited: bool) -> None:
+    def __init__(self, services: Services, limiter: Limiter) -> None:
         self._services = services
         self._access = services.authorization.simplefin
         self._limiter = limiter
-        self._is_limited = is_limited
 
     def guard(self, operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         """Password, limit, subscription, in this order."""
@@ -98,13 +97,13 @@ class SimpleFinEndpoint:
                     caller = await run_in_threadpool(self._access.principal, user_part, password)
             except InvalidToken as error:
                 logger.info("refused: %s", error)
-                await self._count("simplefin refused", OF_REFUSED, asked.client_address)
+                await self._limiter.spend("simplefin refused", OF_REFUSED, asked.client_address)
                 if isinstance(error, WrongPassword):
                     await run_in_threadpool(self._slow_down, user_part, asked.client_address)
                 raise NotAdmitted() from None
             signed_in(scope)
             asked.caller = caller
-            await self._count("simplefin", OF_GRANT, caller.grant_id or "")
+            await self._limiter.spend("simplefin", OF_GRANT, caller.grant_id or "")
             if not caller.has_subscription:
                 at = self._services.settings.billing_url
                 raise PaymentRequired(f"Active subscription required. Subscribe at {at}")
@@ -123,7 +122,7 @@ class SimpleFinEndpoint:
 
     async def claim(self, request: Request, *, code: str) -> Answer:
         """The address for the app, once."""
-        await self._count("simplefin claims", OF_CLAIMS, request.client_address)
+        await self._limiter.spend("simplefin claims", OF_CLAIMS, request.client_address)
         agent = request.headers.get("user-agent", "")
         address = await run_in_threadpool(self._access.claim, code, agent=agent, address=request.client_address)
         return _plain(address)
@@ -164,9 +163,6 @@ class SimpleFinEndpoint:
         wait = self._access.wait_after_guess(user_part, address=address)
         if wait is not None:
             raise TooManyRequests(retry_after=math.ceil(wait.total_seconds()))
-
-    async def _count(self, budget: str, rate: Rate, client: str) -> None:
-        await self._limiter.spend(budget, rate if self._is_limited else None, client)
 
 
 def refused(error: Exception) -> Answer | None:

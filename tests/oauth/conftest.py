@@ -25,6 +25,7 @@ from handlers.http.app import Api, create_app
 from handlers.http.request import Answer, Request
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_routes, oauth_shared_paths
+from handlers.oauth.site import Site
 from storage import users
 from storage.users import User
 from tests.conftest import empty_store
@@ -295,11 +296,13 @@ def application(server: AuthorizationServer, *, rate: Rate | None = None, extra:
         rate=None,
         extra_apis=[oauth_api(server, limiter=limiter, rate=rate), *extra],
         routes=oauth_routes(
-            server,
-            limiter=limiter,
-            rate=rate,
-            time_zone=ZoneInfo("Europe/Berlin"),
-            has_accounts=WITH_ACCOUNTS.__contains__,
+            Site(
+                server,
+                limiter=limiter,
+                rate=rate,
+                time_zone=ZoneInfo("Europe/Berlin"),
+                has_accounts=WITH_ACCOUNTS.__contains__,
+            )
         ),
         shared_paths=oauth_shared_paths(server),
     )

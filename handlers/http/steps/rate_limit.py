@@ -52,7 +52,9 @@ class Limiter:
     While Redis does not answer, each process counts for itself: bank data stay readable, and nobody may flood.
     """
 
-    def __init__(self, storage_url: str = IN_PROCESS, *, clock: Clock = time.time) -> None:
+    def __init__(self, storage_url: str = IN_PROCESS, *, clock: Clock = time.time, is_on: bool = True) -> None:
+        """Unless it `is_on`, whoever spends may."""
+        self._is_on = is_on
         self._clock = clock
         self._own = WindowMemory(clock)
         self._shared = None if storage_url == IN_PROCESS else MovingWindowRateLimiter(_redis(storage_url))
@@ -73,7 +75,7 @@ class Limiter:
     async def spend(self, budget: str, rate: Rate | None, client: str) -> None:
         """Take one request out of a budget of which nothing tells what is left; raises TooManyRequests. Without a rate
         nothing is counted."""
-        quota = await self.take(budget, rate, client) if rate is not None else None
+        quota = await self.take(budget, rate, client) if rate is not None and self._is_on else None
         if quota is not None and not quota.is_granted:
             raise TooManyRequests(retry_after=quota.reset_seconds)
 
