@@ -1,5 +1,5 @@
-"""Where keys are kept: in one private file, or, for several processes, in the store itself, sealed, so that a copy of
-it signs nothing and opens no bank."""
+"""Storage places for keys: one private file, or, for several processes, the store itself, sealed, so that a copy of the
+store signs nothing and opens no bank."""
 
 import base64
 import os
@@ -27,27 +27,27 @@ class KeysUnusable(StoreError):
 
 
 class KeyPlace(Protocol):
-    """Where a document with keys is kept."""
+    """The place of a document that holds keys."""
 
     @property
     def path(self) -> Path | None:
-        """The file, if it is one."""
+        """The path of the file; None where the place is no file."""
         ...
 
     def stamp(self) -> object:
-        """Another one after every change; None while there is no document."""
+        """A value that changes with every change of the document; None while there is no document."""
         ...
 
     def read(self) -> str:
-        """The document; raises KeysUnusable."""
+        """The text of the document. Raises KeysUnusable."""
         ...
 
     def create(self, content: bytes) -> None:
-        """Keep the first document; of two at once, the first one wins."""
+        """Store the first document; of two at once, the first one wins."""
         ...
 
     def replace(self, content: bytes, before: object) -> None:
-        """Keep another document than that of the stamp `before`; raises Conflict where somebody was first."""
+        """Replace the document whose stamp is `before`. Raises Conflict where another process was faster."""
         ...
 
 
@@ -61,7 +61,7 @@ class KeyFile:
         return str(self.path)
 
     def stamp(self) -> object:
-        """When and as what the file was written: one stat call."""
+        """Modification time, inode and mode of the file, from one stat call; None while there is no file."""
         with self._usable():
             try:
                 status = self.path.stat()
@@ -70,7 +70,7 @@ class KeyFile:
             return status.st_mtime_ns, status.st_ino, status.st_mode
 
     def read(self) -> str:
-        """The document; raises KeysUnusable for a file that others may read."""
+        """The text of the file. Raises KeysUnusable for a file that others may read."""
         with self._usable():
             if self.path.stat().st_mode & 0o077:
                 raise KeysUnusable(
@@ -79,7 +79,7 @@ class KeyFile:
             return self.path.read_text("utf-8")
 
     def create(self, content: bytes) -> None:
-        """The file whole or not at all, and its folder where there is none."""
+        """Create the file, whole or not at all, and its folder where that is missing; an existing file stays."""
         with self._usable():
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             temporary = self._private_file(content)
@@ -91,7 +91,7 @@ class KeyFile:
                 temporary.unlink()
 
     def replace(self, content: bytes, before: object) -> None:  # noqa: ARG002 - what a KeyPlace is asked
-        """One server writes it."""
+        """Replace the file; `before` is not checked, because only one server writes it."""
         with self._usable():
             self._private_file(content).replace(self.path)
 
@@ -112,13 +112,14 @@ class KeyFile:
 
 
 class SealedKeys:
-    """A document in the store. `secret` is the operator's and stands nowhere in the store. Of several lines the first
-    one seals and each one opens: servers that know a new secret work beside those that do not yet."""
+    """A sealed document in the store. `secret` is the operator's and not in the store. Of several lines in the secret,
+    the first one seals and each one opens, so that servers that know a new line work beside those that do not yet."""
 
     path = None
 
     def __init__(self, database: Database, kind: str, secret: str, now: Callable[[], datetime]) -> None:
-        """`kind` is what the keys are for: what is sealed as the one kind is not opened as another."""
+        """Derive the ciphers from the secret. `kind` names the purpose of the keys; nothing sealed for one kind opens
+        as another."""
         if not secret:
             raise KeysUnusable(
                 "BANKDATA_KEYS_SECRET is missing: PostgreSQL keeps the keys too, and a copy of it must not be enough to"
@@ -134,11 +135,11 @@ class SealedKeys:
         return f"The document of {self._kind} in the store"
 
     def stamp(self) -> object:
-        """The document as it is sealed; None while there are no keys."""
+        """The sealed text of the document; None while there are no keys."""
         return documents.find(self._database, self.name)
 
     def read(self) -> str:
-        """The document in clear; raises KeysUnusable where it was sealed with another secret."""
+        """The decrypted document. Raises KeysUnusable where it was sealed with another secret."""
         try:
             content = base64.b64decode(documents.find(self._database, self.name) or "")
         except ValueError:
@@ -151,11 +152,11 @@ class SealedKeys:
         )
 
     def create(self, content: bytes) -> None:
-        """Keep the first keys; of two first starts at once, the first one wins."""
+        """Store the first keys; of two first starts at once, the first one wins."""
         documents.add(self._database, self.name, self._sealed(content), now=_plain(self._now()))
 
     def replace(self, content: bytes, before: object) -> None:
-        """Keep other keys than those of the stamp `before`; raises Conflict where somebody was first."""
+        """Replace the keys whose stamp is `before`. Raises Conflict where another process was faster."""
         assert before is None or isinstance(before, str)
         documents.replace(self._database, self.name, self._sealed(content), before=before, now=_plain(self._now()))
 

@@ -1,4 +1,4 @@
-"""All words of a person as lines of JSON, and back: what a store needs that is made anew from statement files."""
+"""Export and import of all words of a user as lines of JSON, for a store made anew from statement files."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ from storage.words.own_categories import OWN_ID
 from storage.words.targets import Target, TooManyTargets
 
 Json = Mapping[str, Any]
-UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # of amounts as the store has them
+UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # unit and limit of amounts in the store
 
 
 class InvalidWords(Exception):
@@ -48,8 +48,8 @@ class InvalidWords(Exception):
 
 
 def lines(session: Session, user_id: str) -> Iterator[str]:
-    """Own categories, rules in their order, corrections, targets, and what is said of single bookings, those that are
-    gone as well."""
+    """The lines of an export: own categories, rules in order, corrections, targets, and the words on single bookings,
+    also on those that are gone."""
     for own in annotations.own_categories(session, user_id).values():
         yield _line("ownCategory", {"id": own.id, "name": own.name} | _placed(own[2:]))
     for rule in rules.of_user(session, user_id):
@@ -72,8 +72,8 @@ def lines(session: Session, user_id: str) -> Iterator[str]:
 
 
 def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int:
-    """Take over what the user has not said here; how much that was. What is said of bookings that are not there sleeps.
-    Raises InvalidWords and InvalidRule."""
+    """Take over the words for which the user has none here; returns how many. Words on bookings that do not exist
+    sleep. Raises InvalidWords and InvalidRule."""
     session.hold(user_id)
     known = rules.of_user(session, user_id)
     corrections = rules.corrections(session, user_id)
@@ -175,7 +175,7 @@ def _placed(place: Sequence[str | None]) -> dict[str, str]:
 
 
 def _choice(told: Json, own: Mapping[str, OwnCategory]) -> ChosenCategory | None:
-    """The place that a line says."""
+    """The category that a line names; None where it names none. Raises ValueError."""
     category, leaf, own_id = (told.get(name) for name in ("category", "detailedCategory", "ownCategoryId"))
     if own_id is not None:
         if own_id not in own:
@@ -214,7 +214,8 @@ def _target(told: Json, own: Mapping[str, OwnCategory]) -> Target:
 
 
 def _take_over(session: Transaction, user_id: str, told: Json, own: dict[str, OwnCategory]) -> int:
-    """Make an own category that is not there, and let `own` say which one is meant by its id; how many were made."""
+    """Make a line's own category unless there is one, and enter it in `own` under the line's id; returns how many were
+    made."""
     choice, name, id_ = _choice(told, {}), told["name"], str(told["id"])
     if choice is None or not isinstance(name, str) or not is_tag(name):
         raise ValueError("not an own category")
@@ -227,13 +228,13 @@ def _take_over(session: Transaction, user_id: str, told: Json, own: dict[str, Ow
 
 
 def _mapped(told: Json, own: Mapping[str, OwnCategory]) -> Json:
-    """A rule with the place that its own category has here."""
+    """A rule with the categories that its own category is below in this store."""
     choice = _choice(told, own) if told.get("ownCategoryId") is not None else None
     return {**told, **_placed(choice)} if choice else told
 
 
 def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
-    """Those of a booking or a part."""
+    """The valid note and tags of a booking or a part. Raises ValueError."""
     note = told.get("note")
     given = [Tag(str(tag["name"]), datetime.fromisoformat(tag["at"])) for tag in told.get("tags", [])]
     tags = {folded(tag.name): tag for tag in given}
@@ -277,7 +278,7 @@ def _money(text: str) -> Decimal:
 
 
 def _owned(account: Json, owned: list[StoredAccount]) -> str:
-    """Which account of this user that is, by id, else by its number, which the account may get later."""
+    """The id of the user's account that a line means; where it does not exist yet, a stand-in made of its number."""
     number = account.get("iban") or account.get("key")
     if number is None or any(each.id == account["id"] for each in owned):
         return str(account["id"])
@@ -285,7 +286,7 @@ def _owned(account: Json, owned: list[StoredAccount]) -> str:
 
 
 def _within(whose: Mapping[str, str], anchor: Anchor) -> Anchor:
-    """The anchor in the account that it means now."""
+    """The anchor with the account that its account is now, or has become a part of."""
     return anchor._replace(account_id=whose.get(anchor.account_id, anchor.account_id))
 
 
@@ -306,7 +307,7 @@ def _is_same_rule(one: Rule, other: Rule) -> bool:
 
 
 def _under_free_ids(known: list[Rule], added: list[Rule]) -> list[Rule]:
-    """The rules one after the other; those that come later get the next number where theirs is taken."""
+    """The known rules followed by the added ones; an added rule whose id is taken gets the next free number."""
     wanted = list(known)
     for rule in added:
         ids = {each.id for each in wanted}
