@@ -1,6 +1,6 @@
-"""Passkeys (WebAuthn Level 3): signatures of a device over a challenge, which count for the pages of one host alone.
+"""Passkeys (WebAuthn Level 3): a device's signatures over a challenge, valid only for pages of one host.
 
-The library is loaded with the first passkey: it costs a tenth of a second and 16 MB, which a server without any spares.
+The library is loaded when a passkey is first used, because it costs 0.1 s and 16 MB.
 """
 
 import json
@@ -29,7 +29,7 @@ SERVICE = "Banking Data Service"  # what the device shows beside the user
 
 
 class Passkeys:
-    """Makes challenges, checks what devices answer to them, keeps and forgets passkeys."""
+    """Makes challenges, verifies the answers of devices, and stores and deletes passkeys."""
 
     def __init__(self, database: Database, policy: Policy, events: Events, now: Now) -> None:
         self._database = database
@@ -39,15 +39,15 @@ class Passkeys:
 
     @property
     def can_be(self) -> bool:
-        """Whether browsers make passkeys for the address of the pages."""
+        """Whether browsers can make passkeys for the address of the pages."""
         return self._policy.passkey_host is not None
 
     def of_user(self, user_id: str) -> list[Passkey]:
-        """All of a user, the oldest first, those of an earlier address of the pages too."""
+        """All passkeys of a user, the oldest first, those for an earlier address of the pages included."""
         return passkeys.of_user(self._database, user_id)
 
     def to_make_one(self, user: User, browser: Browser) -> str:
-        """What the browser has to tell a device that makes a passkey: PublicKeyCredentialCreationOptions as JSON."""
+        """The options for a browser to have a device make a passkey: PublicKeyCredentialCreationOptions as JSON."""
         import webauthn
         from webauthn.helpers import structs
 
@@ -69,8 +69,8 @@ class Passkeys:
         )
 
     def to_use_one(self, half: Browser) -> str | None:
-        """What the browser has to tell a device that shall sign: PublicKeyCredentialRequestOptions as JSON; None where
-        whoever is half signed in has no passkey for this address."""
+        """The options for a browser to have a device sign: PublicKeyCredentialRequestOptions as JSON; None where the
+        half signed-in user has no passkey for this address."""
         usable = self._usable(half.awaits_user_id or "")
         if not usable:
             return None
@@ -89,8 +89,8 @@ class Passkeys:
         )
 
     def add(self, user: User, browser: Browser, answer: str, *, name: str) -> bool:
-        """Keep the passkey that a device has made; False where the answer is not one to this browser's challenge, or
-        there is no second factor beside which it could stand."""
+        """Store the passkey that a device has made; False where the answer does not fit this browser's challenge, or
+        the user has no second factor, which a passkey only complements."""
         challenge = self._taken(browser)
         made = self._made(answer, challenge) if challenge is not None else None
         if made is None:
@@ -115,8 +115,8 @@ class Passkeys:
         return is_added
 
     def use(self, half: Browser, answer: str) -> bool:
-        """Whether this is the signature of a passkey of whoever is half signed in here, over the challenge of this very
-        browser, made on our own pages, and counted further than the last one."""
+        """Whether the answer is a signature by a passkey of the half signed-in user over this browser's challenge, made
+        on our pages and with a counter higher than before; such a use is recorded."""
         challenge, user_id = self._taken(half), half.awaits_user_id or ""
         passkey = next((each for each in self._usable(user_id) if each.id == _id_in(answer)), None)
         signed = self._signed(answer, challenge, passkey) if challenge is not None and passkey is not None else None
@@ -128,7 +128,7 @@ class Passkeys:
         )
 
     def remove(self, user_id: str, passkey_id: str) -> bool:
-        """Forget one; False where it is not the user's."""
+        """Delete a passkey; False where the user has none with this id."""
         was_there = self._database.atomically(lambda session: passkeys.remove(session, user_id, passkey_id))
         if was_there:
             self._events.happened("passkey removed", user=user_id)
@@ -160,7 +160,7 @@ class Passkeys:
                 expected_rp_id=self._policy.passkey_host or "",
                 expected_origin=self._policy.origin,
             )
-        except Exception:  # whatever a stranger's bytes make the library raise: it is no passkey
+        except Exception:  # whatever the library raises for bytes from outside: they are no passkey
             return None
 
     def _signed(self, answer: str, challenge: str, passkey: Passkey) -> "VerifiedAuthentication | None":

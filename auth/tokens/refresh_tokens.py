@@ -28,17 +28,17 @@ USE_NOTED_EVERY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenAnswer:
-    """What /oauth/token answers (decision 33)."""
+    """The answer of /oauth/token (decision 33)."""
 
     access_token: str
     expires_in: int
     refresh_token: str | None
     scope: str
-    authorization_details: list[dict[str, Any]] | None = None  # for an app that asked by them
+    authorization_details: list[dict[str, Any]] | None = None  # for an app that asked with authorization_details
 
 
 class RefreshTokens:
-    """Issues the refresh tokens of grants, and takes each of them back once."""
+    """Issues the refresh tokens of grants, and exchanges each of them once."""
 
     def __init__(
         self,
@@ -57,18 +57,18 @@ class RefreshTokens:
         self._now = now
 
     def first(self, session: Session, grant: Grant) -> TokenAnswer:
-        """The first tokens of a grant, inside the caller's transaction."""
+        """Issue the first tokens of a grant, inside the caller's transaction."""
         return self._next(session, grant, new_secret(), scope=grant.scope)
 
     def alone(self, grant: Grant) -> TokenAnswer:
-        """The only token of a grant that is asked for anew instead of refreshed."""
+        """Issue the only token of a grant that is requested anew instead of refreshed."""
         return self._answer(grant, None, scope=grant.scope)
 
     def refresh(
         self, refresh_token: str, *, client_id: str, scope: str | None, resource: Resource | None = None
     ) -> TokenAnswer:
-        """The next tokens of a family, for `resource` where the app names one; raises InvalidGrant, InvalidScope,
-        InvalidTarget."""
+        """Exchange a refresh token for the next tokens of its grant, for `resource` where the app names one. Raises
+        InvalidGrant, InvalidScope, InvalidTarget."""
         token_hash = stored_hash(refresh_token)
         successor = derived(self._successor_key, refresh_token)
 
@@ -96,10 +96,11 @@ class RefreshTokens:
         return self._one_time.exchange(token_hash, work, kind="refresh token", client_id=client_id)
 
     def _is_in_grace(self, session: Session, row: RefreshToken, successor: str) -> bool:
-        """Whether a used token may be answered with its successor once more: within the grace, successor unused.
+        """Whether a used token may be answered with its successor once more: within the grace, and the successor is
+        unused.
 
-        Without a grace the stored use decides alone. With one, a clock that was set back in between is no reason for a
-        longer grace: the distance counts in both directions.
+        Without a grace, any stored use forbids it. With one, a clock that was set back in between must not lengthen the
+        grace, so the distance counts in both directions.
         """
         grace = timedelta(seconds=self._policy.refresh_reuse_seconds)
         assert row.used_at is not None
