@@ -1,9 +1,9 @@
-"""Writes camt.053.001.08: one Stmt per account, one Ntry with one TxDtls per booking, valid against the schema.
+"""Writer of camt.053.001.08: one Stmt per account, one Ntry with one TxDtls per booking, valid against the schema.
 
-Left out, because the format has no place for it: a merchant category code that is not four digits, a SWIFT code
-without a GVC, weak references beyond one of each kind, whether the pending rows are all there are. Cut: names at 140
-characters, an account name at 70, keys at 35, the bank's words at 500. A balance that the source does not state is
-marked as such, because the schema wants one.
+Left out, because the format has no place for it: a merchant category code that is not four digits, a SWIFT code without
+a GVC, weak references beyond one of each kind, whether the pending rows are complete. Cut: names at 140 characters, an
+account name at 70, keys at 35, the bank's text at 500. A balance that the source does not state is marked as such,
+because the schema requires one.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ UNSTATED = "NOTPROVIDED"
 
 
 def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime) -> None:
-    """The records as one message; rows wait on disk until their balances are known, so memory stays bounded."""
+    """Write the records as one message; rows wait on disk until the balances are known, so memory stays bounded."""
     made = _instant(created)
     stream.write(
         f'<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="{NAMESPACE}">\n<BkToCstmrStmt>\n<GrpHdr>'
@@ -86,7 +86,8 @@ def _balance(kind: str, amount: Decimal, currency: str, day: str) -> str:
 
 
 def _entry(account: AccountRecord, row: TransactionRecord) -> str:
-    """One booking; a booking of the account owner as debtor names the creditor, a returned one swaps the roles."""
+    """The element of one booking; the account owner is the debtor of an outgoing payment, the roles are swapped in a
+    return."""
     references = {kind: key for kind, _, key in (text.partition(":") for text in reversed(row.references))}
     return (
         _in(
@@ -166,7 +167,8 @@ def _bank_transaction_code(row: TransactionRecord) -> str:
 
 
 def _card(row: TransactionRecord) -> str:
-    """The merchant and its category code (ISO 18245), which the schema calls the category of the transaction."""
+    """The merchant and the merchant category code (ISO 18245), for which the schema has the category of the
+    transaction."""
     merchant = row.merchant_name[:KEY_CHARACTERS_MAX] if row.merchant_name else None
     point = _in("POI", raw=_in("Id", raw=_in("Id", UNSTATED) + _in("ShrtNm", merchant))) if merchant else ""
     has_category = row.mcc is not None and len(row.mcc) == 4
@@ -184,12 +186,13 @@ def _plain(amount: Decimal) -> str:
 
 
 def _servicer_key(key: str | None) -> str | None:
-    """Our own ids are one character too long for the format; the import core knows them without their dash, too."""
+    """The reference of the bank. Our own ids are one character too long for the format; the import core also knows them
+    without their underscore."""
     return key.replace("txn_", "txn", 1)[:KEY_CHARACTERS_MAX] if key else None
 
 
 def _lines(text: str) -> list[str]:
-    """The text in lines that the format allows, cut at spaces, which readers put back."""
+    """The text in lines of the length that the format allows, cut at spaces, which readers restore."""
     lines: list[str] = []
     while len(text) > NAME_CHARACTERS_MAX:
         cut = text.rfind(" ", 1, NAME_CHARACTERS_MAX + 1)
@@ -210,6 +213,6 @@ def _instant(moment: datetime) -> str:
 def _in(
     name: str, text: str | None = None, characters: int | None = None, *, raw: str = "", attributes: str = ""
 ) -> str:
-    """An element around a text or around elements; nothing at all when it would be empty."""
+    """An element around a text or other elements; an empty text where it would be empty."""
     inner = raw if text is None else escape(text[:characters])
     return f"<{name}{attributes}>{inner}</{name}>" if inner else ""

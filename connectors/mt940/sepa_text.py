@@ -1,4 +1,4 @@
-"""The SEPA keywords (EREF+, MREF+, CRED+, SVWZ+ ...) that German banks put into the text of a booking."""
+"""The SEPA keywords (EREF+, MREF+, CRED+, SVWZ+ ...) that German banks write into the text of a booking."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _LABEL_START = re.compile(rf"(?:{_KEYWORDS})[+:]")
 
 
 class SepaText(NamedTuple):
-    """What the keywords say; `purpose` is the text without them."""
+    """The values of the keywords; `purpose` is the text without them."""
 
     purpose: str | None = None
     end_to_end_id: str | None = None
@@ -24,12 +24,12 @@ class SepaText(NamedTuple):
     purpose_code: str | None = None
     iban: str | None = None
     bic: str | None = None
-    other_name: str | None = None  # ABWA/ABWE: who really pays or is paid
+    other_name: str | None = None  # ABWA/ABWE: the actual payer or payee
     is_return: bool = False
 
 
 def read_sepa_text(pieces: Sequence[str]) -> SepaText:
-    """The subfields of one remittance text, in order; a text without keywords is all purpose."""
+    """The values in the subfields of one remittance text, given in order; a text without keywords is all purpose."""
     text = _joined(pieces)
     parts = _KEYWORD.split(text)
     if len(parts) == 1:
@@ -53,7 +53,8 @@ def read_sepa_text(pieces: Sequence[str]) -> SepaText:
 
 
 def _joined(pieces: Sequence[str]) -> str:
-    """One text: a full piece goes on without a break, a short one ended by itself, a keyword begins a new line."""
+    """The subfields as one text: a full piece continues without a break, a short one ended by itself, a keyword begins
+    a new line."""
     text = ""
     was_full = True
     for piece in pieces:
@@ -67,7 +68,7 @@ def _joined(pieces: Sequence[str]) -> str:
 
 
 def _labelled(text: str) -> SepaText:
-    """Cooperative banks write "EREF: .. IBAN: ..": values are taken, the text stays whole."""
+    """The values of labels as cooperative banks write them ("EREF: .. IBAN: .."); the purpose keeps the whole text."""
     parts = _LABEL.split(text)
     fields = {key: content.split() for key, content in zip(parts[1::2], parts[2::2], strict=True)}
     words = {key: content[0] for key, content in fields.items() if content}

@@ -1,10 +1,10 @@
-"""Writes OFX 2.2: bank accounts, then credit cards; what is booked, without what is only announced.
+"""Writer of OFX 2.2: bank accounts, then credit cards; booked transactions without pending ones.
 
 Left out, because the format has no place for it: names of accounts, creditor and debtor ids, mandates, end-to-end ids,
-purpose codes, bank transaction codes and GVC (the nearest TRNTYPE stands for them), the counterpart's bank name and,
-without an IBAN, BIC, the bank's words, a separate merchant name, original amounts, reversal and return flags, the
-opening balance. Longer than the specification allows, so that nothing is lost: IBAN in ACCTID, BIC in BANKID, MEMO.
-A booking without an id of its bank gets one made of its content, because FITID is required.
+purpose codes, bank transaction codes and GVC (replaced by the nearest TRNTYPE), the counterpart's bank name and,
+without an IBAN, BIC, the bank's text, a separate merchant name, original amounts, reversal and return flags, the
+opening balance. Longer than the specification allows, so that nothing is lost: IBAN in ACCTID, BIC in BANKID, MEMO. A
+booking without an id from its bank gets one made of its content, because FITID is required.
 """
 
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ from xml.sax.saxutils import escape
 from connectors.blocks import COPY_BYTES, MEMORY_BYTES, Block, blocks
 from storage.importing.records import AccountRecord, Record, TransactionRecord
 
-NAME_CHARACTERS_MAX = 32  # OFX 11.4.4.1: a longer name stands in EXTDNAME
+NAME_CHARACTERS_MAX = 32  # OFX 11.4.4.1: a longer name goes into EXTDNAME
 TYPES = frozenset(
     {
         "CREDIT", "DEBIT", "INT", "DIV", "FEE", "SRVCHG", "DEP", "ATM", "POS", "XFER", "CHECK", "PAYMENT", "CASH",
         "DIRECTDEP", "DIRECTDEBIT", "REPEATPMT", "OTHER",
     }
 )  # fmt: skip
-FAMILIES = (  # parts of a bank transaction code in the order of their weight
+FAMILIES = (  # parts of a bank transaction code, the most telling first
     ("-STDO", "REPEATPMT"),
     ("-SALA", "DIRECTDEP"),
     ("-CWDL", "ATM"),
@@ -46,9 +46,9 @@ OK = "<STATUS><CODE>0</CODE><SEVERITY>INFO</SEVERITY></STATUS>"
 
 
 def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime, today: date) -> None:
-    """The records as one OFX document; rows wait on disk until their period is known, so memory stays bounded.
+    """Write the records as one OFX document; rows wait on disk until their period is known, so memory stays bounded.
 
-    `created` is a moment in UTC, `today` the day of an account that states no other.
+    `created` is a time in UTC, `today` the day of accounts that state no other.
     """
     stream.write(
         '<?xml version="1.0" encoding="UTF-8" standalone="no"?>\n'
@@ -139,6 +139,6 @@ def _day(day: date) -> str:
 
 
 def _in(name: str, text: str | None = None, *, raw: str = "") -> str:
-    """An element around a text or around elements; nothing at all when it would be empty."""
+    """An element around a text or other elements; an empty text where it would be empty."""
     inner = raw if text is None else escape(text)
     return f"<{name}>{inner}</{name}>" if inner else ""

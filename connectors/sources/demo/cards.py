@@ -1,4 +1,5 @@
-"""How cards are booked: announced under one text, booked days later under another; cash machines, refunds, Stornos."""
+"""Card bookings: announced with one text, booked days later with another; cash machines, refunds, reversals
+(Stornos)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shop:
-    """Where cards are used: the text of the booking, the one of the announcement, and what is spent."""
+    """A place where cards are used: the text of the booking, that of the announcement, and the range of amounts."""
 
     text: str
     announced: str
@@ -27,7 +28,7 @@ class Shop:
 
 
 def debit_card(*shops: Shop, times: int = 1, has_id: bool = True) -> What:
-    """A debit card at one of the shops: announced at once, booked two working days later under another text."""
+    """A debit card payment at one of the shops: announced at once, booked two working days later with another text."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -52,7 +53,7 @@ def debit_card(*shops: Shop, times: int = 1, has_id: bool = True) -> What:
 
 
 def credit_card(*shops: Shop) -> What:
-    """A credit card at one of the shops: announced for four working days; the booking carries the MCC."""
+    """A credit card payment at one of the shops: announced for four working days; the booking has the MCC."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -67,7 +68,7 @@ def credit_card(*shops: Shop) -> What:
 
 
 def foreign_card(shop: Shop, currency: str, rate: str) -> What:
-    """A card payment in another currency; `rate` is euro per unit, a little different each time."""
+    """A card payment in another currency; `rate` is euro per unit, and varies a little each time."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         original = -dice.amount(shop.low, shop.high)
@@ -89,7 +90,7 @@ def foreign_card(shop: Shop, currency: str, rate: str) -> What:
 
 
 def refunded(shop: Shop, share: str) -> What:
-    """A card purchase of which a share (0 to 1) comes back eight days later."""
+    """A card purchase of which a share (0 to 1) is refunded eight days later."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         amount = -dice.amount(shop.low, shop.high)
@@ -113,7 +114,7 @@ def refunded(shop: Shop, share: str) -> What:
 
 
 def reversed_card(shop: Shop) -> What:
-    """A card payment that the bank takes back the next working day as wrongly booked."""
+    """A card payment that the bank reverses on the next working day as wrongly booked."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         booking = next(debit_card(shop)(day, dice))

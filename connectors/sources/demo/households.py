@@ -1,4 +1,4 @@
-"""Whose accounts they are: the households of the demo bank and the users that `bankdata demo` makes."""
+"""The households of the demo bank, and the users that `bankdata demo` makes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from connectors.sources.demo.merchants import CLOUD_STORAGE, EMPLOYER, FRIEND, L
 from connectors.sources.demo.rhythms import every, monthly, quarterly, rising, some_days, steady, twice_a_year, yearly
 from storage.importing.records import AccountKind
 
-# XXX at the end of a BIC is the head office (ISO 9362)
+# XXX at the end of a BIC means the head office (ISO 9362)
 MUSTERBANK = Bank(name="Musterbank", code="99910000", bic="MUSBDEDAXXX")
 DIRECT_BANK = Bank(name="Beispiel Direktbank", code="99911000", bic="BSPDDEDAXXX")
 GLOBUS_BANK = Bank(name="Globus Privatbank", code="99912000", bic="GLPBDEDAXXX")
@@ -21,7 +21,7 @@ GLOBUS_BANK = Bank(name="Globus Privatbank", code="99912000", bic="GLPBDEDAXXX")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoUser:
-    """A user that `bankdata demo` makes, with the settings of each of the connections."""
+    """A user that `bankdata demo` makes, with the settings of each connection."""
 
     name: str
     has_subscription: bool = True
@@ -51,7 +51,8 @@ USERS = (
 def household(
     name: str, *, seed: str, accounts: int | None = None, bank_name: str | None = None
 ) -> tuple[Account, ...]:
-    """The accounts of a household, so many as asked for, in the order of the bank; KeyError for an unknown name."""
+    """The accounts of a household, as many as requested, in the order of the bank. Raises KeyError for an unknown
+    name."""
     found = HOUSEHOLDS[name](seed)
     count = len(found) if accounts is None else accounts
     found = found[:count] + tuple(_plain(seed, number) for number in range(len(found) + 1, count + 1))
@@ -61,7 +62,8 @@ def household(
 
 
 def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
-    """Checking and savings at the first bank, a nameless checking account and a credit card at the second."""
+    """A checking and a savings account at the first bank, a nameless checking account and a credit card at the
+    second."""
     giro, reserve, second_giro = (
         _own(first, seed, "giro"),
         _own(first, seed, "reserve"),
@@ -114,7 +116,8 @@ def _lapsed(seed: str) -> tuple[Account, ...]:
 
 
 def _globe(seed: str) -> tuple[Account, ...]:
-    """Four currencies, a loan that is paid off bit by bit, and shares whose value the bank does not say."""
+    """Accounts in four currencies, a loan that is gradually paid off, and shares whose value the bank does not
+    state."""
     giro, loan = _own(GLOBUS_BANK, seed, "giro"), _own(GLOBUS_BANK, seed, "loan")
     paid, received = habits.own_transfer(
         "instalment", sender=giro, receiver=loan, price=steady("520.00"), day=30,
@@ -193,7 +196,7 @@ def _account(
 
 
 def _own(bank: Bank, seed: str, key: str) -> Party:
-    """The owner as the other side of a transfer between own accounts."""
+    """The owner as the counterpart of a transfer between own accounts."""
     return Party(
         name=OWNERS.get(seed, "Alex Muster"), iban=german_iban(bank.code, seed, key), bic=bank.bic, bank_name=bank.name
     )

@@ -35,32 +35,34 @@ class RequestRefused(ProviderUnavailable):
 
 
 class Application:
-    """Asks Enable Banking. Each answer is a JSON object; a refusal is raised as the `SourceError` that it means."""
+    """Sends requests to Enable Banking. Each answer is a JSON object; a refusal is raised as the `SourceError` that it
+    means."""
 
     def __init__(self, address: str, *, id: str, key_file: Path | None) -> None:
-        """`key_file` holds the private key, whose public one the operator gave to Enable Banking."""
+        """Prepare requests. `key_file` has the private key whose public key the operator has given to Enable
+        Banking."""
         self._provider = Provider(address)
         self._id = id
         self._key_file = key_file
 
     @property
     def is_set_up(self) -> bool:
-        """Whether the operator has an application there."""
+        """Whether the operator has an application at Enable Banking."""
         return bool(self._id) and self._key_file is not None
 
     def get(
         self, path: str, parameters: dict[str, str] | None = None, *, now: datetime, person: Person | None = None
     ) -> dict[str, Any]:
-        """What is told there; to `person`, if one is there and waits for it."""
+        """The answer to a GET; the bank is told of `person`, a user who is present."""
         answer = self._provider.get(path, parameters=parameters, headers={**self._token(now), **_said_of(person)})
         return _accepted(answer).members()
 
     def post(self, path: str, document: Json, *, now: datetime) -> dict[str, Any]:
-        """What the document leads to; it is sent once."""
+        """The answer to a POST of the document, which is sent only once."""
         return _accepted(self._provider.post(path, document=document, headers=self._token(now))).members()
 
     def delete(self, path: str, *, now: datetime) -> None:
-        """End what is there."""
+        """Send a DELETE, which ends what the path names."""
         _accepted(self._provider.delete(path, headers=self._token(now)))
 
     def _token(self, now: datetime) -> dict[str, str]:
@@ -87,7 +89,7 @@ class Application:
 
 
 def _said_of(person: Person | None) -> dict[str, str]:
-    """All of it is said of a person, or nothing."""
+    """The headers about a user who is present: all of them, or none without one."""
     if person is None:
         return {}
     return {
@@ -105,7 +107,7 @@ def _accepted(answer: ProviderAnswer) -> ProviderAnswer:
 
 
 def _refusal(answer: ProviderAnswer) -> SourceError:
-    """What the error means: https://enablebanking.com/docs/api/reference/#errorcode"""
+    """The exception that an error code means: https://enablebanking.com/docs/api/reference/#errorcode"""
     code = _error_of(answer)
     detail = f"status {answer.status} {code}".strip()
     match code:
