@@ -1,4 +1,4 @@
-"""Type, category and merchant of bookings, each with the name of the rule that gave it."""
+"""The derivation of type, category and merchant of bookings, each with the name of the rule that gave it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,14 +29,14 @@ DERIVED: dict[str, pl.DataType] = {
     "detailed_rule": pl.String(),
     "own_category_id": pl.String(),
 }
-"""The columns that `classify` adds or replaces; type and category are null where the booking says nothing at all."""
+"""The columns that `classify` adds or replaces; type and category are null where the booking has no facts at all."""
 
-NUMBER_LENGTH_MIN = 5  # no table of facts knows a number of so many digits
+NUMBER_LENGTH_MIN = 5  # no table of facts has a number of so many digits
 _NUMBER = re.compile(rf"(?<![^\s/.,:+-])[0-9]{{{NUMBER_LENGTH_MIN},}}(?![^\s/.,:+-])")
 
 
 class _Row(NamedTuple):
-    """One booking as the tables of facts see it; texts of no letters count as none."""
+    """One booking as the tables of facts see it; blank texts are None."""
 
     is_credit: bool
     name: str | None
@@ -63,9 +63,9 @@ def classify(
 ) -> pl.DataFrame:
     """Derive type, category and merchant of every row (`CLASSIFIABLE`; other columns and the order stay).
 
-    `own_ibans`: the user's own IBANs with the kind of the account (None when unknown). `rules`: the user's, in
-    order. `corrections`: what was chosen, by `analytics.classification.rules.correction_key`. The chains are those of
-    sources 6.1 and 6.2.
+    `own_ibans` are the user's own IBANs with the kind of the account (None when unknown), `rules` the user's rules in
+    order, and `corrections` the chosen categories by `analytics.classification.rules.correction_key`. The chains are
+    those of sources 6.1 and 6.2.
     """
     own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     derive = lru_cache(CACHED_TEXTS_MAX)(lambda row: _derive(row, own, rules, corrections or {}))
@@ -78,8 +78,8 @@ def classify(
 
 
 def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rules: Sequence[Rule] = ()) -> pl.DataFrame:
-    """The rows (`CLASSIFIABLE`, with `category` and `category_rule`) with the leaf below the category that they have:
-    the same as `classify` would have given with it."""
+    """The rows (`CLASSIFIABLE`, with `category` and `category_rule`) with the leaf below their category, the one that
+    `classify` would have given."""
     own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     decided = (Verdict(value, rule or "") for value, rule in rows.select("category", "category_rule").iter_rows())
     leaves = [_derive(row, own, rules, {}, said)[6:8] for row, said in zip(_rows(rows), decided, strict=True)]
@@ -87,8 +87,8 @@ def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rule
 
 
 def _zeroed(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with zeros for long numbers: which booking, card or contract it is tells nothing but the number itself,
-    and bookings that differ in it alone are derived once."""
+    """The rows with zeros in place of long numbers, which only identify a booking, card or contract; bookings that
+    differ in them alone are then derived once."""
     texts = rows.select("counterpart_name", "merchant_name", "purpose", "mandate_reference")
     return rows.with_columns(
         pl.Series(text.name, [value and _NUMBER.sub(_zeros, value) for value in text], dtype=pl.String)
@@ -176,7 +176,8 @@ def _derive(
 def _chosen(
     row: _Row, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
 ) -> tuple[ChosenCategory, str] | None:
-    """What the user has said, and by what: by a rule, else by an earlier correction."""
+    """The category that the user chose, and its rule: by a rule of theirs, else by an earlier correction; None where
+    neither applies."""
     if rule is not None and rule.place is not None:
         return rule.place, f"user-rule:{rule.id}"
     if not corrections:
@@ -210,7 +211,7 @@ def _users_rule(row: _Row, shop: Merchant, rules: Sequence[Rule]) -> Rule | None
 
 
 def _rows(rows: pl.DataFrame) -> Iterable[_Row]:
-    """The rows as Python values; words of the purpose are folded and split by Polars, all at once."""
+    """The rows as Python values; the words of purposes are folded and split by Polars, all at once."""
     prepared = rows.select(
         is_credit=pl.col("amount") > 0,
         name=_filled("merchant_name").fill_null(_filled("counterpart_name")),
