@@ -79,7 +79,7 @@ class _Chain:
             first=min(earlier.day + timedelta(days=1), later.day),
             last=later.day,
             opening=earlier.balance,
-            bookings=self._within(later) - self._within(earlier) + further,
+            bookings=self._sum_within(later) - self._sum_within(earlier) + further,
             closing=later.balance,
         )
 
@@ -89,7 +89,7 @@ class _Chain:
         alone = takewhile(lambda told: told.known_at is not None, following)
         return any(not self.period(earlier, after).difference for _, after in zip(alone, following[1:], strict=False))
 
-    def _within(self, told: ToldBalance) -> Decimal:
+    def _sum_within(self, told: ToldBalance) -> Decimal:
         """The sum of the bookings that are taken to be in a balance."""
         before = self._totals.before(told.day)
         if told.known_at is None:

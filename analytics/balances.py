@@ -63,7 +63,7 @@ def balance_series(
     the nearest day for which it is known: the day of its balance, or the day before its first booking.
     """
     as_of = as_of or today
-    held = _held(accounts, bookings, days=[*days, today, as_of], today=today, rates=rates)
+    held = _daily_balances(accounts, bookings, days=[*days, today, as_of], today=today, rates=rates)
     converted = convert(
         held.lazy(),
         currency=currency,
@@ -86,7 +86,7 @@ def balance_series(
     known_from = max((place + 1 for place, (_, row) in enumerate(points) if row["is_unknown"]), default=0)
     return BalanceSeries(
         currency=currency,
-        accounts=_dated(_with_day(accounts, today=today), converted, bookings, days=days, as_of=as_of),
+        accounts=_dated_balances(_with_day(accounts, today=today), converted, bookings, days=days, as_of=as_of),
         points=[(day, row["balance"]) for day, row in points[known_from:]],
         left_out=[(id_, reason) for id_, reason in reasons if reason is not None],
     )
@@ -98,12 +98,12 @@ def shown_days(every: Every, *, first: date, last: date) -> list[date]:
     days: list[date] = []
     if first <= last:
         days.append(last)
-    while days and (day := _before(days[-1], every)) >= first and len(days) < POINTS_MAX:
+    while days and (day := _end_before(days[-1], every)) >= first and len(days) < POINTS_MAX:
         days.append(day)
     return days[::-1]
 
 
-def _before(day: date, every: Every) -> date:
+def _end_before(day: date, every: Every) -> date:
     """The last day of the period before that of `day`."""
     if every == "month":
         return day.replace(day=1) - timedelta(days=1)
@@ -116,7 +116,7 @@ def _reason(balance: Decimal | None, *, has_rate: bool) -> Reason | None:
     return None if has_rate else "no_rate"
 
 
-def _dated(
+def _dated_balances(
     counted: pl.DataFrame, converted: pl.DataFrame, bookings: pl.DataFrame, *, days: Sequence[date], as_of: date
 ) -> list[DatedBalance]:
     before = pl.min("booking_date") - timedelta(days=1)
@@ -148,12 +148,12 @@ def _with_day(accounts: pl.DataFrame, *, today: date) -> pl.DataFrame:
     )
 
 
-def _held(
+def _daily_balances(
     accounts: pl.DataFrame, bookings: pl.DataFrame, *, days: Sequence[date], today: date, rates: pl.DataFrame
 ) -> pl.DataFrame:
     """The balance of each account with one at the end of each day: columns id, currency, day, balance (FIGURE)."""
     counted = _with_day(accounts, today=today)
-    moved = _moved(counted, bookings, rates=rates)
+    moved = _running_sums(counted, bookings, rates=rates)
     grid = counted.join(pl.DataFrame({"day": sorted(set(days))}, schema={"day": pl.Date()}), how="cross")
     return (
         grid.sort("day")
@@ -172,7 +172,7 @@ def _held(
     )
 
 
-def _moved(counted: pl.DataFrame, bookings: pl.DataFrame, *, rates: pl.DataFrame) -> pl.DataFrame:
+def _running_sums(counted: pl.DataFrame, bookings: pl.DataFrame, *, rates: pl.DataFrame) -> pl.DataFrame:
     """The running sums of bookings by account and day with bookings, oldest first, in the account's own currency:
     columns id, booking_date, so_far (FIGURE)."""
     rows = bookings.select("account_id", "booking_date", "amount", "currency").join(

@@ -76,7 +76,7 @@ def convert(
     quoted = rates.lazy().filter(pl.col("currency").is_in([*foreign, currency]))
     return (
         rows.join(
-            _dated(days, quoted, currency=currency, day=day),
+            _daily_rates(days, quoted, currency=currency, day=day),
             on=["currency", day],
             how="left",
             maintain_order="left",
@@ -86,7 +86,7 @@ def convert(
     )
 
 
-def _dated(days: pl.LazyFrame, quoted: pl.LazyFrame, *, currency: str, day: str) -> pl.LazyFrame:
+def _daily_rates(days: pl.LazyFrame, quoted: pl.LazyFrame, *, currency: str, day: str) -> pl.LazyFrame:
     """The rates of both currencies for each currency and day, as whole millionths, one row each; null where there is
     none."""
     pairs = days.sort(day).with_columns(pl.lit(currency).alias("to"))

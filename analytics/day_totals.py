@@ -53,8 +53,7 @@ class DayTotals:
         return self._moved.slice(first, end - first).rows()
 
     def former_at(self, moment: datetime) -> Sequence[Former]:
-        """The amounts that were booked at this moment and are no more, or (negated) the reverse, as far as they were
-        known."""
+        """How the bookings at this moment differed from the present ones: the FORMER rows that ended after it."""
         return self._former[bisect_right(self._ended, moment) :]
 
     def is_any_known_since(self, moment: datetime, first: date, last: date) -> bool:

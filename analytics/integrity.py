@@ -82,16 +82,16 @@ def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> Accou
     balances = _balances(stated) if totals.is_any else []  # a depot reports its balance and never a booking
     chain = between_balances(balances, totals, waiting["amount"].to_list())
     missing = list(_missing_statements(stated, totals, spoilt))
-    told = list(_differing_balances(chain, [*missing, *map(_spoilt, spoilt)]))
+    told = list(_differing_balances(chain, [*missing, *map(_statement_problem, spoilt)]))
     missing, told = _with_untold_days(stated, totals, chain, missing, told)
     periods = sorted([*sums, *chain], key=lambda one: (one.last, one.first))
     problems = [
         *missing,
-        *map(_spoilt, spoilt),
+        *map(_statement_problem, spoilt),
         *told,
-        *_marked(flagged, "is_adjusting_entry", "adjusting_entry"),
-        *_marked(flagged, "is_potential_duplicate", "possible_duplicate"),
-        *_old(waiting, today),
+        *_flagged_problems(flagged, "is_adjusting_entry", "adjusting_entry"),
+        *_flagged_problems(flagged, "is_potential_duplicate", "possible_duplicate"),
+        *_old_pending_problems(waiting, today),
     ]
     return AccountIntegrity(account_id=account_id, periods=periods, problems=problems)
 
@@ -140,7 +140,7 @@ def _missing_statements(
             yield LedgerProblem(kind="gap", first=first, last=last, amount=amount)
 
 
-def _spoilt(one: LedgerPeriod) -> LedgerProblem:
+def _statement_problem(one: LedgerPeriod) -> LedgerProblem:
     return LedgerProblem(kind="statement_differs", first=one.first, last=one.last, amount=one.difference)
 
 
@@ -178,12 +178,12 @@ def _with_untold_days(
     return sorted([*missing, *untold], key=lambda one: (one.first, one.last)), others
 
 
-def _marked(flagged: pl.DataFrame, mark: str, kind: Kind) -> list[LedgerProblem]:
+def _flagged_problems(flagged: pl.DataFrame, mark: str, kind: Kind) -> list[LedgerProblem]:
     rows = flagged.filter(pl.col(mark)).sort("booking_date", "id")
     return [_of_booking(kind, row["id"], row["booking_date"], row["amount"]) for row in rows.iter_rows(named=True)]
 
 
-def _old(waiting: pl.DataFrame, today: date) -> list[LedgerProblem]:
+def _old_pending_problems(waiting: pl.DataFrame, today: date) -> list[LedgerProblem]:
     old = waiting.filter(pl.col("booking_date") < today - timedelta(days=OLD_PENDING_DAYS)).sort("booking_date", "id")
     return [
         _of_booking("old_pending", row["id"], row["booking_date"], row["amount"]) for row in old.iter_rows(named=True)

@@ -18,8 +18,8 @@ def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
     Both frames are LOOKALIKES; rows of `stored` that are also in `new` are ignored. Nothing is ever dropped.
     """
     position = pl.int_range(pl.len(), dtype=pl.Int64)
-    earlier = stored.join(new, on="id", how="anti").select(*_compared(), pl.lit(-1, dtype=pl.Int64).alias("position"))
-    arrived = new.select(*_compared(), position.alias("position")).filter(~pl.col("is_adjusting_entry"))
+    earlier = stored.join(new, on="id", how="anti").select(*_columns(), pl.lit(-1, dtype=pl.Int64).alias("position"))
+    arrived = new.select(*_columns(), position.alias("position")).filter(~pl.col("is_adjusting_entry"))
     others = pl.concat([earlier.filter(~pl.col("is_adjusting_entry")), arrived])
     flagged: set[str] = set()
     for piece in arrived.iter_slices(PAIRED_AT_ONCE_MAX):
@@ -27,15 +27,15 @@ def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
     return flagged
 
 
-def _compared() -> list[pl.Expr]:
+def _columns() -> list[pl.Expr]:
     return [
         *(pl.col(name) for name in ("id", "account_id", "booking_date", "amount", "currency", "is_adjusting_entry")),
         *(pl.col(name) for name in ("connection_id", "batch_id")),
-        *(_bare(name) for name in ("counterpart_iban", "counterpart_name", "purpose")),
+        *(_bare_text(name) for name in ("counterpart_iban", "counterpart_name", "purpose")),
     ]
 
 
-def _bare(text: str) -> pl.Expr:
+def _bare_text(text: str) -> pl.Expr:
     """The text's folded letters and digits only, because banks break, capitalise and spell one text in many ways; null
     when none is left."""
     letters = folded(pl.col(text)).str.replace_all(r"[^\p{L}\p{N}]", "")

@@ -48,11 +48,11 @@ def snapshot(
     """The snapshot of these accounts (BALANCES; they are the selection) and all their bookings (COUNTED, because a
     refund of today may belong to a payment of last year; with ids where there are `parts`). Balances are converted at
     today's rate."""
-    listed = _listed(accounts, today=today, currency=currency, rates=rates)
+    listed = _listed_accounts(accounts, today=today, currency=currency, rates=rates)
     balances = listed.drop_in_place("home_amount")
     selection = accounts["id"].to_list()
     foreign = foreign_currencies(bookings, currency)
-    judged = _judged(
+    judged = _judge_rows(
         bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign, parts=parts
     )
     costs = _costs(judged, foreign)
@@ -100,7 +100,7 @@ def category_transactions(
     counts.
     """
     foreign = foreign_currencies(bookings, currency)
-    rows = _judged(
+    rows = _judge_rows(
         bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign, parts=parts
     )
     if not parts.is_empty():
@@ -129,7 +129,7 @@ def percentage(part: Decimal, whole: Decimal) -> int:
     return floor(100 * Fraction(part) / Fraction(whole) + Fraction(1, 2)) if whole else 0
 
 
-def _listed(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.DataFrame) -> pl.DataFrame:
+def _listed_accounts(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.DataFrame) -> pl.DataFrame:
     """The accounts with a balance: name, bank, balance and currency, and the converted balance as `home_amount`."""
     listed = (
         accounts.lazy()
@@ -157,7 +157,7 @@ def _costs(judged: pl.LazyFrame, foreign: Collection[str]) -> pl.DataFrame:
     )
 
 
-def _judged(
+def _judge_rows(
     bookings: pl.DataFrame,
     *,
     selection: Collection[str],

@@ -42,7 +42,7 @@ def gaps(statements: Sequence[Stated]) -> Iterator[tuple[Stated, Stated]]:
         if beginning in seen or earliest[place] < later.opening_date:
             continue  # another statement begins the same way, or a longer one covers the beginning
         seen.add(beginning)
-        earlier = _before(groups[max(place - 2, 0) : place], later)
+        earlier = _statement_before(groups[max(place - 2, 0) : place], later)
         if earlier is not None:
             yield earlier, later
 
@@ -62,7 +62,7 @@ class _Day:
         self.closings = {one.closing for one in statements}
 
 
-def _before(days: Sequence[_Day], later: Stated) -> Stated | None:
+def _statement_before(days: Sequence[_Day], later: Stated) -> Stated | None:
     """The statement before `later`, if there is a gap between them; None where there is none or it is unknown."""
     for group in reversed(days):
         if group.day != later.closing_date:

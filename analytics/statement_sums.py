@@ -27,17 +27,17 @@ def statement_sums(stated: pl.DataFrame, totals: DayTotals) -> list[LedgerPeriod
     """The period of each statement (of analytics.frames.STATED) with both balances, by last day, if it proves them or
     contradicts itself. Reports that end within a day prove nothing."""
     together: list[_Whole] = []
-    for one in _whole(stated):
+    for one in _whole_statements(stated):
         if together and _hangs_together(together[-1], one):
             before = together.pop()
             together.append(replace(one, first=before.first, opening=before.opening))
         else:
             together.append(one)
     last_days = {one.last for one in together}
-    return [_summed(one, totals, is_shared=one.first in last_days) for one in together]
+    return [_period_of(one, totals, is_shared=one.first in last_days) for one in together]
 
 
-def _whole(stated: pl.DataFrame) -> list[_Whole]:
+def _whole_statements(stated: pl.DataFrame) -> list[_Whole]:
     rows = stated.filter(
         (pl.col("opening_date") <= pl.col("closing_date"))
         & pl.col("opening").is_not_null()
@@ -54,7 +54,7 @@ def _whole(stated: pl.DataFrame) -> list[_Whole]:
     return list(dict.fromkeys(told))
 
 
-def _summed(one: _Whole, totals: DayTotals, *, is_shared: bool) -> LedgerPeriod:
+def _period_of(one: _Whole, totals: DayTotals, *, is_shared: bool) -> LedgerPeriod:
     """The period of a statement: with its opening day, or without it where another statement ends with that day or only
     that adds up."""
     moved = one.closing - one.opening

@@ -120,20 +120,20 @@ def _in_order(
 ) -> pl.DataFrame:
     """The pairs of legs that are `days` apart; equal transfers of one day are paired in the order of their ids."""
     same = ["currency", "size", "day", "number"]
-    arriving = _numbered(into, in_keys, days=0).select(
+    arriving = _number_equals(into, in_keys, days=0).select(
         pl.col("id").alias("in_id"),
         pl.col("account_id").alias("in_account"),
         *same,
         *(pl.col(in_key).alias(f"same_{out_key}") for out_key, in_key in zip(out_keys, in_keys, strict=True)),
     )
     return (
-        _numbered(out, out_keys, days=days)
+        _number_equals(out, out_keys, days=days)
         .join(arriving, left_on=[*out_keys, *same], right_on=[*(f"same_{key}" for key in out_keys), *same])
         .select(pl.col("id").alias("out_id"), "in_id", pl.col("account_id").alias("out_account"), "in_account")
     )
 
 
-def _numbered(side: pl.DataFrame, keys: Sequence[str], *, days: int) -> pl.DataFrame:
+def _number_equals(side: pl.DataFrame, keys: Sequence[str], *, days: int) -> pl.DataFrame:
     return side.with_columns((pl.col("booking_date") + pl.duration(days=days)).alias("day")).with_columns(
         pl.int_range(pl.len()).over(*keys, "currency", "size", "day").alias("number")
     )

@@ -29,13 +29,13 @@ class Cleanup:
         """Run the cleanup, unless another process of this store has done so within ten minutes."""
         now = in_utc(self._now())
         assert now is not None
-        if self._swept(lambda session: store_facts.take_turn(session, SWEPT_AT, now=now, every=SWEEP_EVERY)):
+        if self._sweep(lambda session: store_facts.take_turn(session, SWEPT_AT, now=now, every=SWEEP_EVERY)):
             self.sweep()
 
     def sweep(self) -> None:
         """Delete what has expired."""
         now = self._now()
-        self._swept(
+        self._sweep(
             lambda session: cleanup.sweep(
                 session,
                 now=now,
@@ -49,9 +49,9 @@ class Cleanup:
         )
         # Apart from the rest: where users are on several machines, one that is away must stop only the part about its
         # users
-        self._swept(lambda session: access_record.remove_before(session, now - KEPT_FOR))
+        self._sweep(lambda session: access_record.remove_before(session, now - KEPT_FOR))
 
-    def _swept(self, work: Callable[[Session], bool | None]) -> bool | None:
+    def _sweep(self, work: Callable[[Session], bool | None]) -> bool | None:
         with suppress(Conflict):  # another process sweeps, or somebody changes a row: the next sweep finds it
             return self._database.atomically(work)
         return None

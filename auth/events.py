@@ -41,10 +41,10 @@ class Events:
     def _write(self, level: int, event: str, account: str | None, address: str | None, facts: dict[str, str]) -> None:
         shown = dict(facts)
         if account is not None:
-            shown["account"] = self._hidden(f"account:{account.casefold()}")
+            shown["account"] = self._keyed_hash(f"account:{account.casefold()}")
         if address is not None:
-            shown["address"] = address if self._shows_addresses else self._hidden(f"address:{address}")
+            shown["address"] = address if self._shows_addresses else self._keyed_hash(f"address:{address}")
         log.log(level, "%s %s", event, " ".join(f"{name}={value}" for name, value in shown.items()))
 
-    def _hidden(self, text: str) -> str:
+    def _keyed_hash(self, text: str) -> str:
         return derived(self._key, text)[:HASH_CHARACTERS]

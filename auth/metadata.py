@@ -67,14 +67,14 @@ def server_metadata_paths(policy: Policy) -> tuple[str, ...]:
 def resource_metadata_paths(policy: Policy) -> tuple[str, ...]:
     """The paths of the data interface's metadata: the origin's root (interface 5.3) and the path-inserted address (RFC
     9728 section 3.1)."""
-    return tuple(dict.fromkeys((RESOURCE_PATH, _inserted(policy.resource))))
+    return tuple(dict.fromkeys((RESOURCE_PATH, _inserted_path(policy.resource))))
 
 
 def mcp_metadata_paths(policy: Policy) -> tuple[str, ...]:
     """The path of the assistants' interface's metadata: only the path-inserted address, because the root is for the
     data interface."""
-    return (_inserted(policy.mcp_resource),)
+    return (_inserted_path(policy.mcp_resource),)
 
 
-def _inserted(resource: str) -> str:
+def _inserted_path(resource: str) -> str:
     return RESOURCE_PATH + urlsplit(resource).path

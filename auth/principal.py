@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The accounts that a grant covers: these, or all but these (`is_all_but`), later ones included."""
+    """The accounts that a grant covers: these, or (`is_all_but`) all but these, accounts added later included."""
 
     accounts: frozenset[str]
     is_all_but: bool = False

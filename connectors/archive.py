@@ -90,7 +90,7 @@ class _Member(io.RawIOBase):
         try:
             self._stream = container.open(info)
         except DAMAGED:
-            raise self._damaged() from None
+            raise self._damage() from None
 
     def readable(self) -> bool:
         return True
@@ -99,7 +99,7 @@ class _Member(io.RawIOBase):
         try:
             chunk = self._stream.read(len(buffer))
         except DAMAGED:
-            raise self._damaged() from None
+            raise self._damage() from None
         self.count += len(chunk)
         if self.count > ZIP_MEMBER_BYTES_MAX or self._total + self.count > ZIP_TOTAL_BYTES_MAX:
             raise LimitExceeded(f"file {self._number} of the ZIP container is larger than allowed.")
@@ -113,5 +113,5 @@ class _Member(io.RawIOBase):
             self._stream.close()
         super().close()
 
-    def _damaged(self) -> MalformedFile:
+    def _damage(self) -> MalformedFile:
         return MalformedFile(f"file {self._number} of the ZIP container is damaged.")

@@ -75,7 +75,7 @@ def read_statements(
         if head.startswith(_COMPANIONS):
             continue
         count += 1
-        yield Batch(id=f"{identity}/{number}", records=_placed(_read(member, profiles, on_layout), number))
+        yield Batch(id=f"{identity}/{number}", records=_name_member(_read(member, profiles, on_layout), number))
     if not count:
         raise UnsupportedFile("the ZIP container holds no statement.")
 
@@ -148,7 +148,7 @@ def _head(stream: BinaryIO) -> bytes:
     return head
 
 
-def _placed(records: Iterator[Record], number: int) -> Iterator[Record]:
+def _name_member(records: Iterator[Record], number: int) -> Iterator[Record]:
     """The records unchanged; an error names the file of the container."""
     try:
         yield from records

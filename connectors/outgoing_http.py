@@ -168,7 +168,7 @@ class Provider:
     def close(self) -> None:
         """Close the connections to the host, for a provider that is not asked any more."""
         if "_client" in vars(self):
-            _awaited(self._client.aclose())
+            _run_on_loop(self._client.aclose())
 
     @cached_property
     def _client(self) -> "httpx.AsyncClient":
@@ -207,7 +207,7 @@ class Provider:
         watched_by = WATCHED_BY.get()
         answer: ProviderAnswer | None = None
         try:
-            answer = _awaited(self._answer(request))
+            answer = _run_on_loop(self._answer(request))
             return answer
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise _Passing(f"{self.host} cannot be reached.", detail=type(error).__name__) from None
@@ -276,7 +276,7 @@ class _Outgoing:
     also: Collection[int]
 
 
-def _awaited(work: Coroutine[Any, Any, Told]) -> Told:
+def _run_on_loop(work: Coroutine[Any, Any, Told]) -> Told:
     """The result of `work`. All requests run on one thread's event loop, where any of them can be given up at any
     point."""
     with _STARTING:

@@ -105,7 +105,7 @@ def parse_amount(text: str, decimal_mark: Literal[",", "."] = ".") -> Decimal:
     whole, mark, fraction = compact.partition(decimal_mark)
     fraction = fraction[:2] + fraction[2:].rstrip("0")  # some programs write six decimals
     if not whole.isascii() or not whole.isdigit():
-        whole = _ungrouped(whole, "." if decimal_mark == "," else ",")
+        whole = _ungroup(whole, "." if decimal_mark == "," else ",")
     if not _is_number(whole, fraction) or (not mark and not whole):
         raise ValueError("not an amount")
     if len(whole.lstrip("0")) + len(fraction.rstrip("0")) > AMOUNT_DIGITS_MAX:
@@ -113,7 +113,7 @@ def parse_amount(text: str, decimal_mark: Literal[",", "."] = ".") -> Decimal:
     return Decimal(f"{sign}{whole or '0'}.{fraction or '0'}") if fraction else Decimal(f"{sign}{whole}")
 
 
-def _ungrouped(whole: str, thousands_mark: str) -> str:
+def _ungroup(whole: str, thousands_mark: str) -> str:
     for mark in (thousands_mark, "'", " ", "\u00a0", "\u202f"):
         first, *groups = whole.split(mark)
         if groups and 1 <= len(first) <= 3 and all(len(group) == 3 for group in groups):

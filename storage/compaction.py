@@ -58,7 +58,7 @@ class _Slice:
 
 def _slices(session: Session, rows_max: int) -> Iterator[_Slice]:
     users = session.rows("SELECT user_id, count(*) AS n FROM transactions GROUP BY user_id ORDER BY user_id")
-    for group in _grouped(users, rows_max):
+    for group in _group(users, rows_max):
         first, last = group[0]["user_id"], group[-1]["user_id"]
         if len(group) > 1 or group[0]["n"] <= rows_max:
             yield _Slice(first_user=first, last_user=last)
@@ -68,11 +68,11 @@ def _slices(session: Session, rows_max: int) -> Iterator[_Slice]:
             " GROUP BY booking_date ORDER BY booking_date DESC",
             first,
         )
-        for piece in _grouped(days, rows_max):
+        for piece in _group(days, rows_max):
             yield _Slice(first_user=first, last_user=last, first_day=piece[-1]["day"], last_day=piece[0]["day"])
 
 
-def _grouped(counted: Iterable[Row], rows_max: int) -> Iterator[list[Row]]:
+def _group(counted: Iterable[Row], rows_max: int) -> Iterator[list[Row]]:
     """Groups of neighbouring counts that add up to at most `rows_max` rows (`n`); a larger count is a group by
     itself."""
     group: list[Row] = []

@@ -264,7 +264,7 @@ def progress(session: Session, job: Job, *, status: Status, handle: dict[str, An
     Staying in one status is no progress (decision 26), or a source that is never ready would keep its job alive for as
     long as somebody asks.
     """
-    _unfinished(
+    _update_unfinished(
         session,
         job,
         "handle = $3, updated_at = CASE WHEN status = $4 THEN updated_at ELSE $5 END, status = $4",
@@ -276,7 +276,7 @@ def progress(session: Session, job: Job, *, status: Status, handle: dict[str, An
 
 def put_off(session: Session, job: Job, *, until: datetime) -> None:
     """Ask the source no more before `until`, as it wants; the job keeps its status. Raises JobEnded."""
-    _unfinished(session, job, "next_attempt_at = $3", until)
+    _update_unfinished(session, job, "next_attempt_at = $3", until)
     release(session, job)
 
 
@@ -285,7 +285,7 @@ def refuse(session: Session, job: Job, refusal: RefusedBatch) -> None:
     kept = session.rows("SELECT refusals FROM jobs WHERE user_id = $1 AND id = $2", job.user_id, job.id)
     refusals = json.loads(kept[0]["refusals"] or "[]") if kept else []
     if asdict(refusal) not in refusals:
-        _unfinished(session, job, "refusals = $3", as_json([*refusals, asdict(refusal)]))
+        _update_unfinished(session, job, "refusals = $3", as_json([*refusals, asdict(refusal)]))
 
 
 def check_running(session: Session, job: Job) -> None:
@@ -296,7 +296,7 @@ def check_running(session: Session, job: Job) -> None:
 
 def add_stored(session: Session, job: Job, *, new_transactions: int, now: datetime) -> None:
     """Add a stored batch to the job's count, in the batch's transaction; this is progress. Raises JobEnded."""
-    _unfinished(
+    _update_unfinished(
         session, job, "new_transactions = coalesce(new_transactions, 0) + $3, updated_at = $4", new_transactions, now
     )
 
@@ -378,7 +378,7 @@ def _forget_old(session: Session, job: Job, now: datetime) -> None:
     )
 
 
-def _unfinished(session: Session, job: Job, changes: str, *values: Any) -> None:
+def _update_unfinished(session: Session, job: Job, changes: str, *values: Any) -> None:
     """Update columns of an unfinished job; `values` are the parameters from $3 on. Raises JobEnded."""
     if not session.execute(
         f"UPDATE jobs SET {changes} WHERE user_id = $1 AND id = $2 AND {UNFINISHED}", job.user_id, job.id, *values

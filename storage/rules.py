@@ -20,7 +20,7 @@ def keep(session: Transaction, user_id: str, rules: Sequence[Rule]) -> list[Rule
     They act on new imports from now on, and on everything when applied. Raises InvalidRule.
     """
     session.changes(user_id)  # the explanation of a transaction quotes the rules
-    placed = _placed(session, user_id, rules)
+    placed = _with_places(session, user_id, rules)
     session.execute(
         "INSERT INTO user_rules (user_id, rules) VALUES ($1, $2)"
         " ON CONFLICT (user_id) DO UPDATE SET rules = excluded.rules",
@@ -54,7 +54,7 @@ def correct(session: Session, user_id: str, key: str, choice: ChosenCategory) ->
     )
 
 
-def _placed(session: Session, user_id: str, rules: Sequence[Rule]) -> list[Rule]:
+def _with_places(session: Session, user_id: str, rules: Sequence[Rule]) -> list[Rule]:
     """The rules, with category and finer category filled in where a rule names an own category. Raises InvalidRule."""
     if not any(rule.own_category_id for rule in rules):
         return list(rules)

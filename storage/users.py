@@ -35,7 +35,7 @@ class User:
 
 def find(session: Session, user_id: str) -> User | None:
     """The user with this id; None where there is none."""
-    return _first(session.rows(f"SELECT {COLUMNS} FROM users WHERE id = $1", user_id))
+    return _first_user(session.rows(f"SELECT {COLUMNS} FROM users WHERE id = $1", user_id))
 
 
 def state_and_currency(session: Session, user_id: str) -> tuple[int, str, bool] | None:
@@ -172,5 +172,5 @@ def remove(session: Session, user_id: str) -> None:
     session.execute("DELETE FROM users WHERE id = $1", user_id)
 
 
-def _first(rows: list[Row]) -> User | None:
+def _first_user(rows: list[Row]) -> User | None:
     return User(**rows[0]) if rows else None

@@ -48,7 +48,7 @@ def category(evidence: Evidence) -> Verdict:
     word = _best_word(evidence)
     if evidence.kind in OF_THE_BANK and not (word is not None and word.meaning == OF_A_HOME):
         return Verdict("OTHER", f"type:{evidence.kind}")
-    coded = _coded(evidence)
+    coded = _category_of_codes(evidence)
     if coded is not None:
         return coded
     if merchant.brand is not None and not (word is not None and _outweighs(word, merchant)):
@@ -66,7 +66,7 @@ def category(evidence: Evidence) -> Verdict:
     return Verdict("OTHER", f"default:{evidence.kind}")
 
 
-def _coded(evidence: Evidence) -> Verdict | None:
+def _category_of_codes(evidence: Evidence) -> Verdict | None:
     code = (evidence.purpose_code or "").upper()
     sign = "+" if evidence.is_credit else "-"
     by_purpose = PURPOSES.get((code, sign)) or PURPOSES.get((code, "*"))

@@ -70,7 +70,7 @@ def classify(
     own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     derive = lru_cache(CACHED_TEXTS_MAX)(lambda row: _derive(row, own, rules, corrections or {}))
     is_same = not any(letter.isnumeric() for rule in rules for letter in rule.value)  # to rules, whatever the number
-    derived = [derive(row) for row in _rows(_zeroed(rows) if is_same else rows)]
+    derived = [derive(row) for row in _rows(_with_zeros(rows) if is_same else rows)]
     shown = [place for place, (*_, name, _, _, _, _) in enumerate(derived) if name and "0" in name]
     for place, row in zip(shown, _rows(rows[shown]), strict=True):
         derived[place] = derive(row)
@@ -86,7 +86,7 @@ def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rule
     return _with(rows, {name: DERIVED[name] for name in ("detailed_category", "detailed_rule")}, leaves)
 
 
-def _zeroed(rows: pl.DataFrame) -> pl.DataFrame:
+def _with_zeros(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with zeros in place of long numbers, which only identify a booking, card or contract; bookings that
     differ in them alone are then derived once."""
     texts = rows.select("counterpart_name", "merchant_name", "purpose", "mandate_reference")
@@ -137,7 +137,7 @@ def _derive(
     if rule is not None and rule.type is not None:
         kind = Verdict(rule.type, f"user-rule:{rule.id}")
     other_kind = own.get(iban) if iban else None
-    chosen = _chosen(row, iban, shop, rule, corrections) if decided is None else None
+    chosen = _users_choice(row, iban, shop, rule, corrections) if decided is None else None
     place, by = chosen or (None, "")
     value = (
         decided
@@ -173,7 +173,7 @@ def _derive(
     return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule, *leaf, own_id
 
 
-def _chosen(
+def _users_choice(
     row: _Row, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
 ) -> tuple[ChosenCategory, str] | None:
     """The category that the user chose, and its rule: by a rule of theirs, else by an earlier correction; None where
@@ -214,28 +214,28 @@ def _rows(rows: pl.DataFrame) -> Iterable[_Row]:
     """The rows as Python values; the words of purposes are folded and split by Polars, all at once."""
     prepared = rows.select(
         is_credit=pl.col("amount") > 0,
-        name=_filled("merchant_name").fill_null(_filled("counterpart_name")),
-        iban=_filled("counterpart_iban"),
-        creditor_id=_filled("creditor_id"),
-        mandate=_filled("mandate_reference"),
-        purpose=_filled("purpose"),
+        name=_filled_text("merchant_name").fill_null(_filled_text("counterpart_name")),
+        iban=_filled_text("counterpart_iban"),
+        creditor_id=_filled_text("creditor_id"),
+        mandate=_filled_text("mandate_reference"),
+        purpose=_filled_text("purpose"),
         purpose_words=folded(pl.col("purpose").fill_null(""))
         .str.replace_all(r"['’`´]", "")
         .str.replace_all(r"[^\p{L}\p{N}]+", " "),
-        bank_transaction_code=_filled("bank_transaction_code"),
-        purpose_code=_filled("purpose_code"),
-        gvc=_filled("gvc"),
-        swift_code=_filled("swift_code"),
-        mcc=_filled("mcc"),
-        bank_text=_filled("bank_text"),
-        account_kind=_filled("account_kind"),
+        bank_transaction_code=_filled_text("bank_transaction_code"),
+        purpose_code=_filled_text("purpose_code"),
+        gvc=_filled_text("gvc"),
+        swift_code=_filled_text("swift_code"),
+        mcc=_filled_text("mcc"),
+        bank_text=_filled_text("bank_text"),
+        account_kind=_filled_text("account_kind"),
     )
     columns = {name: prepared[name].to_list() for name in _Row._fields}
     columns["purpose_words"] = [tuple(words.split()) for words in columns["purpose_words"]]
     return map(_Row._make, zip(*columns.values(), strict=True))
 
 
-def _filled(column: str) -> pl.Expr:
+def _filled_text(column: str) -> pl.Expr:
     assert column in CLASSIFIABLE, column
     text = pl.col(column).str.strip_chars()
     return pl.when(text != "").then(text)

@@ -80,13 +80,13 @@ def _by_brand(_category: Verdict, clues: Clues) -> Verdict | None:
 
 
 def _by_word(category: Verdict, clues: Clues) -> Verdict | None:
-    return _told(
+    return _leaf_of_words(
         category, clues, (("name", clues.name_words), ("text", clues.purpose_words), ("text", clues.bank_words))
     )
 
 
 def _by_other_word(category: Verdict, clues: Clues) -> Verdict | None:
-    return _told(category, clues, (("else", clues.name_words), ("else", clues.purpose_words)))
+    return _leaf_of_words(category, clues, (("else", clues.name_words), ("else", clues.purpose_words)))
 
 
 def _by_own_account(category: Verdict, clues: Clues) -> Verdict | None:
@@ -112,7 +112,7 @@ def _by_bank(category: Verdict, clues: Clues) -> Verdict | None:
     return told if told is not None and told.value in WITH_FEES else _by_type(category, clues)
 
 
-def _told(category: Verdict, clues: Clues, texts: Iterable[tuple[Place, tuple[str, ...]]]) -> Verdict | None:
+def _leaf_of_words(category: Verdict, clues: Clues, texts: Iterable[tuple[Place, tuple[str, ...]]]) -> Verdict | None:
     assert category.value is not None
     for place, words in texts:
         best: Found[tuple[str, str]] | None = None

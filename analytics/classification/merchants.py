@@ -79,7 +79,7 @@ def merchant(name: str | None, purpose: str | None, purpose_words: Sequence[str]
         return _from_purpose(purpose or "", purpose_words, kind)
     known = _from_label(name, kind)
     if known.intermediary is not None and known.brand is None and known.name == known.intermediary.name:
-        return _behind(known, purpose or "", purpose_words)
+        return _shop_behind(known, purpose or "", purpose_words)
     if known.brand is None and kind == "card_payment" and known.is_person is not True:
         brand = _brand(tuple(purpose_words), is_shop=False)
         if brand is not None:
@@ -113,7 +113,9 @@ def _from_label(label: str, kind: str) -> Merchant:
         if kind in PAYMENT_TYPES | {"salary", "other"} and person:
             return Merchant(None, "person", None, None, label_words, True)
     is_shop_or_bare = is_shop or (kind == "other" and _is_bare(label_words))
-    brand = _brand(label_words, is_shop=is_shop_or_bare) or (_glued(label_words) if intermediary is not None else None)
+    brand = _brand(label_words, is_shop=is_shop_or_bare) or (
+        _brand_stem(label_words) if intermediary is not None else None
+    )
     if brand is not None:
         return Merchant(brand.name, brand.rule, brand, intermediary, label_words, False)
     if kind in OF_THE_BANK or not label_words or set(label_words) <= NO_NAME:
@@ -138,7 +140,7 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
     if carrier is not None:
         intermediary, _ = carrier
         known = Merchant(intermediary.name, "intermediary", None, intermediary, (), False)
-        behind = _behind(known, purpose, purpose_words)
+        behind = _shop_behind(known, purpose, purpose_words)
         if behind.name != intermediary.name or "*" not in slip:
             return behind
         return _from_label(slip, "card_payment")  # PAYPAL *WOLLKISTE: the whole line is the label
@@ -168,7 +170,7 @@ def _has_digit(word: str) -> bool:
     return any(letter.isdigit() for letter in word)
 
 
-def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merchant:
+def _shop_behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merchant:
     """The shop behind an intermediary, from the purpose; the intermediary itself where the purpose names none."""
     for pattern in BEHIND_PATTERNS:
         match = pattern.search(purpose)
@@ -202,7 +204,7 @@ def _brand(label_words: tuple[str, ...], *, is_shop: bool) -> Brand | None:
         if best is None or (hit.length > best[0] and not is_shop):
             best = (hit.length, brand)
     if best is None and is_shop:
-        return _glued(label_words, length_min=GLUED_LENGTH_MIN)
+        return _brand_stem(label_words, length_min=GLUED_LENGTH_MIN)
     return best[1] if best else None
 
 
@@ -210,7 +212,7 @@ def _agree(trades: Sequence[Found[Keyword]], brand: Brand) -> bool:
     return all(trade.meaning.category == brand.category for trade in trades)
 
 
-def _glued(label_words: Sequence[str], *, length_min: int = 0) -> Brand | None:
+def _brand_stem(label_words: Sequence[str], *, length_min: int = 0) -> Brand | None:
     """A brand that is joined to other letters (EBAYO, IKEADEUTSCHLAN); a short one only after an intermediary."""
     word = label_words[0] if label_words else ""
     lengths = range(len(word), max(length_min, GLUED_BEHIND_LENGTH_MIN) - 1, -1)

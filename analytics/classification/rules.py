@@ -96,7 +96,7 @@ def parse_rules(text: str) -> list[Rule]:
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        rule = _parsed(number, line)
+        rule = _parse_rule(number, line)
         if rule.id in seen:
             raise InvalidRule(number, f"id {rule.id} is taken by an earlier line")
         if len(rules) == RULES_MAX:
@@ -147,7 +147,7 @@ def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, mer
     return f"merchant:{comparable('merchantName', merchant_name)}" if merchant_name else None
 
 
-def _parsed(number: int, line: str) -> Rule:
+def _parse_rule(number: int, line: str) -> Rule:
     try:
         given: object = json.loads(line)
     except (ValueError, RecursionError):

@@ -88,11 +88,11 @@ def tidy(label: str) -> str:
     text = _NUMBERED.sub("", text)
     text = LEGAL_TAIL.sub("", " ".join(text.split())).strip(" .,;:-/")
     if text.isupper() or text.islower():
-        text = " ".join(_cased(word, index) for index, word in enumerate(text.lower().split()))
+        text = " ".join(_capitalise(word, index) for index, word in enumerate(text.lower().split()))
     return text[:NAME_LENGTH_MAX].strip()
 
 
-def _cased(word: str, index: int) -> str:
+def _capitalise(word: str, index: int) -> str:
     if index and word in SMALL_WORDS:
         return word
     return "-".join(part[:1].upper() + part[1:] for part in word.split("-"))

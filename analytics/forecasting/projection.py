@@ -161,7 +161,7 @@ def trend_weight(ledger: AccountLedger) -> float:
     months = ledger.age // MONTH_DAYS
     nets = [float(net) for net in ledger.usual(months * MONTH_DAYS)]
     sums = [sum(nets[first : first + MONTH_DAYS]) for first in range(0, len(nets), MONTH_DAYS)]
-    pairs = [(actual, mean(before)) for place, actual in enumerate(sums) if (before := _before(sums, place))]
+    pairs = [(actual, mean(before)) for place, actual in enumerate(sums) if (before := _months_before(sums, place))]
     scale = median(map(abs, sums)) ** 2
     told = 2 * scale + sum(before**2 for _, before in pairs)
     if not told:
@@ -169,7 +169,7 @@ def trend_weight(ledger: AccountLedger) -> float:
     return min(max((scale + sum(actual * before for actual, before in pairs)) / told, 0.0), 1.0)
 
 
-def _before(sums: Sequence[float], place: int) -> Sequence[float]:
+def _months_before(sums: Sequence[float], place: int) -> Sequence[float]:
     return sums[place + 1 : place + 1 + MONTHS_BEFORE]
 
 

@@ -41,7 +41,7 @@ def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the folded texts `name`, `note` and `brand`, and `is_return`: whether the purpose says that money
     of a charge came back. Each text is folded once, however many rows have it."""
     texts = pl.concat([rows[column] for column in TEXTS]).unique().drop_nulls().to_frame("text")
-    said = texts.select("text", said=_said("text")).with_columns(
+    said = texts.select("text", said=_folded_text("text")).with_columns(
         is_return=in_ascii(pl.col("said")).str.contains(RETURN)
     )
     for column, name in TEXTS.items():
@@ -67,7 +67,7 @@ def _is_no_payment() -> pl.Expr:
     return wording.str.contains(LEFT_OUT) | (wording.str.contains(DEPOT) & ~wording.str.contains(SHOP_DEPOT))
 
 
-def _said(column: str) -> pl.Expr:
+def _folded_text(column: str) -> pl.Expr:
     """The folded text without spaces around it; null where it is empty."""
     text = folded(pl.col(column)).str.strip_chars()
     return pl.when(text != "").then(text)

@@ -41,7 +41,7 @@ def named_as_in(found: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
         (shared, number, other["id"])
         for number, row in enumerate(rows)
         for other in whole.iter_rows(named=True)
-        if other["frequency"] == row["frequency"] and (shared := _shared(row["charge_ids"], other["charge_ids"]))
+        if other["frequency"] == row["frequency"] and (shared := _count_shared(row["charge_ids"], other["charge_ids"]))
     ]
     ids: dict[int, str] = {}
     for _, number, id in sorted(claims, key=lambda claim: (-claim[0], *claim[1:])):
@@ -53,7 +53,7 @@ def named_as_in(found: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame([{**row, "id": ids[number]} for number, row in enumerate(rows)], schema=SUBSCRIPTIONS)
 
 
-def _shared(charges: Iterable[str], all_charges: Sequence[str]) -> int:
+def _count_shared(charges: Iterable[str], all_charges: Sequence[str]) -> int:
     """The number of a stream's charges (oldest first) that are among `charges`; 0 unless they are more than half of
     those between the first and the last of them."""
     wanted = set(charges)

@@ -93,16 +93,16 @@ def history(
     ordered = sorted(charges, key=lambda charge: (charge.day, charge.id))
     days = [charge.day for charge in ordered]
     cadence = _cadence([first_due] if first_due else days, frequency)
-    overdue, next_expected = _ahead(days[-1], cadence, today - timedelta(days=GRACE_DAYS[frequency]))
+    overdue, next_expected = _overdue_and_next(days[-1], cadence, today - timedelta(days=GRACE_DAYS[frequency]))
     prices = _prices(ordered, currency)
     return History(
         cadence=cadence,
         first_charged=days[0],
         next_expected=next_expected,
         deviation=_usual_deviation(days, cadence, frequency),
-        missed=[*_between(days, cadence), *overdue],
+        missed=[*_missed_between(days, cadence), *overdue],
         overdue=overdue,
-        coming=_due(days[-1], cadence, steps=len(overdue), until=today + timedelta(days=coming_days)),
+        coming=_coming_days(days[-1], cadence, steps=len(overdue), until=today + timedelta(days=coming_days)),
         prices=prices,
         yearly_cost=prices[-1].amount * CHARGES_A_YEAR[frequency],
     )
@@ -114,13 +114,13 @@ def due_days(
     """The due days from today up to `until` of a stream that was charged on these days; `first_due` as in `history`."""
     charged = sorted(days)
     cadence = _cadence([first_due] if first_due else charged, frequency)
-    overdue, _ = _ahead(charged[-1], cadence, today)
-    return _due(charged[-1], cadence, steps=len(overdue), until=until)
+    overdue, _ = _overdue_and_next(charged[-1], cadence, today)
+    return _coming_days(charged[-1], cadence, steps=len(overdue), until=until)
 
 
 def day_before(day: date, frequency: str) -> date:
     """The day one period before a day."""
-    return _after(day, _cadence([day], frequency), -1)
+    return _due_after(day, _cadence([day], frequency), -1)
 
 
 def standing(told: History, *, is_over: bool, today: date) -> WhatIsExpected:
@@ -144,25 +144,25 @@ def listed(amount: Decimal, currency: str) -> Decimal:
 
 def _cadence(days: Sequence[date], frequency: str) -> Cadence:
     """The rhythm of this frequency that the charges keep best; of equally good ones the first."""
-    candidates = [_placed(days[-RECENT_CHARGES:], every, unit) for every, unit in RHYTHMS[frequency]]
+    candidates = [_place_in_calendar(days[-RECENT_CHARGES:], every, unit) for every, unit in RHYTHMS[frequency]]
     return min(candidates, key=lambda cadence: _unrest(days[-RECENT_CHARGES:], cadence))
 
 
-def _placed(days: Sequence[date], every: int, unit: Unit) -> Cadence:
+def _place_in_calendar(days: Sequence[date], every: int, unit: Unit) -> Cadence:
     if unit == "day":
         return Cadence(every=every, unit=unit)
     if unit == "week":
-        return Cadence(every=every, unit=unit, weekday=_usual([day.isoweekday() for day in days]))
+        return Cadence(every=every, unit=unit, weekday=_commonest([day.isoweekday() for day in days]))
     is_yearly = every == 12
     return Cadence(
         every=every,
         unit=unit,
-        day_of_month=_usual([31 if day == last_day(day.replace(day=1)) else day.day for day in days]),
-        month=_usual([day.month for day in days]) if is_yearly else None,
+        day_of_month=_commonest([31 if day == last_day(day.replace(day=1)) else day.day for day in days]),
+        month=_commonest([day.month for day in days]) if is_yearly else None,
     )
 
 
-def _usual(places: Sequence[int]) -> int:
+def _commonest(places: Sequence[int]) -> int:
     """The commonest place; of equally common ones the latest."""
     counted = Counter(places)
     return max(reversed(places), key=counted.__getitem__)
@@ -183,7 +183,7 @@ def _usual_deviation(days: Sequence[date], cadence: Cadence, frequency: str) -> 
 
 def _deviations(days: Sequence[date], cadence: Cadence) -> list[int]:
     return [
-        abs((later - _after(earlier, cadence, max(1, _steps(earlier, later, cadence)))).days)
+        abs((later - _due_after(earlier, cadence, max(1, _steps(earlier, later, cadence)))).days)
         for earlier, later in pairwise(days)
     ]
 
@@ -200,7 +200,7 @@ def _months(day: date) -> float:
     return day.year * 12 + day.month + (day.day - 1) / last_day(day.replace(day=1)).day
 
 
-def _after(day: date, cadence: Cadence, steps: int) -> date:
+def _due_after(day: date, cadence: Cadence, steps: int) -> date:
     """The due day so many periods after the charge on `day`, at its usual place in the week or month."""
     if cadence.unit == "day":
         return day + timedelta(days=cadence.every * steps)
@@ -215,26 +215,26 @@ def _after(day: date, cadence: Cadence, steps: int) -> date:
     return month.replace(day=min(cadence.day_of_month, last_day(month).day))
 
 
-def _between(days: Sequence[date], cadence: Cadence) -> list[date]:
+def _missed_between(days: Sequence[date], cadence: Cadence) -> list[date]:
     return [
-        _after(earlier, cadence, step)
+        _due_after(earlier, cadence, step)
         for earlier, later in pairwise(days)
         for step in range(1, _steps(earlier, later, cadence))
     ]
 
 
-def _ahead(last: date, cadence: Cadence, given_up_before: date) -> tuple[list[date], date]:
+def _overdue_and_next(last: date, cadence: Cadence, given_up_before: date) -> tuple[list[date], date]:
     """The due days that have passed without a charge, and the first one still to come."""
     overdue: list[date] = []
-    while (due := _after(last, cadence, len(overdue) + 1)) < given_up_before:
+    while (due := _due_after(last, cadence, len(overdue) + 1)) < given_up_before:
         overdue.append(due)
     return overdue, due
 
 
-def _due(last: date, cadence: Cadence, *, steps: int, until: date) -> list[date]:
+def _coming_days(last: date, cadence: Cadence, *, steps: int, until: date) -> list[date]:
     """The due days up to `until`, after the first `steps` ones."""
     days: list[date] = []
-    while (due := _after(last, cadence, steps + len(days) + 1)) <= until:
+    while (due := _due_after(last, cadence, steps + len(days) + 1)) <= until:
         days.append(due)
     return days
 

@@ -62,7 +62,7 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
     """The likely pairs of group and lattice with their phase and measures of fit: share of charges within tolerance,
     slots, filled slots, coverage, repeats, spread and worst lateness in days, and the near core."""
     shares = pairs.with_columns(share=pl.col("n").cum_sum() // POINTS_AT_ONCE).partition_by("share", include_key=False)
-    measured = pl.concat([_measured(charges, members, share) for share in shares or [pairs]])
+    measured = pl.concat([_measure_fits(charges, members, share) for share in shares or [pairs]])
     return (
         pairs.join(measured, on="fit")
         .with_columns(coverage=pl.col("filled") / pl.col("slots"), repeats=pl.col("n") / pl.col("filled"))
@@ -70,7 +70,7 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
     )
 
 
-def _measured(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     turn = axis_position() / pl.col("period") * math.tau
     wrapped = pl.col("offset") - pl.col("offset").round()
     late = pl.col("late_days")

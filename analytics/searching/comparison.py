@@ -72,7 +72,7 @@ def _comparison(asked: Span, compare_with: CompareWith, *, today: date, known_fr
         shift = Shift(months=MONTHS_OF_A_YEAR)
     else:
         shift = Shift(months=months) if months else Shift(days=asked.days)
-    first, last = (_before(day, shift) for day in asked)
+    first, last = (_shift_back(day, shift) for day in asked)
     earlier = Span(first, last_day(last.replace(day=1)) if months else last)
     unknown = max(0, (known_from - earlier.first).days)
     if months and not unknown and asked.last <= today:
@@ -83,7 +83,7 @@ def _comparison(asked: Span, compare_with: CompareWith, *, today: date, known_fr
     return Comparison(_part(asked, unknown, days), _part(earlier, unknown, days), shift)
 
 
-def _before(day: date, shift: Shift) -> date:
+def _shift_back(day: date, shift: Shift) -> date:
     if shift.days:
         return day - timedelta(days=shift.days)
     index = day.year * MONTHS_OF_A_YEAR + day.month - 1 - shift.months

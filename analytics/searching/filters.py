@@ -63,10 +63,10 @@ def found(
     if not parts.is_empty():
         of_parts = pl.col("id").is_in(with_part_in(parts, *placed(query), *in_own(query.own_category)).implode())
         is_there = pl.when(is_split(parts, may_be_pending=True)).then(of_parts).otherwise(is_there)
-    chosen = rows.lazy().filter(*_said(query), is_there).with_columns(left_out(selection).alias("left_out"))
+    chosen = rows.lazy().filter(*_row_conditions(query), is_there).with_columns(left_out(selection).alias("left_out"))
     foreign = foreign_currencies(rows, currency)
     judged = convert(chosen, currency=currency, foreign=foreign, rates=rates)
-    return judged.filter(*_counted(query))
+    return judged.filter(*_figure_conditions(query))
 
 
 def ordered(rows: pl.LazyFrame, sort: Sort) -> pl.LazyFrame:
@@ -106,7 +106,7 @@ def placed(query: Query) -> Iterator[pl.Expr]:
         yield pl.col("category").is_in(query.categories)
 
 
-def _said(query: Query) -> Iterator[pl.Expr]:
+def _row_conditions(query: Query) -> Iterator[pl.Expr]:
     """The conditions of the query on the row's own columns."""
     amount = pl.col("amount")
     if query.amount_min is not None:
@@ -133,7 +133,7 @@ def _said(query: Query) -> Iterator[pl.Expr]:
         yield pl.col("is_uncategorised")
 
 
-def _counted(query: Query) -> Iterator[pl.Expr]:
+def _figure_conditions(query: Query) -> Iterator[pl.Expr]:
     """The conditions of the query that depend on accounts and rates."""
     is_unconverted = pl.col("home_amount").is_null()
     if query.flag == "unconverted":

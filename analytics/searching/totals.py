@@ -63,7 +63,7 @@ class Totals:
     @property
     def whole(self) -> Sums:
         """The sums of all rows that counted."""
-        return _together(self.groups, self.shared)
+        return _sum_groups(self.groups, self.shared)
 
 
 class Group(NamedTuple):
@@ -114,14 +114,14 @@ def totals(
     ).collect(engine="in-memory")
     counted, shared = judged.lazy().filter(pl.col("left_out").is_null()), None
     if is_apart:
-        judged, joined = judged.unique("booking"), _joined(counted, keys)
+        judged, joined = judged.unique("booking"), _join_parts(counted, keys)
         shared = joined.filter(pl.col("booking").is_duplicated()).select("booking", *keys)
         counted = joined.lazy()
     left_out = dict(sorted(judged["left_out"].drop_nulls().value_counts().iter_rows()))
     is_unconverted = NO_RATE in left_out
     return Totals(
         group_by=group_by,
-        groups=_grouped(counted, group_by),
+        groups=_sum_by_group(counted, group_by),
         spelled=counted.select(_of_merchant(group_by), "spelled") if "merchant" in group_by else None,
         left_out=left_out,
         unconverted=sorted(judged["currency"].filter(judged["left_out"] == NO_RATE).unique()) if is_unconverted else [],
@@ -163,20 +163,20 @@ def listed(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Grou
     """
     groups = now.groups if before is None else _side_by_side(now.groups, before.groups, now.group_by)
     groups = groups.with_row_index("place")
-    shown = _shown(groups, now.group_by, limit)
+    shown = _first_groups(groups, now.group_by, limit)
     left = groups.filter(~pl.col("place").is_in(shown["place"].implode()))
-    names: Mapping[Key, Callable[[Any], Any]] = {**_NAMES, "merchant": _spelled(shown, now, before).get}
+    names: Mapping[Key, Callable[[Any], Any]] = {**_NAMES, "merchant": _merchant_spellings(shown, now, before).get}
     told = [names.get(key, _as_it_is) for key in now.group_by]
     keys = shown[_columns(now.group_by)].rows()
     named = [tuple(name(value) for name, value in zip(told, row, strict=True)) for row in keys]
     sums_now = _each(shown, "")
     sums_before = [None] * len(named) if before is None else _each(shown, _BEFORE)
-    compared = None if before is None else _together(left, before.shared, _BEFORE)
-    rest = Group((), _together(left, now.shared), compared)
+    compared = None if before is None else _sum_groups(left, before.shared, _BEFORE)
+    rest = Group((), _sum_groups(left, now.shared), compared)
     return [*map(Group, named, sums_now, sums_before)], rest
 
 
-def _shown(groups: pl.DataFrame, group_by: Sequence[Key], limit: int) -> pl.DataFrame:
+def _first_groups(groups: pl.DataFrame, group_by: Sequence[Key], limit: int) -> pl.DataFrame:
     """The groups that come first, in order. Each value of the first key has at least one group, so only groups of the
     first `limit` values have to be sorted."""
     cut = pl.LazyFrame.tail if group_by[0] in OF_TIME else pl.LazyFrame.head
@@ -193,7 +193,7 @@ def _shown(groups: pl.DataFrame, group_by: Sequence[Key], limit: int) -> pl.Data
     return cut(shown.sort(order, nulls_last=True), limit).collect(engine="in-memory")
 
 
-def _spelled(shown: pl.DataFrame, now: Totals, before: Totals | None) -> dict[str | None, str | None]:
+def _merchant_spellings(shown: pl.DataFrame, now: Totals, before: Totals | None) -> dict[str | None, str | None]:
     """The spelling of each listed merchant in its newest row; of two spans, in the later one that has the merchant."""
     spellings = [each.spelled for each in (now, before) if each is not None and each.spelled is not None]
     if not spellings:
@@ -208,7 +208,7 @@ def _each(groups: pl.DataFrame, suffix: str) -> list[Sums]:
     return [Sums(*row) for row in groups[[figure + suffix for figure in _FIGURES]].rows()]
 
 
-def _together(groups: pl.DataFrame, shared: pl.DataFrame | None, suffix: str = "") -> Sums:
+def _sum_groups(groups: pl.DataFrame, shared: pl.DataFrame | None, suffix: str = "") -> Sums:
     """The sums of several groups together; a booking with parts in several of them is counted once."""
     added = {figure: groups[figure + suffix].sum() for figure in _ADDED}
     if shared is not None and not shared.is_empty():
@@ -223,14 +223,14 @@ def _columns(group_by: Sequence[Key]) -> list[str]:
     return [f"key_{place}" for place in range(len(group_by))]
 
 
-def _joined(counted: pl.LazyFrame, keys: Iterable[str]) -> pl.DataFrame:
+def _join_parts(counted: pl.LazyFrame, keys: Iterable[str]) -> pl.DataFrame:
     """The rows with parts of a booking in the same group combined into one row."""
     sums = pl.sum("income", "expenses", "refunds")
     rows = counted.group_by("booking", *keys, maintain_order=True).agg(pl.first("booking_date", "spelled"), sums)
     return rows.collect(engine="in-memory")
 
 
-def _grouped(counted: pl.LazyFrame, group_by: Sequence[Key]) -> pl.DataFrame:
+def _sum_by_group(counted: pl.LazyFrame, group_by: Sequence[Key]) -> pl.DataFrame:
     return (
         counted.group_by(_columns(group_by) or pl.lit(0).alias("whole"))
         .agg(

@@ -65,15 +65,15 @@ def _redirect_uris(document: Mapping[str, Any]) -> tuple[str, ...]:
 def _refuse_other_kinds(document: Mapping[str, Any]) -> None:
     """Refuse metadata that this server cannot serve; "The authorization server MAY reject or replace any of the
     client's requested metadata values" (RFC 7591 section 3.2.1) where something usable remains."""
-    _supported(document, "grant_types", needed="authorization_code")
-    _supported(document, "response_types", needed="code")
+    _check_supported(document, "grant_types", needed="authorization_code")
+    _check_supported(document, "response_types", needed="code")
     if document.get("token_endpoint_auth_method", "none") not in ("none", None):
         raise InvalidClientMetadata("token_endpoint_auth_method must be none: clients are public and use PKCE.")
     if not isinstance(document.get("scope", ""), str | None):
         raise InvalidClientMetadata("scope must be a text.")
 
 
-def _supported(document: Mapping[str, Any], member: str, *, needed: str) -> None:
+def _check_supported(document: Mapping[str, Any], member: str, *, needed: str) -> None:
     values = document.get(member)
     if values is None:
         return

@@ -54,7 +54,7 @@ class Clients:
     def register(self, document: object, *, address: str, bearer: str | None) -> Client:
         """Register a client by its own request (RFC 7591 section 3), and return it. Raises OAuthError."""
         try:
-            client = self._registered(document, address, bearer)
+            client = self._register(document, address, bearer)
         except OAuthError as error:
             self._events.alarm("registration refused", address=address, reason=error.code)
             raise
@@ -130,7 +130,7 @@ class Clients:
         self._database.atomically(work)
         return client_id
 
-    def _registered(self, document: object, address: str, bearer: str | None) -> Client:
+    def _register(self, document: object, address: str, bearer: str | None) -> Client:
         if self._policy.registration == "off":
             raise RegistrationClosed()
         if self._policy.registration == "token" and not is_same(bearer or "", self.initial_token()):

@@ -64,7 +64,7 @@ class Passkeys:
                     resident_key=structs.ResidentKeyRequirement.DISCOURAGED,  # the name has been typed
                     user_verification=structs.UserVerificationRequirement.PREFERRED,
                 ),
-                exclude_credentials=[_described(each) for each in self._usable(user.id)],
+                exclude_credentials=[_descriptor(each) for each in self._usable(user.id)],
             )
         )
 
@@ -83,7 +83,7 @@ class Passkeys:
                 rp_id=self._policy.passkey_host,
                 challenge=self._challenge(half),
                 timeout=_milliseconds(ANSWERED_WITHIN),
-                allow_credentials=[_described(each) for each in usable],
+                allow_credentials=[_descriptor(each) for each in usable],
                 user_verification=structs.UserVerificationRequirement.PREFERRED,
             )
         )
@@ -91,8 +91,8 @@ class Passkeys:
     def add(self, user: User, browser: Browser, answer: str, *, name: str) -> bool:
         """Store the passkey that a device has made; False where the answer does not fit this browser's challenge, or
         the user has no second factor, which a passkey only complements."""
-        challenge = self._taken(browser)
-        made = self._made(answer, challenge) if challenge is not None else None
+        challenge = self._take_challenge(browser)
+        made = self._verify_registration(answer, challenge) if challenge is not None else None
         if made is None:
             self._events.alarm("wrong answer of a new passkey", user=user.id)
             return False
@@ -117,9 +117,9 @@ class Passkeys:
     def use(self, half: Browser, answer: str) -> bool:
         """Whether the answer is a signature by a passkey of the half signed-in user over this browser's challenge, made
         on our pages and with a counter higher than before; such a use is recorded."""
-        challenge, user_id = self._taken(half), half.awaits_user_id or ""
+        challenge, user_id = self._take_challenge(half), half.awaits_user_id or ""
         passkey = next((each for each in self._usable(user_id) if each.id == _id_in(answer)), None)
-        signed = self._signed(answer, challenge, passkey) if challenge is not None and passkey is not None else None
+        signed = self._verify(answer, challenge, passkey) if challenge is not None and passkey is not None else None
         if signed is None or passkey is None:
             return False
         count, now = signed.new_sign_count, self._now()
@@ -146,11 +146,11 @@ class Passkeys:
         )
         return challenge.encode()
 
-    def _taken(self, browser: Browser) -> str | None:
+    def _take_challenge(self, browser: Browser) -> str | None:
         now = self._now()
         return self._database.atomically(lambda session: passkeys.take_challenge(session, browser.id_hash, now=now))
 
-    def _made(self, answer: str, challenge: str) -> "VerifiedRegistration | None":
+    def _verify_registration(self, answer: str, challenge: str) -> "VerifiedRegistration | None":
         import webauthn
 
         try:
@@ -163,7 +163,7 @@ class Passkeys:
         except Exception:  # whatever the library raises for bytes from outside: they are no passkey
             return None
 
-    def _signed(self, answer: str, challenge: str, passkey: Passkey) -> "VerifiedAuthentication | None":
+    def _verify(self, answer: str, challenge: str, passkey: Passkey) -> "VerifiedAuthentication | None":
         import webauthn
 
         try:
@@ -188,7 +188,7 @@ def _id_in(answer: str) -> str | None:
     return passkey_id if isinstance(passkey_id, str) else None
 
 
-def _described(passkey: Passkey) -> "PublicKeyCredentialDescriptor":
+def _descriptor(passkey: Passkey) -> "PublicKeyCredentialDescriptor":
     from webauthn import base64url_to_bytes
     from webauthn.helpers.structs import PublicKeyCredentialDescriptor
 

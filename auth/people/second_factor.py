@@ -57,7 +57,7 @@ class SecondFactors:
     def begin(self, user: User) -> SetUp | None:
         """Make a new seed, which counts once a code of it has been entered; None where another one counts already."""
         seed = pyotp.random_base32()  # 160 bits, as RFC 4226 section 4 recommends
-        sealed = self._sealed(user.id, seed)
+        sealed = self._seal(user.id, seed)
         now = self._now()
         begun = self._database.atomically(
             lambda session: second_factors.begin(session, user.id, sealed_seed=sealed, now=now)
@@ -69,7 +69,7 @@ class SecondFactors:
         kept = second_factors.find(self._database, user.id)
         if kept is None or kept.confirmed_at is not None or self._now() - kept.made_at > SET_UP_WITHIN:
             return None
-        seed = self._opened(user.id, kept.sealed_seed)
+        seed = self._open(user.id, kept.sealed_seed)
         return _set_up(user, seed) if seed is not None else None
 
     def confirm(self, user: User, typed: str) -> tuple[str, ...] | None:
@@ -84,7 +84,7 @@ class SecondFactors:
         def work(session: Session) -> bool:
             is_first = second_factors.confirm(session, user.id, sealed_seed=kept.sealed_seed, step=step, now=now)
             if is_first:
-                second_factors.add_codes(session, user.id, [stored_hash(_plain(code)) for code in codes])
+                second_factors.add_codes(session, user.id, [stored_hash(_plain_code(code)) for code in codes])
             return is_first
 
         if not self._database.atomically(work):
@@ -104,7 +104,7 @@ class SecondFactors:
     def use(self, user_id: str, typed: str) -> Kind | None:
         """The kind of code that was entered, if it is valid and unused: a code of the present or the previous time
         step, or a recovery code; else None."""
-        kept, now, plain = second_factors.find(self._database, user_id), self._now(), _plain(typed)
+        kept, now, plain = second_factors.find(self._database, user_id), self._now(), _plain_code(typed)
         if kept is None or kept.confirmed_at is None:
             return None
         if len(plain) > len("123456"):
@@ -113,18 +113,18 @@ class SecondFactors:
                 lambda session: second_factors.use_code(session, user_id, code_hash, now=now)
             )
             return "recovery code" if is_right else None
-        seed = self._opened(user_id, kept.sealed_seed)
+        seed = self._open(user_id, kept.sealed_seed)
         step = _step_of(plain, seed, now) if seed is not None else None
         if step is None:
             return None
         is_first = self._database.atomically(lambda session: second_factors.use_step(session, user_id, step))
         return "code" if is_first else None
 
-    def _sealed(self, user_id: str, seed: str) -> str:
+    def _seal(self, user_id: str, seed: str) -> str:
         nonce = secrets.token_bytes(NONCE_BYTES)
         return base64.b64encode(nonce + self._cipher.encrypt(nonce, seed.encode(), user_id.encode())).decode()
 
-    def _opened(self, user_id: str, sealed: str) -> str | None:
+    def _open(self, user_id: str, sealed: str) -> str | None:
         content = base64.b64decode(sealed)
         try:
             return self._cipher.decrypt(content[:NONCE_BYTES], content[NONCE_BYTES:], user_id.encode()).decode()
@@ -142,7 +142,7 @@ def _step_of(typed: str, seed: str, now: datetime) -> int | None:
     allowed as the network delay." RFC 6238 section 5.2"""
     present = int(now.timestamp()) // STEP_SECONDS
     codes = pyotp.HOTP(seed)  # a TOTP is the HOTP of its step; pyotp's TOTP would use the local time zone
-    return next((step for step in (present, present - 1) if is_same(codes.at(step), _plain(typed))), None)
+    return next((step for step in (present, present - 1) if is_same(codes.at(step), _plain_code(typed))), None)
 
 
 def _new_recovery_code() -> str:
@@ -150,6 +150,6 @@ def _new_recovery_code() -> str:
     return "-".join(letters[start : start + GROUP] for start in range(0, len(letters), GROUP))
 
 
-def _plain(typed: str) -> str:
+def _plain_code(typed: str) -> str:
     """The code without the spaces and dashes that apps and people put between groups, for comparing it."""
     return "".join(typed.split()).replace("-", "").upper()

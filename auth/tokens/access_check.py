@@ -47,7 +47,7 @@ class AccessCheck:
         if not self._tokens.still_holds(claims, now):
             self._claims.pop(token, None)
             raise InvalidToken("expired")
-        revoked, standing = self._revoked, self._known(claims.grant_id, now)
+        revoked, standing = self._revoked, self._remembered_standing(claims.grant_id, now)
         if revoked is None or standing is None or self._is_stale(revoked[1], now):
             return None
         return self._principal(claims, revoked[0], standing, now)
@@ -68,13 +68,13 @@ class AccessCheck:
 
     def known_standing(self, grant_id: str) -> Standing | None:
         """The standing of a grant, from memory alone; None when the store has to be asked."""
-        return self._known(grant_id, self._now())
+        return self._remembered_standing(grant_id, self._now())
 
     def check(self, grant_id: str, user_id: str) -> Standing:
         """The standing of this user's grant, for access without a token of ours. Raises InvalidToken where the grant
         has ended."""
         now = self._now()
-        return _checked(self._grant(grant_id, now), user_id, now)
+        return _check_standing(self._grant(grant_id, now), user_id, now)
 
     def forget(self) -> None:
         """Drop everything remembered of grants and users, because something was revoked, removed or changed."""
@@ -84,12 +84,12 @@ class AccessCheck:
             self._principals.clear()
             self._revoked = None
 
-    def _known(self, grant_id: str, now: datetime) -> Standing | None:
+    def _remembered_standing(self, grant_id: str, now: datetime) -> Standing | None:
         known = self._standing.get(grant_id)
         return known[0] if known is not None and not self._is_stale(known[1], now) else None
 
     def _grant(self, grant_id: str, now: datetime) -> Standing | None:
-        known = self._known(grant_id, now)
+        known = self._remembered_standing(grant_id, now)
         if known is not None:
             return known
         generation = self._generation
@@ -124,7 +124,7 @@ class AccessCheck:
     ) -> Principal:
         if claims.token_id in revoked:
             raise InvalidToken("revoked")
-        standing = _checked(standing, claims.user_id, now)
+        standing = _check_standing(standing, claims.user_id, now)
         made = self._principals.get(claims.token_id)
         if made is None or made[0] is not standing:
             if len(self._principals) >= CACHED_TOKENS_MAX:
@@ -136,7 +136,7 @@ class AccessCheck:
         return self._recheck is not None and not timedelta() <= now - read_at < self._recheck
 
 
-def _checked(standing: Standing | None, user_id: str, now: datetime) -> Standing:
+def _check_standing(standing: Standing | None, user_id: str, now: datetime) -> Standing:
     if standing is None or not standing.is_live or standing.user_id != user_id:
         raise InvalidToken("grant revoked or user removed")
     if now >= standing.expires_at:

@@ -66,7 +66,7 @@ class Grants:
             row = browsers.find(session, session_hash)
             session_ends = row.created_at + SESSION_LIFETIME if row is not None else now
             ends = min(session_ends, now + CODE_LIFETIME + self._policy.access_lifetime)
-        grant = _new(
+        grant = _new_grant(
             user_id,
             client_id,
             scope,
@@ -117,7 +117,7 @@ class Grants:
     ) -> str:
         """Issue an access token with a grant of its own and no refresh token (`bankdata token`)."""
         now, scope = self._now(), scope_text(scopes)
-        grant = _new(
+        grant = _new_grant(
             user_id,
             client_id,
             scope,
@@ -167,7 +167,7 @@ class Grants:
             # The app's refresh token was made to end with the access, so it is prolonged with it
             tokens.prolong_refresh(session, grant.id, lifetime=self._policy.refresh_lifetime, at_most=ends)
 
-        self._certainly(work)
+        self._retry_conflicts(work)
         self._access.forget()
         self._events.happened("grant changed", user=grant.user_id, grant=grant.id, deed=deed)
         self._events.did(grant.user_id, deed, client_id=grant.client_id, grant_id=grant.id)
@@ -201,7 +201,7 @@ class Grants:
                     grants.change_terms(session, grant.id, terms=terms, scope=grant.scope, ends=grant.expires_at)
             return concerned
 
-        changed = self._certainly(work)
+        changed = self._retry_conflicts(work)
         self._access.forget()
         for grant in changed:
             deed: Deed = "widenGrant" if grant.id in may_widen else "narrowGrant"
@@ -215,7 +215,7 @@ class Grants:
         if grant is None:
             return False
         now = self._now()
-        ended = self._certainly(lambda session: grants.revoke(session, grant_id, because=because, now=now))
+        ended = self._retry_conflicts(lambda session: grants.revoke(session, grant_id, because=because, now=now))
         self._access.forget()
         if ended:
             self._events.happened(f"grant {because}", grant=grant_id)
@@ -233,7 +233,7 @@ class Grants:
         """End all grants of a user, of a client, of both together, or made before a time; returns how many were
         ended."""
         now = self._now()
-        ended = self._certainly(
+        ended = self._retry_conflicts(
             lambda session: grants.revoke_all(
                 session, because=because, now=now, user_id=user_id, client_id=client_id, before=before
             )
@@ -261,13 +261,13 @@ class Grants:
         except InvalidToken:
             return  # "invalid tokens do not cause an error response" RFC 7009 section 2.2
         if claims.client_id == client_id:
-            self._certainly(
+            self._retry_conflicts(
                 lambda session: tokens.revoke_access(session, claims.token_id, expires_at=claims.expires_at)
             )
             self._access.forget()
             self._events.happened("access token revoked by the app", grant=claims.grant_id)
 
-    def _certainly(self, work: Callable[[Session], T]) -> T:
+    def _retry_conflicts(self, work: Callable[[Session], T]) -> T:
         """The result of `work` in a transaction, tried more often than usual, so that no revocation is lost to
         conflicts."""
         for attempt in range(REVOCATION_TRIES):
@@ -286,7 +286,7 @@ def check_resource(grant: Grant, resource: Resource | None) -> None:
         raise InvalidTarget()
 
 
-def _new(
+def _new_grant(
     user_id: str,
     client_id: str,
     scope: str,

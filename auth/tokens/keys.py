@@ -154,7 +154,7 @@ class KeyRing:
         try:
             document = json.loads(text)
             secret = base64.urlsafe_b64decode(document["secret"])
-            keys = tuple(_loaded(stored) for stored in document["keys"])
+            keys = tuple(_load_key(stored) for stored in document["keys"])
         except (ValueError, KeyError, TypeError, UnsupportedAlgorithm) as error:
             raise KeysUnusable(f"{self._place} is damaged: restore it from the backup") from error
         if len(secret) != 32 or sum(key.retired_at is None for key in keys) != 1:
@@ -194,7 +194,7 @@ def _document(secret: bytes, keys: tuple[SigningKey, ...]) -> bytes:
     return json.dumps({"secret": base64.urlsafe_b64encode(secret).decode(), "keys": stored}, indent=1).encode()
 
 
-def _loaded(stored: _StoredKey) -> SigningKey:
+def _load_key(stored: _StoredKey) -> SigningKey:
     private = _private(stored["pem"])
     retired_at = stored["retired_at"]
     return SigningKey(

@@ -58,7 +58,7 @@ class RefreshTokens:
 
     def first(self, session: Session, grant: Grant) -> TokenAnswer:
         """Issue the first tokens of a grant, inside the caller's transaction."""
-        return self._next(session, grant, new_secret(), scope=grant.scope)
+        return self._issue_next(session, grant, new_secret(), scope=grant.scope)
 
     def alone(self, grant: Grant) -> TokenAnswer:
         """Issue the only token of a grant that is requested anew instead of refreshed."""
@@ -84,14 +84,14 @@ class RefreshTokens:
             if row.used_at is not None:
                 if not self._is_in_grace(session, row, successor):
                     raise Reused(grant.id)
-                return self._answer(grant, successor, scope=_narrowed(grant, scope))
+                return self._answer(grant, successor, scope=_narrow_scope(grant, scope))
             if self._now() >= row.expires_at:
                 raise InvalidGrant(reason="expired")
-            narrowed = _narrowed(grant, scope)
+            narrowed = _narrow_scope(grant, scope)
             if not tokens.use_refresh(session, token_hash, now=self._now()):
                 raise Reused(grant.id)
             clients.mark_used(session, client_id, now=self._now(), unless_since=self._now() - USE_NOTED_EVERY)
-            return self._next(session, grant, successor, scope=narrowed)
+            return self._issue_next(session, grant, successor, scope=narrowed)
 
         return self._one_time.exchange(token_hash, work, kind="refresh token", client_id=client_id)
 
@@ -109,7 +109,7 @@ class RefreshTokens:
         next_row = tokens.find_refresh(session, stored_hash(successor))
         return next_row is not None and next_row.used_at is None
 
-    def _next(self, session: Session, grant: Grant, refresh_token: str, *, scope: str) -> TokenAnswer:
+    def _issue_next(self, session: Session, grant: Grant, refresh_token: str, *, scope: str) -> TokenAnswer:
         now = self._now()
         tokens.add_refresh(
             session,
@@ -160,7 +160,7 @@ class RefreshTokens:
         )
 
 
-def _narrowed(grant: Grant, scope: str | None) -> str:
+def _narrow_scope(grant: Grant, scope: str | None) -> str:
     """ "The requested scope MUST NOT include any scope not originally granted by the resource owner, and if omitted is
     treated as equal to the scope originally granted by the resource owner." RFC 6749 section 6"""
     if scope is None:

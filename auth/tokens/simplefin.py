@@ -127,14 +127,14 @@ class SimpleFinAccess:
         with self._claiming, suppress(Conflict):  # another process exchanges the same token this moment: it wins
             grant = self._database.atomically(work)
         if grant is None:
-            self._tried_again(code_hash, address)
+            self._note_reuse(code_hash, address)
             raise InvalidGrant(reason="unknown, over or used")
         self._events.happened("setup token exchanged", user=grant.user_id, client=grant.client_id, grant=grant.id)
         self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id)
         parts = urlsplit(self._address)
         return f"{parts.scheme}://{user_part}:{password}@{parts.netloc}{parts.path}"
 
-    def _tried_again(self, code_hash: str, address: str) -> None:
+    def _note_reuse(self, code_hash: str, address: str) -> None:
         """Record that a used setup token was sent again, so that its user sees it: somebody else may have it. Nothing
         is ended, because some apps repeat the request by themselves."""
         grant_id: str | None = None

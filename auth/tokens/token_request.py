@@ -39,7 +39,7 @@ def nothing_is_in_the_address(sent: Sent) -> None:
 
 def grant_type_is_sent(sent: Sent) -> None:
     """ "grant_type REQUIRED." RFC 6749 section 4.1.3"""
-    _needed(sent, "grant_type")
+    _check_sent(sent, "grant_type")
 
 
 def grant_type_is_known(sent: Sent) -> None:
@@ -73,7 +73,7 @@ def no_credentials_are_in_the_body(sent: Sent) -> None:
 def client_is_named(sent: Sent) -> None:
     """ "client_id REQUIRED, if the client is not authenticating with the authorization server as described in Section
     3.2.1." RFC 6749 section 4.1.3"""
-    _needed(sent, "client_id")
+    _check_sent(sent, "client_id")
 
 
 def client_is_known(sent: Sent) -> None:
@@ -99,12 +99,12 @@ def details_were_asked_for_before(sent: Sent) -> None:
 def secret_is_sent(sent: Sent) -> None:
     """ "code REQUIRED. The authorization code received from the authorization server." RFC 6749 section 4.1.3
     "refresh_token REQUIRED. The refresh token issued to the client." RFC 6749 section 6"""
-    _needed(sent, "code" if sent.fields["grant_type"] == "authorization_code" else "refresh_token")
+    _check_sent(sent, "code" if sent.fields["grant_type"] == "authorization_code" else "refresh_token")
 
 
 def token_is_sent(sent: Sent) -> None:
     """ "token REQUIRED. The token that the client wants to get revoked." RFC 7009 section 2.1"""
-    _needed(sent, "token")
+    _check_sent(sent, "token")
 
 
 CLIENT_CHECKS: tuple[Check, ...] = (
@@ -132,6 +132,6 @@ def checked_fields(sent: Sent, checks: tuple[Check, ...]) -> Mapping[str, str]:
     return sent.fields
 
 
-def _needed(sent: Sent, name: str) -> None:
+def _check_sent(sent: Sent, name: str) -> None:
     if name not in sent.fields:
         raise InvalidRequest(f"{name} is missing.")

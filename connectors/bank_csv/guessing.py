@@ -159,7 +159,7 @@ def _indicator(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The debit and credit words of the indicator column, if its cells contain nothing else; otherwise the column
     becomes a text."""
-    if "indicator" not in fields and not _is_said(fields, header, data):
+    if "indicator" not in fields and not _has_sign_words(fields, header, data):
         return (), ()
     words = {comparable(cell) for cell in _cells(fields["indicator"], header, data)}
     if "amount" in fields and words and words <= DEBIT_WORDS | CREDIT_WORDS:
@@ -169,7 +169,7 @@ def _indicator(
     return (), ()
 
 
-def _is_said(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> bool:
+def _has_sign_words(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> bool:
     """Whether amounts without signs are beside a column of words such as "spent" and "received"; that column then
     becomes the indicator, whatever its name."""
     amounts = _cells(fields.get("amount", ()), header, data)

@@ -52,10 +52,10 @@ def read(
     reading = Reading(file, all_profiles(profiles))
     records = reading.records(Lines(stream, head=head, encoding=file.encoding))
     is_known = file.profile.standing == "shared" and file.profile.name != "generic"
-    yield from records if is_known else _told(file, reading, records, on_layout)
+    yield from records if is_known else _report(file, reading, records, on_layout)
 
 
-def _told(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_layout: OnLayout) -> Iterator[Record]:
+def _report(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_layout: OnLayout) -> Iterator[Record]:
     """Yield the records, and at the end report to `on_layout` how they were read."""
     above, currency, is_signed = replace(reading.metadata), None, False
     try:

@@ -80,12 +80,12 @@ class Reading:
 
     def _row(self, row: list[str], line: int) -> Iterator[Record]:
         if self.file.profile.is_ignored:
-            yield from self._between(row)
+            yield from self._other_row(row)
             return
         result = self.rows.read(row, line)
         if isinstance(result, Note):
             if not result.is_skipped:
-                yield from self._between(row, result)
+                yield from self._other_row(row, result)
             return
         self.width, self.last_width = min(self.width, self.last_width), len(row)
         record = result.record
@@ -100,7 +100,7 @@ class Reading:
             if len(self.undated) > UNDATED_MAX:
                 raise MalformedFile(f"Line {line}: too many bookings without a date.")
             return
-        yield from self._dated(result)
+        yield from self._with_undated(result)
 
     def _check_end(self, row: Sequence[str], lines: Lines) -> None:
         """Raise MalformedFile for a file that was cut inside its last row; remarks and balances may end without a line
@@ -110,14 +110,14 @@ class Reading:
         if is_cut or lines.last.count('"') % 2:
             raise MalformedFile(f"Line {lines.number}: the file ends inside a row.")
 
-    def _dated(self, booking: Booking) -> Iterator[Record]:
+    def _with_undated(self, booking: Booking) -> Iterator[Record]:
         waiting, self.undated = self.undated, []
         for earlier in waiting:  # pending rows are above the booked ones, and get their newest day
             record = structs.replace(earlier.record, booking_date=booking.record.booking_date)
-            yield from self._booked(earlier._replace(record=record, is_dated=True))
-        yield from self._booked(booking)
+            yield from self._booking_records(earlier._replace(record=record, is_dated=True))
+        yield from self._booking_records(booking)
 
-    def _booked(self, booking: Booking) -> Iterator[Record]:
+    def _booking_records(self, booking: Booking) -> Iterator[Record]:
         account = self._account(booking)
         record = booking.record
         account.take(booking)
@@ -134,7 +134,7 @@ class Reading:
             yield account.record
         yield record
 
-    def _between(self, row: Sequence[str], note: Note | None = None) -> Iterator[Record]:
+    def _other_row(self, row: Sequence[str], note: Note | None = None) -> Iterator[Record]:
         """The records after a row that is no booking: the next table's title or header, a balance, a remark."""
         if self.siblings and (found := header_profiles(row, self.siblings)):
             if self.accounts:
@@ -170,7 +170,7 @@ class Reading:
                 raise MalformedFile("No booking of the file has a date.")
             for booking in self.undated:
                 record = structs.replace(booking.record, booking_date=newest)
-                yield from self._booked(booking._replace(record=record, is_dated=True))
+                yield from self._booking_records(booking._replace(record=record, is_dated=True))
             self.undated = []
         is_ignored, self_closing = self.file.profile.is_ignored, self.metadata.closing is not None
         if not self.accounts and not is_ignored and (self.tables == 0 or self_closing):

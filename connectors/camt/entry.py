@@ -66,7 +66,7 @@ def read_entry(entry: Texts, details: list[Texts], own: Own) -> list[Transaction
     Raises `ValueError` saying what the entry lacks."""
     amount = read_amount(entry)
     amount = -amount if _is_debit(entry.get("CdtDbtInd")) else amount
-    amounts = _split(entry, details, amount)
+    amounts = _split_amounts(entry, details, amount)
     if amounts is None:
         detail = details[0] if len(details) == 1 else _NOTHING
         return [_transaction(entry, detail, own, amount, details if len(details) > 1 else [])]
@@ -113,7 +113,7 @@ def _is_debit(mark: str | None) -> bool:
     return (mark or "").strip() == "DBIT"
 
 
-def _split(entry: Texts, details: list[Texts], total: Decimal) -> list[Decimal] | None:
+def _split_amounts(entry: Texts, details: list[Texts], total: Decimal) -> list[Decimal] | None:
     if len(details) < 2:
         return None
     currency = text(entry, "Amt/@Ccy")
@@ -208,8 +208,8 @@ def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _
     return _Counterpart(
         name=_name(detail, side.names) or _name(detail, side.ultimate_names),
         iban=creditor_iban if is_creditor else debtor_iban,
-        bic=parse_bic(_first(detail, side.bics)) if has_agents else None,
-        bank_name=clean(_first(detail, side.bank_names)) if has_agents else None,
+        bic=parse_bic(_first_text(detail, side.bics)) if has_agents else None,
+        bank_name=clean(_first_text(detail, side.bank_names)) if has_agents else None,
         creditor_id=_creditor_id(detail) if is_creditor else None,
         debitor_id=None if is_creditor else next(iter(_identifications(detail, _DEBTOR)), None),
     )
@@ -221,7 +221,7 @@ def _shared_counterpart(details: list[Texts], own: Own, amount: Decimal) -> _Cou
     return parties[0] if all(party == parties[0] for party in parties) else _Counterpart()
 
 
-def _first(texts: Texts, paths: tuple[str, ...]) -> str | None:
+def _first_text(texts: Texts, paths: tuple[str, ...]) -> str | None:
     for path in paths:
         if path in texts:
             return texts[path]
@@ -229,7 +229,7 @@ def _first(texts: Texts, paths: tuple[str, ...]) -> str | None:
 
 
 def _name(detail: Texts, paths: tuple[str, ...]) -> str | None:
-    name = clean(_first(detail, paths))
+    name = clean(_first_text(detail, paths))
     return None if name is None or is_placeholder(name) else name
 
 

@@ -80,7 +80,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             holder = element.getparent() if is_entry else element
             if statement is None:
                 _refuse_doctype(element)
-                statement = _begun(holder, entries)
+                statement = _begin_statement(holder, entries)
             if holder is not statement.element:
                 raise MalformedFile(f"entry {entries + 1}: stands outside its statement.")
             if statement.own is None or source.unswept > _SWEEP_MARKS or not is_entry:
@@ -89,7 +89,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             entries += is_entry
             entry, details = read_entry_texts(element) if is_entry else (Texts(), [])
             if statement.own is None:
-                statement.own = _own(statement, entry)
+                statement.own = _own_account(statement, entry)
                 yield _account(statement)
             if is_entry:
                 transactions = _transactions(entry, details, statement, entries)
@@ -98,7 +98,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                     raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
                 yield from transactions
             else:
-                yield _closed(statement)
+                yield _statement_record(statement)
                 statements += 1
                 if statements > STATEMENTS_MAX:
                     raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
@@ -113,7 +113,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         raise MalformedFile("the message holds no statement.")
 
 
-def _begun(element: etree._Element | None, entries: int) -> _OpenStatement:
+def _begin_statement(element: etree._Element | None, entries: int) -> _OpenStatement:
     message = _STATEMENTS.get(local_name(element.tag)) if element is not None else None
     if element is None or message is None:
         raise MalformedFile(f"entry {entries + 1}: stands outside a statement.")
@@ -136,7 +136,7 @@ def _transactions(
     return transactions
 
 
-def _own(statement: _OpenStatement, entry: Texts) -> Own:
+def _own_account(statement: _OpenStatement, entry: Texts) -> Own:
     """The account of the statement, with the currency of the account, a balance, or the first entry."""
     header = statement.header
     written = text(header, "Acct/Id/IBAN", "Acct/Id/Othr/Id", *(f"Acct/Id/{kind}" for kind in _ACCOUNT_IDS))
@@ -185,7 +185,7 @@ def _account(statement: _OpenStatement) -> AccountRecord:
     )
 
 
-def _closed(statement: _OpenStatement) -> StatementRecord:
+def _statement_record(statement: _OpenStatement) -> StatementRecord:
     opening, opening_date = _opening(statement)
     closing, closing_date = _closing(statement)
     header = statement.header
@@ -278,7 +278,7 @@ class _Window:
     def read(self, size: int = -1) -> bytes:
         chunk = self._chunk(size)
         if not self._has_begun:
-            chunk = self._first(chunk, size)
+            chunk = self._first_chunk(chunk, size)
         self._bytes += len(chunk)
         self._window_bytes += len(chunk)
         marks = chunk.count(b"<") + chunk.count(b"=")
@@ -293,7 +293,7 @@ class _Window:
     def _chunk(self, size: int) -> bytes:
         return self._stream.read(size if size > 0 else 64 * 1024)
 
-    def _first(self, chunk: bytes, size: int) -> bytes:
+    def _first_chunk(self, chunk: bytes, size: int) -> bytes:
         """The chunk without empty lines before the XML declaration, which some programs write. Raises UnsupportedFile
         for a DOCTYPE."""
         while chunk and not (chunk := chunk.lstrip(b" \t\r\n")):

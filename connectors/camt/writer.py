@@ -133,7 +133,7 @@ def _details(account: AccountRecord, row: TransactionRecord, txid: str | None) -
 def _original(row: TransactionRecord) -> str:
     if row.original_amount is None or row.original_currency is None:
         return ""
-    amount = _in("Amt", _plain(abs(row.original_amount)), attributes=f' Ccy="{escape(row.original_currency)}"')
+    amount = _in("Amt", _digits(abs(row.original_amount)), attributes=f' Ccy="{escape(row.original_currency)}"')
     return _in("AmtDtls", raw=_in("InstdAmt", raw=amount))
 
 
@@ -178,10 +178,10 @@ def _card(row: TransactionRecord) -> str:
 
 def _amount(amount: Decimal, currency: str) -> str:
     sign = "DBIT" if amount < 0 else "CRDT"
-    return _in("Amt", _plain(abs(amount)), attributes=f' Ccy="{escape(currency)}"') + _in("CdtDbtInd", sign)
+    return _in("Amt", _digits(abs(amount)), attributes=f' Ccy="{escape(currency)}"') + _in("CdtDbtInd", sign)
 
 
-def _plain(amount: Decimal) -> str:
+def _digits(amount: Decimal) -> str:
     return f"{amount:f}"
 
 

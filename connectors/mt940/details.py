@@ -48,12 +48,12 @@ def read_details(
     head = (lines[0] if lines else "").lstrip()
     structured = _STRUCTURED.match(head)
     if structured and _is_structured(structured, lines):
-        return _german("".join(lines), structured, is_german=is_german)
+        return _german_details("".join(lines), structured, is_german=is_german)
     if _SLASHED.match(head):
-        return _slashed(join_lines(lines), supplement, customer)
+        return _dutch_details(join_lines(lines), supplement, customer)
     if not lines and any(tag == "NS" for tag, _ in fields):
-        return _non_swift(line for tag, content in fields if tag == "NS" for line in content)
-    return _free(lines, supplement, customer)
+        return _non_swift_details(line for tag, content in fields if tag == "NS" for line in content)
+    return _free_details(lines, supplement, customer)
 
 
 def join_lines(lines: Iterable[str]) -> str:
@@ -70,7 +70,7 @@ def _is_structured(match: re.Match[str], lines: list[str]) -> bool:
     return match["gvc"] is not None or len(_MARKS[match["mark"]].findall("".join(lines))) > 1
 
 
-def _german(text: str, match: re.Match[str], *, is_german: bool) -> Details:
+def _german_details(text: str, match: re.Match[str], *, is_german: bool) -> Details:
     """The details in the German form: 166?00bank text?10prima nota?20..?29?60..?63purpose?30BIC?31account?32?33name,
     with any mark in place of the question mark."""
     fields: dict[str, str] = {}
@@ -108,7 +108,7 @@ def clean_name(*parts: str | None) -> str | None:
     return clean(text)
 
 
-def _slashed(text: str, supplement: Sequence[str], customer: str) -> Details:
+def _dutch_details(text: str, supplement: Sequence[str], customer: str) -> Details:
     """The details in the Dutch form: /TRTP/../IBAN/../BIC/../NAME/../REMI/.., and ING's /CNTP/iban/bic/name/city/
     (parts in this order)."""
     pieces = _SLASHED.split(text)
@@ -135,7 +135,7 @@ def _slashed(text: str, supplement: Sequence[str], customer: str) -> Details:
     )
 
 
-def _free(lines: list[str], supplement: Sequence[str], customer: str) -> Details:
+def _free_details(lines: list[str], supplement: Sequence[str], customer: str) -> Details:
     """The details in free text; labels such as "IBAN: .. NAAM: .." are read, and ASN's account in the :61: itself."""
     text = join_lines(line.rstrip() for line in lines if line.strip())
     iban, account, name = _iban(customer), customer.strip(), clean(join_lines(supplement))
@@ -145,7 +145,7 @@ def _free(lines: list[str], supplement: Sequence[str], customer: str) -> Details
         for known in (account, name or ""):
             purpose = purpose.removeprefix(known).lstrip()
         return Details(name=name, iban=iban, purpose=clean_purpose(purpose))
-    labels = _labelled(text)
+    labels = _labelled_fields(text)
     sepa = read_sepa_text([text]) if labels is None else SepaText()
     labels = labels or {}
     iban = _iban(labels.get("IBAN")) or _iban((labels.get("REK") or "").split("/")[0])
@@ -165,7 +165,7 @@ def _free(lines: list[str], supplement: Sequence[str], customer: str) -> Details
     )
 
 
-def _labelled(text: str) -> dict[str, str] | None:
+def _labelled_fields(text: str) -> dict[str, str] | None:
     pieces = _LABELS.split(text)
     if len(pieces) < 5:  # a single label may be a word of the text
         return None
@@ -175,7 +175,7 @@ def _labelled(text: str) -> dict[str, str] | None:
     return fields
 
 
-def _non_swift(lines: Iterable[str]) -> Details:
+def _non_swift_details(lines: Iterable[str]) -> Details:
     """The details in :NS: of German programs: two digits before each line, 01-14 purpose, 15-16 name, 17 the bank's
     text."""
     parts: dict[str, list[str]] = {}

@@ -89,7 +89,7 @@ class NumberedLines:
                 if "\x00" in line:
                     raise MalformedFile(f"line {number}: holds a NUL byte, which is no text.")
                 line, before = before + line.rstrip("\n"), ""
-                line = line if encoding or line.isascii() else _decoded(line.encode("latin-1"))
+                line = line if encoding or line.isascii() else _decode(line.encode("latin-1"))
                 is_marked = is_marked or (number == 1 and line.startswith(LINE_MARK))
                 for part in line.split(LINE_MARK) if is_marked else (line,):
                     self._count(part)
@@ -107,7 +107,7 @@ class NumberedLines:
                 raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
 
 
-def _decoded(line: bytes) -> str:
+def _decode(line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:

@@ -68,17 +68,17 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                 raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
             if statement is not None:
                 transactions += len(statement.held) + (statement.entry is not None)
-                yield from _closed(statement)
+                yield from _close_statement(statement)
             statement = _OpenBlock()
         if found.tag in ("61", "62") and statement.currency and statement.record is None:
-            yield _opened(statement)
+            yield _open_account(statement)
         for record in _take(found, statement):
             transactions += 1
             yield record
     if statement is None:
         raise MalformedFile("the file holds no statement.")
     transactions += len(statement.held) + (statement.entry is not None)
-    yield from _closed(statement)
+    yield from _close_statement(statement)
     if transactions != source.entries:
         raise MalformedFile(f"{source.entries} lines begin with :61:, but {transactions} bookings were found.")
 
@@ -110,7 +110,7 @@ def _take(found: Field, statement: _OpenBlock) -> Iterator[Record]:
             if statement.details_size > DETAILS_CHARACTERS_MAX:
                 raise LimitExceeded(f"line {found.line}: a booking with more text than allowed.")
         return
-    yield from _flushed(statement)
+    yield from _end_entry(statement)
     content = found.lines[0].strip()
     if found.tag == "61":
         statement.entry = found
@@ -132,19 +132,19 @@ def _take(found: Field, statement: _OpenBlock) -> Iterator[Record]:
             statement.currency = statement.currency or currency_found[1]
 
 
-def _flushed(statement: _OpenBlock) -> Iterator[TransactionRecord]:
+def _end_entry(statement: _OpenBlock) -> Iterator[TransactionRecord]:
     """The transaction of the entry that has just ended; none while no currency is known. Raises LimitExceeded."""
     if statement.entry is None:
         return
     statement.held.append((statement.entry, statement.details))
     statement.entry, statement.details, statement.details_size = None, [], 0
     if statement.record is not None:
-        yield from _unheld(statement, statement.record)
+        yield from _release_entries(statement, statement.record)
     elif len(statement.held) > HELD_ENTRIES_MAX:
         raise LimitExceeded(f"more than {HELD_ENTRIES_MAX} bookings before the statement's currency.")
 
 
-def _unheld(statement: _OpenBlock, account: AccountRecord) -> Iterator[TransactionRecord]:
+def _release_entries(statement: _OpenBlock, account: AccountRecord) -> Iterator[TransactionRecord]:
     held, statement.held = statement.held, []
     for entry, details in held:
         transaction = _transaction(entry, details, statement, account)
@@ -153,7 +153,7 @@ def _unheld(statement: _OpenBlock, account: AccountRecord) -> Iterator[Transacti
         yield transaction
 
 
-def _opened(statement: _OpenBlock) -> AccountRecord:
+def _open_account(statement: _OpenBlock) -> AccountRecord:
     statement.record = _account(statement)
     return statement.record
 
@@ -179,15 +179,15 @@ def _account(statement: _OpenBlock) -> AccountRecord:
     return AccountRecord(stable_key=key or "unnamed", currency=currency, iban=iban, bic=bic, is_anonymous=key is None)
 
 
-def _closed(statement: _OpenBlock) -> Iterator[Record]:
+def _close_statement(statement: _OpenBlock) -> Iterator[Record]:
     if statement == _OpenBlock():
         return  # an empty block, such as the first of two :20: in a row
     account = statement.record
     if account is None:
-        account = _opened(statement)
+        account = _open_account(statement)
         yield account
-    yield from _flushed(statement)
-    yield from _unheld(statement, account)
+    yield from _end_entry(statement)
+    yield from _release_entries(statement, account)
     opening, closing = statement.opening, statement.closing
     yield StatementRecord(
         opening=opening[0] if opening else None,

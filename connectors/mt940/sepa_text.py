@@ -30,10 +30,10 @@ class SepaText(NamedTuple):
 
 def read_sepa_text(pieces: Sequence[str]) -> SepaText:
     """The values in the subfields of one remittance text, given in order; a text without keywords is all purpose."""
-    text = _joined(pieces)
+    text = _join_pieces(pieces)
     parts = _KEYWORD.split(text)
     if len(parts) == 1:
-        return _labelled(text)
+        return _read_labels(text)
     fields: dict[str, str] = {}
     for keyword, content in zip(parts[1::2], parts[2::2], strict=True):
         fields[keyword] = fields.get(keyword, "") + content
@@ -52,7 +52,7 @@ def read_sepa_text(pieces: Sequence[str]) -> SepaText:
     )
 
 
-def _joined(pieces: Sequence[str]) -> str:
+def _join_pieces(pieces: Sequence[str]) -> str:
     """The subfields as one text: a full piece continues without a break, a short one ended by itself, a keyword begins
     a new line."""
     text = ""
@@ -67,7 +67,7 @@ def _joined(pieces: Sequence[str]) -> str:
     return text
 
 
-def _labelled(text: str) -> SepaText:
+def _read_labels(text: str) -> SepaText:
     """The values of labels as cooperative banks write them ("EREF: .. IBAN: .."); the purpose keeps the whole text."""
     parts = _LABEL.split(text)
     fields = {key: content.split() for key, content in zip(parts[1::2], parts[2::2], strict=True)}

@@ -103,17 +103,17 @@ class _TagReader:
         """The records that this tag completes. Raises MalformedFile and LimitExceeded."""
         name, self.line = token.name, token.line
         if name in _CONTAINERS and (token.is_closing or name in _BOOKINGS or not token.text.strip()):
-            return self._left(name) if token.is_closing else self._entered(name)
+            return self._leave(name) if token.is_closing else self._enter(name)
         if not token.is_closing:
-            self._valued(name, token.text)
+            self._take_value(name, token.text)
         return ()
 
-    def _entered(self, name: str) -> tuple[Record, ...]:
+    def _enter(self, name: str) -> tuple[Record, ...]:
         # A second aggregate of the same kind inside the first means that the closing tag of the first is missing, as
         # SGML writers forget it
         same = _BOOKINGS if name in _BOOKINGS else _STATEMENTS if name in _STATEMENTS else (name,)
         first = next((each for each in self.path if each in same), None)
-        records = self._left(first) if first else ()
+        records = self._leave(first) if first else ()
         self.path.append(name)
         if name in _STATEMENTS:
             self.statement, self.account, self.seen = {"KIND": name.encode()}, None, Counter()
@@ -123,22 +123,22 @@ class _TagReader:
             self.booking = {}
         return records
 
-    def _left(self, name: str) -> tuple[Record, ...]:
+    def _leave(self, name: str) -> tuple[Record, ...]:
         if name not in self.path:
             return ()
         records: tuple[Record, ...] = ()
         while True:
             last = self.path.pop()
             if last in _BOOKINGS:
-                records += self._booked(is_pending=last == "STMTTRNP")
+                records += self._end_booking(is_pending=last == "STMTTRNP")
             elif last in _STATEMENTS:
-                records += self._closed()
+                records += self._end_statement()
             if last == name:
                 break
         self.is_ended = name == "OFX"
         return records
 
-    def _valued(self, name: str, value: bytes) -> None:
+    def _take_value(self, name: str, value: bytes) -> None:
         parent = self.path[-1] if self.path else ""
         if self.booking is not None:
             key = name if parent in _BOOKINGS else f"{parent}.{name}"
@@ -153,7 +153,7 @@ class _TagReader:
         elif parent == "FI" and name == "ORG":
             self.bank_name = clean(decode_value(value, self.charset))
 
-    def _booked(self, *, is_pending: bool) -> tuple[Record, ...]:
+    def _end_booking(self, *, is_pending: bool) -> tuple[Record, ...]:
         assert self.booking is not None
         values = {name: decode_value(value, self.charset).strip() for name, value in self.booking.items()}
         self.booking = None
@@ -188,7 +188,7 @@ class _TagReader:
         )
         return (record,) if account is self.account else (self._open(account), record)
 
-    def _closed(self) -> tuple[Record, ...]:
+    def _end_statement(self) -> tuple[Record, ...]:
         assert self.statement is not None
         account = self._account()
         balance = self._text("LEDGERBAL.BALAMT")

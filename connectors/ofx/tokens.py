@@ -58,7 +58,7 @@ def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
                     break  # wait for the rest of the tag
             piece = buffer[position : match.start()]
             if cdata:
-                piece += _escaped(buffer[match.end() : end])
+                piece += _escape(buffer[match.end() : end])
             if piece:
                 parts.append(piece)
                 size += len(piece)
@@ -123,7 +123,7 @@ def _as_ascii_superset(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
         chunk = stream.read(CHUNK_BYTES)
 
 
-def _escaped(raw: bytes) -> bytes:
+def _escape(raw: bytes) -> bytes:
     return raw.replace(b"&", b"&amp;").replace(b"<", b"&lt;")
 
 

@@ -70,7 +70,7 @@ class Directive:
         """The metadata as texts, by cell name."""
         cells: dict[str, str | None] = dict.fromkeys(names.values())
         for name, value in self.metadata.items():
-            cells[names[name]] = value if names[name] in DAYS else _unquoted(QUOTED.fullmatch(value), 1)
+            cells[names[name]] = value if names[name] in DAYS else _unquote(QUOTED.fullmatch(value), 1)
         return cells
 
 
@@ -86,7 +86,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         try:
             yield from ledger.records(directive)
         except (ValueError, KeyError) as error:
-            raise _damaged(directive.number, error) from error
+            raise _damage(directive.number, error) from error
     yield from ledger.end()
 
 
@@ -107,7 +107,7 @@ class _OpenLedger:
             case "balance":
                 self._balance(directive)
             case _:
-                yield from self._posted(directive)
+                yield from self._transaction(directive)
 
     def end(self) -> Iterator[Record]:
         """The statement of the open account, if there is one."""
@@ -135,7 +135,7 @@ class _OpenLedger:
             closing_date=parse_date(directive.day) - timedelta(days=1),  # a Beancount balance holds in the morning
         )
 
-    def _posted(self, directive: Directive) -> Iterator[Record]:
+    def _transaction(self, directive: Directive) -> Iterator[Record]:
         """The record of a booking; an opening balance goes into the statement, and an adjustment has no record."""
         self._check(directive)
         (_, amount, currency), (other, _, _), *_ = directive.postings
@@ -161,10 +161,10 @@ def _booking(directive: Directive, amount: Decimal, currency: str) -> Transactio
     said = SAID.fullmatch(directive.rest)
     cells = directive.cells(BOOKING | MERCHANT | DERIVED | WORDS)
     if cells["merchant_name"] is None:
-        cells["counterpart_name"] = _unquoted(said, 1)
+        cells["counterpart_name"] = _unquote(said, 1)
     told: Cells = cells | {
         "booking_date": directive.day,
-        "purpose": _unquoted(said, 2),
+        "purpose": _unquote(said, 2),
         "amount": f"{amount:f}",
         "currency": currency,
     }
@@ -174,7 +174,7 @@ def _booking(directive: Directive, amount: Decimal, currency: str) -> Transactio
 def _directives(lines: Lines) -> Iterator[Directive]:
     """The directives of the ledger. Raises MalformedFile for a line that we would not write."""
     current: Directive | None = None
-    for text in _stripped(lines):
+    for text in _strip_lines(lines):
         try:
             if text.startswith("  ") and current is not None:
                 current.keep(text)
@@ -189,12 +189,12 @@ def _directives(lines: Lines) -> Iterator[Directive]:
                 raise ValueError("not a directive of ours")
             current = Directive(lines.number, found[1], found[2], found[3])
         except ValueError as error:
-            raise _damaged(lines.number, error) from error
+            raise _damage(lines.number, error) from error
     if current is not None:
         yield current
 
 
-def _stripped(lines: Iterable[str]) -> Iterator[str]:
+def _strip_lines(lines: Iterable[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         text = line.rstrip("\n")
         if number == 0 and text != FIRST_LINE:
@@ -208,12 +208,12 @@ def _posting(found: re.Match[str] | None) -> tuple[str, Decimal, str]:
     return found[1], parse_amount(found[2]), found[3]
 
 
-def _unquoted(found: re.Match[str] | None, group: int) -> str | None:
+def _unquote(found: re.Match[str] | None, group: int) -> str | None:
     if found is None:
         raise ValueError("not a text in quotes")
     text = found[group]
     return text and ESCAPED.sub(lambda found: WHITE_SPACE.get(found[1], found[1]), text)
 
 
-def _damaged(number: int, error: Exception) -> MalformedFile:
+def _damage(number: int, error: Exception) -> MalformedFile:
     return MalformedFile(f"Line {number}: cannot be read.", detail=type(error).__name__)

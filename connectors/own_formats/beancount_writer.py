@@ -105,7 +105,7 @@ class _LedgerNames:
             places = [(classification.category or "OTHER", row.amount)]
         others = [(f"{side}:{_component(category.title())}", amount) for category, amount in places]
         payee = row.merchant_name or row.counterpart_name
-        told = f"{f'{_quoted(payee)} ' if payee else ''}{_quoted(row.purpose or '')}{_hashed(classification)}"
+        told = f"{f'{_quote(payee)} ' if payee else ''}{_quote(row.purpose or '')}{_hashtags(classification)}"
         return (
             "".join(self.opened(other) for other, _ in others)
             + f"{row.booking_date} * {told}\n"
@@ -144,13 +144,13 @@ class _LedgerNames:
 def _metadata(cells: Cells, names: Mapping[str, str]) -> str:
     """A line for each cell with a value."""
     return "".join(
-        f"  {name}: {value if cell in DAYS else _quoted(value)}\n"
+        f"  {name}: {value if cell in DAYS else _quote(value)}\n"
         for name, cell in names.items()
         if (value := cells[cell])
     )
 
 
-def _hashed(classification: Classification) -> str:
+def _hashtags(classification: Classification) -> str:
     """The tags in Beancount's form, as far as their letters allow."""
     return "".join(f" #{tag}" for tag in classification.said.tags if not NO_LETTER_OF_TAGS.search(tag))
 
@@ -164,7 +164,7 @@ def _component(text: str) -> str:
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.translate(ESCAPED) + '"'
 
 

@@ -60,7 +60,7 @@ def write(pairs: Iterable[Pair], stream: BinaryIO, *, is_detailed: bool = False,
         lines.writerow((*columns, *words))
         for line in _lines(pairs):
             cells = [guarded(line.get(column) or "") for column in columns]
-            lines.writerow([*cells, *(_whole(line.get(column) or "") for column in words)])
+            lines.writerow([*cells, *(_wrap(line.get(column) or "") for column in words)])
     finally:
         text.detach()
 
@@ -85,7 +85,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             if len(cells) != len(header):
                 raise MalformedFile(f"Line {lines.line_num}: {len(cells)} columns where {len(header)} are expected.")
             line = {
-                name: (_unwrapped(cell) if name in WORDS else _bare(cell)) or None
+                name: (_unwrap(cell) if name in WORDS else _unguard(cell)) or None
                 for name, cell in zip(header, cells, strict=True)
             }
             found = account_of(line)
@@ -104,12 +104,12 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         yield statement or StatementRecord()
 
 
-def _whole(text: str) -> str:
+def _wrap(text: str) -> str:
     """A text of the owner as a cell: written as JSON where reading lines would change it."""
     return json.dumps(text, ensure_ascii=False) if "\r" in text or text.startswith('"') else text
 
 
-def _unwrapped(cell: str) -> str:
+def _unwrap(cell: str) -> str:
     return str(json.loads(cell)) if cell.startswith('"') else cell
 
 
@@ -175,5 +175,5 @@ def guarded(cell: str) -> str:
     return f"'{cell}" if cell.startswith(FORMULA) and not NUMBER.fullmatch(cell) else cell
 
 
-def _bare(cell: str) -> str:
+def _unguard(cell: str) -> str:
     return cell[1:] if cell.startswith("'") else cell

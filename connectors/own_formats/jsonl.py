@@ -94,7 +94,7 @@ def _rows(stream: BinaryIO) -> Iterator[dict[str, str | None]]:
     lines = Lines(stream)
     for text in lines:
         try:
-            row = _cells(_object(json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refused)))
+            row = _cells(_object(json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refuse)))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if lines.number == 1:
                 raise UnsupportedFile("not JSON lines that bankdata exported.") from error
@@ -166,5 +166,5 @@ def _flag(value: object) -> str | None:
     return YES if value else None
 
 
-def _refused(_constant: str) -> NoReturn:
+def _refuse(_constant: str) -> NoReturn:
     raise ValueError("NaN and infinity are not numbers")

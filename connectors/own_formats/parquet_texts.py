@@ -45,7 +45,7 @@ def texts(
     import duckdb  # starts threads, which the process that is forked must not have (connectors.parser_process)
 
     try:
-        with closing(_opened(path)) as database:
+        with closing(_open_database(path)) as database:
             types = _check(database, path, columns, rows_max)
             has = {name: types.get(name) == type_ for name, type_ in {**columns, **perhaps}.items()}
             wanted = ", ".join(
@@ -63,7 +63,7 @@ def texts(
         raise Damaged(type(error).__name__) from error
 
 
-def _opened(path: Path) -> "duckdb.DuckDBPyConnection":
+def _open_database(path: Path) -> "duckdb.DuckDBPyConnection":
     import duckdb  # as above
 
     database = duckdb.connect(config={"memory_limit": MEMORY, "threads": 1, "temp_directory": ""})

@@ -57,14 +57,14 @@ def ask_process(
         written = encoded_request(request)
         spool.write(written)
         for _ in range(_ATTEMPTS):
-            channel = stack.enter_context(os.fdopen(_sent(descriptor, spool.fileno()), "rb", buffering=0))
-            if first := _said(channel, check):
-                yield from _answers(first, partial(_said, channel, check), spool.fileno(), len(written))
+            channel = stack.enter_context(os.fdopen(_send_request(descriptor, spool.fileno()), "rb", buffering=0))
+            if first := _next_message(channel, check):
+                yield from _answers(first, partial(_next_message, channel, check), spool.fileno(), len(written))
                 return
         raise ProviderUnavailable("The process that reads statement files cannot be started.")
 
 
-def _said(channel: io.RawIOBase | io.FileIO, check: Callable[[], None]) -> bytes:
+def _next_message(channel: io.RawIOBase | io.FileIO, check: Callable[[], None]) -> bytes:
     """The next message on the channel; empty once its other end is closed."""
     check()
     poll = select.poll()
@@ -167,7 +167,7 @@ _process = _Process()
 atexit.register(_process.end)
 
 
-def _sent(source: int, spool: int) -> int:
+def _send_request(source: int, spool: int) -> int:
     """The channel on which the process reports the pieces that it has written to the spool."""
     listening, telling = os.pipe()
     try:

@@ -52,7 +52,7 @@ def download_checked(address: str, *, asks_loopback: bool = False, asks_private:
             raise ProviderUnavailable(f"{host} is no host on the public internet.")
         if port != HTTPS_PORT and not (asks_private or (asks_loopback and found[0].is_loopback)):
             raise ProviderUnavailable(f"{host} is asked at port {HTTPS_PORT} only.")
-        return _fetched(host, found[0], port, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), until)
+        return _fetch(host, found[0], port, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), until)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise ProviderUnavailable(f"{host} did not answer as it should.", detail=type(error).__name__) from None
     finally:
@@ -103,7 +103,7 @@ class _PinnedConnection(http.client.HTTPSConnection):
         return left
 
 
-def _fetched(host: str, address: Address, port: int, target: str, until: float) -> Downloaded:
+def _fetch(host: str, address: Address, port: int, target: str, until: float) -> Downloaded:
     connection = _PinnedConnection(host, address, port, until)
     deadline = threading.Timer(max(0.001, until - time.monotonic()), _cut_off, [connection])
     deadline.daemon = True

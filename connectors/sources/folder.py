@@ -46,7 +46,7 @@ class Folder(Connector):
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
         """The names of the new files. Raises Misconfigured when the folder, or a folder for read files, cannot be
         used."""
-        with _opened(connection) as folder:
+        with _open_folder(connection) as folder:
             for name in (DONE, FAILED):
                 _check_place(folder, name)
             return {"files": _new_files(folder, now)[:FILES_MAX]}
@@ -60,12 +60,12 @@ class Folder(Connector):
         today: date,  # noqa: ARG002 - as above
     ) -> Iterator[Batch]:
         """One batch per file, in the order of their names; reading its records raises the errors of the file."""
-        with _opened(connection) as folder:
+        with _open_folder(connection) as folder:
             for name in handle["files"]:
                 try:
                     file = _plain_file(folder, name)
                 except PermissionError:
-                    yield Batch(id=_closed_to_us(name), name=name, records=_refused())
+                    yield Batch(id=_id_of_unreadable(name), name=name, records=_refuse_reading())
                     continue
                 if file is not None:
                     with file:
@@ -85,11 +85,11 @@ class Folder(Connector):
         replaced since."""
         assert batch.name is not None, "a batch of a folder is named after its file"
         name = batch.name
-        with _opened(connection) as folder:
+        with _open_folder(connection) as folder:
             try:
                 file = _plain_file(folder, name)
             except PermissionError:
-                if batch.id == _closed_to_us(name):
+                if batch.id == _id_of_unreadable(name):
                     _put_away(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False), refusal)
                 return
             if file is not None:
@@ -99,7 +99,7 @@ class Folder(Connector):
 
     def has_news(self, connection: Connection, *, now: datetime) -> bool:
         """Whether a file waits; an unreadable folder counts as no news, because a sync reports it."""
-        with suppress(Misconfigured), _opened(connection) as folder:
+        with suppress(Misconfigured), _open_folder(connection) as folder:
             return bool(_new_files(folder, now))
         return False
 
@@ -114,11 +114,11 @@ def batch_id(file: BufferedReader, name: str) -> str:
     return f"file:{digest}"
 
 
-def _closed_to_us(name: str) -> str:
+def _id_of_unreadable(name: str) -> str:
     return f"file:not readable:{name}"
 
 
-def _refused() -> Iterator[Record]:
+def _refuse_reading() -> Iterator[Record]:
     def refuse() -> Record:
         raise MalformedFile("the file cannot be read: permission denied.")
 
@@ -141,7 +141,7 @@ def is_waiting(path: Path) -> bool:
 
 
 @contextmanager
-def _opened(connection: Connection) -> Iterator[int]:
+def _open_folder(connection: Connection) -> Iterator[int]:
     """The folder's descriptor, reached from the root step by step so that no part of the path is a link. Raises
     Misconfigured."""
     path = Path(str(connection.settings.get("folder", "")))
@@ -211,7 +211,7 @@ def _plain_file(folder: int, name: str) -> BufferedReader | None:
 def _put_away(folder: int, name: str, read: os.stat_result, reason: str | None) -> None:
     """Move the file that was read, under another name where its own is taken."""
     with _place(folder, DONE if reason is None else FAILED) as target:
-        place = _reserved(target, name)
+        place = _reserve_name(target, name)
         os.rename(name, place, src_dir_fd=folder, dst_dir_fd=target)
         moved = os.stat(place, dir_fd=target, follow_symlinks=False)
         if (moved.st_dev, moved.st_ino) != (read.st_dev, read.st_ino):  # swapped at the last moment: not read yet
@@ -235,7 +235,7 @@ def _place(folder: int, name: str) -> Iterator[int]:
         os.close(target)
 
 
-def _reserved(target: int, name: str) -> str:
+def _reserve_name(target: int, name: str) -> str:
     """An unused name, reserved by an empty file until ours replaces it."""
     path, number, place = Path(name), 1, name
     while True:

@@ -74,7 +74,7 @@ class SimpleFin(LiveSource):
         token = str(reply.given.get("token", "")).strip()
         if not token:
             return TOKEN
-        path = self._path_of(_decoded(token))
+        path = self._path_of(_decode_token(token))
         if path is None:
             return Question(text=TOKEN.text, fields=TOKEN.fields, problem=NO_TOKEN)
         claimed = self._provider.post(path)
@@ -176,7 +176,7 @@ class Unpaid(ProviderUnavailable):
     """SimpleFIN wants to be paid: see to the subscription there."""
 
 
-def _decoded(token: str) -> str:
+def _decode_token(token: str) -> str:
     """The address that a token encodes; empty for an invalid token."""
     if len(token) > TOKEN_CHARACTERS_MAX:
         return ""
@@ -225,7 +225,7 @@ def _check(problems: Iterable[Problem]) -> None:
 def _key_of(account: Mapping[str, Any], bank: Mapping[str, Any]) -> str:
     """The key of an account: its id with its organization, because ids are unique only within one."""
     at = bank.get("conn_id") or bank.get("domain") or bank.get("id") or bank.get("name") or ""
-    return f"{at}/{_required(account, 'id')}"
+    return f"{at}/{_required_text(account, 'id')}"
 
 
 def _bank_name(bank: Mapping[str, Any]) -> str | None:
@@ -261,7 +261,7 @@ def _booking(told: Mapping[str, Any], currency: str, today: date) -> Transaction
         currency=currency,
         booking_date=posted or _day(told, "transacted_at") or today,
         status="pending" if is_pending else "booked",
-        provider_id=clean_key(_required(told, "id")),
+        provider_id=clean_key(_required_text(told, "id")),
         counterpart_name=clean(_text(told, "payee")),
         purpose=clean_purpose(_text(told, "description"), _text(told, "memo")),
     )
@@ -275,7 +275,7 @@ def _objects(found: object) -> list[dict[str, Any]]:
     return found
 
 
-def _required(told: Mapping[str, Any], name: str) -> str:
+def _required_text(told: Mapping[str, Any], name: str) -> str:
     found = told.get(name)
     if not isinstance(found, str) or not found:
         raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail=f"no {name}")

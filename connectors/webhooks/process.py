@@ -76,7 +76,7 @@ async def sent(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -
     begun, status, error, wait = time.monotonic(), None, None, 0
     try:
         async with asyncio.timeout(request["seconds"]):
-            status, wait = await _posted(request, allowed, tls)
+            status, wait = await _post(request, allowed, tls)
     except Failed as failure:
         error = str(failure)
     except TimeoutError:
@@ -87,14 +87,14 @@ async def sent(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -
     return {"status": status, "error": error, "durationMs": duration, "retryAfter": wait}
 
 
-async def _posted(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> tuple[int, int]:
+async def _post(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> tuple[int, int]:
     parts = urlsplit(request["url"])
     is_safe, host = parts.scheme == "https", parts.hostname or ""
     port = parts.port or (443 if is_safe else 80)
     addresses = await _addresses(host, port)
     if not all(is_within(each, allowed) or (is_safe and is_public(each)) for each in addresses):
         raise Failed("address_not_allowed")
-    reader, writer = await _connected(addresses, port, tls if is_safe else None, host)
+    reader, writer = await _connect(addresses, port, tls if is_safe else None, host)
     try:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         body = request["body"].encode()
@@ -116,7 +116,7 @@ async def _addresses(host: str, port: int) -> list[Address]:
     return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
 
 
-async def _connected(
+async def _connect(
     addresses: Sequence[Address], port: int, tls: ssl.SSLContext | None, host: str
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection to the first of these addresses that accepts one, with the host name that the certificate must

@@ -62,7 +62,7 @@ class ConnectionKeys:
     @property
     def ids(self) -> list[str]:
         """The ids of the keys, the one that seals first; empty while there are no keys."""
-        self._glance()
+        self._refresh_file()
         return list(self._keys)
 
     def look_again(self) -> bool:
@@ -77,7 +77,7 @@ class ConnectionKeys:
     def get_ready(self) -> None:
         """Make a first key where there is none. Call it before a transaction that holds the only connection to the
         store. Raises KeyMissing."""
-        self._glance()
+        self._refresh_file()
         if not self._keys:
             if not self._may_begin():
                 raise KeyMissing(self.place)
@@ -93,7 +93,7 @@ class ConnectionKeys:
 
     def open(self, sealed: str, *, about: str) -> str:
         """The decrypted text. Raises SecretsUnreadable."""
-        self._glance()
+        self._refresh_file()
         key_id, _, content = sealed.partition(".")
         if key_id not in self._keys:
             self.look_again()
@@ -111,7 +111,7 @@ class ConnectionKeys:
         """Keep every key from being forgotten, from the sealing in a transaction until its commit. Any number may hold
         this."""
         self.look_again()
-        with self._locked(fcntl.LOCK_SH):
+        with self._lock_folder(fcntl.LOCK_SH):
             yield
 
     @contextmanager
@@ -121,7 +121,7 @@ class ConnectionKeys:
 
         Keys in a store are forgotten so late that nobody has to wait.
         """
-        with self._locked(fcntl.LOCK_EX):
+        with self._lock_folder(fcntl.LOCK_EX):
             yield
 
     def begin_rotation(self) -> str:
@@ -165,7 +165,7 @@ class ConnectionKeys:
         tried_again(nullcontext, once)
 
     @contextmanager
-    def _locked(self, kind: int) -> Iterator[None]:
+    def _lock_folder(self, kind: int) -> Iterator[None]:
         """Hold a lock on the folder (each change replaces the file itself); the lock ends with its process."""
         path = self.place.path
         if path is None:
@@ -181,7 +181,7 @@ class ConnectionKeys:
         finally:
             os.close(descriptor)
 
-    def _glance(self) -> None:
+    def _refresh_file(self) -> None:
         """Read the keys again if they are a file, where looking costs next to nothing."""
         if self.place.path is not None:
             self.look_again()

@@ -52,13 +52,13 @@ def rotate(database: Database, keys: ConnectionKeys) -> int:
             raise KeyMissing(keys.place)
         keys.begin_rotation()
         sealed = database.atomically(lambda session: _seal_anew(session, keys))
-        keys.forget_all_but(_used(database))
+        keys.forget_all_but(_used_key_ids(database))
     return sealed
 
 
 def take_over(session: Session, keys: ConnectionKeys, file: Path) -> int:
     """Copy the keys of a file into the store that several machines share; returns how many were missing there."""
-    return keys.take_over(file, lambda: _used(session))
+    return keys.take_over(file, lambda: _used_key_ids(session))
 
 
 def is_any_kept(session: Session) -> bool:
@@ -88,7 +88,7 @@ def unreadable(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
     return [(row["user_id"], row["connection_id"]) for row in rows]
 
 
-def _used(session: Session) -> list[str]:
+def _used_key_ids(session: Session) -> list[str]:
     rows = session.rows("SELECT DISTINCT split_part(sealed, '.', 1) AS key_id FROM connection_secrets")
     return [row["key_id"] for row in rows]
 

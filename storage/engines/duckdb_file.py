@@ -57,20 +57,20 @@ class _Cursor:
         self._parsed = parsed if parsed is not None else {}
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        with _translated():
+        with _translate_errors():
             result = self._cursor.execute(self._statement(sql), list(parameters))
             names = [column[0] for column in result.description or ()]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def execute(self, sql: str, *parameters: Any) -> int:
-        with _translated():
+        with _translate_errors():
             result = self._cursor.execute(self._statement(sql), list(parameters))
             changed = max(result.rowcount, 0)
             result.fetchall()  # a result that is not read to its end keeps its transaction open
             return changed
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        with _translated():
+        with _translate_errors():
             relation = self._cursor.sql(self._statement(sql), params=list(parameters))
             found = pl.DataFrame(relation)
         if list(found.schema.items()) == list(schema.items()):
@@ -87,7 +87,7 @@ class _Cursor:
     @contextmanager
     def staged(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
         stream = _ArrowStream(frame)
-        with _translated():
+        with _translate_errors():
             self._cursor.register(name, stream)
         try:
             yield
@@ -251,7 +251,7 @@ class DuckDBFile:
     def copy_to(self, path: Path) -> None:
         """Write a consistent copy to a new file below the export folder, while reading and writing go on."""
         with self._session() as session:
-            session.execute(f"ATTACH {_quoted(path)} AS copy ({FILE_OPTIONS})")
+            session.execute(f"ATTACH {_quote(path)} AS copy ({FILE_OPTIONS})")
             try:
                 session.execute(f"COPY FROM DATABASE {STORE} TO copy")
                 session.execute("DELETE FROM copy.settings WHERE name = $1", LIFE)
@@ -287,17 +287,17 @@ class _FileDatabase:
         self._now = now
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        return self._alone(lambda session: session.rows(sql, *parameters))
+        return self._run_alone(lambda session: session.rows(sql, *parameters))
 
     def execute(self, sql: str, *parameters: Any) -> int:
-        return self._alone(lambda session: session.execute(sql, *parameters))
+        return self._run_alone(lambda session: session.execute(sql, *parameters))
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         with self._session() as session:
             return session.frame(sql, *parameters, schema=schema)
 
     def append(self, table: str, frame: pl.DataFrame) -> None:
-        self._alone(lambda session: session.append(table, frame))
+        self._run_alone(lambda session: session.append(table, frame))
 
     def changes(self, user_id: str) -> None:
         self.atomically(lambda session: session.changes(user_id))
@@ -324,7 +324,7 @@ class _FileDatabase:
         """The result of `work` inside a transaction, tried again when another transaction was faster."""
         return tried_again(self.transaction, work)
 
-    def _alone(self, work: Callable[[_Cursor], T]) -> T:
+    def _run_alone(self, work: Callable[[_Cursor], T]) -> T:
         """Run a single statement, again if need be: it has to wait for a transaction on the same rows, as in
         PostgreSQL."""
         return tried_again(self._session, work)
@@ -354,7 +354,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
             },
         )
         try:
-            connection.execute(f"ATTACH {_quoted(path)} AS {STORE} ({FILE_OPTIONS})")
+            connection.execute(f"ATTACH {_quote(path)} AS {STORE} ({FILE_OPTIONS})")
             _using_store(connection)
         except BaseException:
             connection.close()
@@ -388,19 +388,19 @@ def _using_store(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnec
     return connection
 
 
-def _quoted(path: Path | str) -> str:
+def _quote(path: Path | str) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
 def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
     """Cut SQL off from files and network outside the store; DuckDB accepts these settings only in this order."""
-    connection.execute(f"SET allowed_directories = [{_quoted(f'{export_folder}/')}]")
+    connection.execute(f"SET allowed_directories = [{_quote(f'{export_folder}/')}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:

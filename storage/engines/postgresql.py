@@ -116,8 +116,8 @@ class PostgreSQL:
         self._saying = threading.Lock()
         self._is_opened = self._is_away = False
         self._gone_at = -math.inf
-        self._pool = self._connected(url, connections_max, prepare)
-        self._app_pool = self._connected(app_url, connections_max, prepare) if app_url else None
+        self._pool = self._open_pool(url, connections_max, prepare)
+        self._app_pool = self._open_pool(app_url, connections_max, prepare) if app_url else None
         self._asked_states: AskedStates | None = None
         try:
             _check(self.for_everybody(), url, prepare=prepare)
@@ -134,7 +134,7 @@ class PostgreSQL:
             raise
         self._is_opened = True
 
-    def _connected(self, url: str, connections_max: int, prepare: bool) -> ConnectionPool[Connection]:
+    def _open_pool(self, url: str, connections_max: int, prepare: bool) -> ConnectionPool[Connection]:
         return ConnectionPool(
             url,
             min_size=1,
@@ -143,7 +143,7 @@ class PostgreSQL:
             reconnect_timeout=WAIT_SECONDS_DOWN,  # the next caller tries again
             reconnect_failed=lambda _pool: self._unreachable(url, prepare=prepare),
             connection_class=WatchedConnection,
-            configure=None if prepare else _in_utc,
+            configure=None if prepare else _set_utc,
             kwargs=_arguments(url, prepare=prepare),
             open=True,
         )
@@ -214,7 +214,7 @@ class PostgreSQL:
             raise StoreError(NOT_BEHIND_A_POOLER)
         try:
             arguments = _arguments(self._url, prepare=True)
-            with _translated(), closing(WatchedConnection.connect(self._url, **arguments)) as own:
+            with _translate_errors(), closing(WatchedConnection.connect(self._url, **arguments)) as own:
                 own.patience = math.inf
                 own.execute(b"SET statement_timeout = 0")
                 own.execute(f"SET lock_timeout = {PATIENT_SECONDS * 1000:.0f}".encode())
@@ -235,7 +235,7 @@ class PostgreSQL:
 
     @contextmanager
     def _connection(self, pool: ConnectionPool[Connection]) -> Iterator[Connection]:
-        with _translated():
+        with _translate_errors():
             connection = pool.getconn(WAIT_SECONDS_DOWN if self._is_down.is_set() else None)
             self._is_down.clear()
             connection.patience = self._patience
@@ -244,14 +244,14 @@ class PostgreSQL:
                 if connection.opened_at > self._gone_at:
                     self._say(is_away=False, words="back")
             except psycopg.Error as error:
-                if not _is_gone(connection, error):
+                if not _is_connection_lost(connection, error):
                     raise
-                self._gone(connection, _first_line(error))
+                self._note_loss(connection, _first_line(error))
                 raise _ConnectionDead(StoreUnavailable.__doc__) from error
             finally:
                 pool.putconn(connection)
 
-    def _gone(self, connection: Connection, reason: str) -> None:
+    def _note_loss(self, connection: Connection, reason: str) -> None:
         """Note that a connection is dead or read-only; others of the same age most likely are too, so the pools are
         emptied."""
         if connection.opened_at <= self._gone_at:
@@ -301,16 +301,16 @@ class _ServerDatabase:
         self._user_id = user_id
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        return self._alone(sql, lambda session: session.rows(sql, *parameters))
+        return self._run_alone(sql, lambda session: session.rows(sql, *parameters))
 
     def execute(self, sql: str, *parameters: Any) -> int:
-        return self._alone(sql, lambda session: session.execute(sql, *parameters))
+        return self._run_alone(sql, lambda session: session.execute(sql, *parameters))
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        return self._alone(sql, lambda session: session.frame(sql, *parameters, schema=schema))
+        return self._run_alone(sql, lambda session: session.frame(sql, *parameters, schema=schema))
 
     def append(self, table: str, frame: pl.DataFrame) -> None:
-        self._alone("COPY", lambda session: session.append(table, frame))
+        self._run_alone("COPY", lambda session: session.append(table, frame))
 
     def changes(self, user_id: str) -> None:
         self.atomically(lambda session: session.changes(user_id))
@@ -322,7 +322,7 @@ class _ServerDatabase:
             connection.isolation_level = isolation
             with connection.transaction():
                 if self._user_id is not None:  # only until the end of the transaction: others use the connection next
-                    said = Literal(_kept(self._user_id)).as_string(connection)
+                    said = Literal(_without_nul(self._user_id)).as_string(connection)
                     connection.execute(f"{ACT_FOR}{said}".encode(), prepare=False)
                 session = _Statements(connection, self._now, sees_all=self._user_id is None)
                 yield session
@@ -332,7 +332,7 @@ class _ServerDatabase:
         """The result of `work` inside a transaction, tried again when another transaction was faster."""
         return tried_again(self.transaction, work)
 
-    def _alone(self, sql: str, work: Callable[["_Statements"], T]) -> T:
+    def _run_alone(self, sql: str, work: Callable[["_Statements"], T]) -> T:
         """Run a single statement. A SELECT is tried once more when its connection turns out to be dead."""
         try:
             with self._session() as session:
@@ -451,7 +451,7 @@ class _Statements:
     def _run(self, sql: str, parameters: Sequence[Any]) -> psycopg.Cursor[tuple[Any, ...]]:
         if not self._sees_all and COPIED_TO_MACHINES.match(sql):
             sql = f"{sql} RETURNING 1"
-        values = [_kept(value) for value in parameters]
+        values = [_without_nul(value) for value in parameters]
         for name, (fragment, columns) in self._staged.items():
             place = re.compile(rf"\b(FROM|JOIN) {name}\b")
             if place.search(sql):
@@ -489,7 +489,7 @@ def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
     }
 
 
-def _in_utc(connection: Connection) -> None:
+def _set_utc(connection: Connection) -> None:
     """Set the time zone through a pooler, which repeats it on each connection that it gives. It would not repeat a
     statement timeout, so behind a pooler only the connection's own patience limits statements."""
     connection.execute(b"SET timezone = 'UTC'", prepare=False)
@@ -507,12 +507,12 @@ def _refusal(url: str, *, prepare: bool) -> str:
     return reason
 
 
-def _kept(value: Any) -> Any:
+def _without_nul(value: Any) -> Any:
     """The value without U+0000, which PostgreSQL texts cannot contain, so that it can be compared with stored texts."""
     if isinstance(value, str):
         return value.replace("\0", "")
     if isinstance(value, list):
-        return [_kept(each) for each in value]
+        return [_without_nul(each) for each in value]
     return value
 
 
@@ -525,7 +525,7 @@ def _type_of(dtype: pl.DataType) -> str:
     return {pl.String: "TEXT", pl.Date: "DATE", pl.Boolean: "BOOLEAN", pl.Datetime: "TIMESTAMP"}[dtype.base_type()]
 
 
-def _is_gone(connection: Connection, error: psycopg.Error) -> bool:
+def _is_connection_lost(connection: Connection, error: psycopg.Error) -> bool:
     """Whether the connection, or the server behind it, has failed and not just a statement."""
     return (
         connection.closed
@@ -535,7 +535,7 @@ def _is_gone(connection: Connection, error: psycopg.Error) -> bool:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except (errors.SerializationFailure, errors.DeadlockDetected) as error:

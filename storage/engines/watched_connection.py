@@ -35,9 +35,9 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def wait(self, gen: PQGen[T], *arguments: Any, **named: Any) -> T:
         """The result of a question to the server. Raises OperationalError when the server is given up."""
-        return super().wait(self._watched(gen, self.patience), *arguments, **named)
+        return super().wait(self._watch(gen, self.patience), *arguments, **named)
 
-    def _watched(self, asking: PQGen[T], patience: float) -> Generator[Any, Any, T]:
+    def _watch(self, asking: PQGen[T], patience: float) -> Generator[Any, Any, T]:
         heard_at, is_cancelled = time.monotonic(), False
         try:
             wanted = next(asking)

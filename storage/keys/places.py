@@ -153,14 +153,14 @@ class SealedKeys:
 
     def create(self, content: bytes) -> None:
         """Store the first keys; of two first starts at once, the first one wins."""
-        documents.add(self._database, self.name, self._sealed(content), now=_plain(self._now()))
+        documents.add(self._database, self.name, self._seal(content), now=_in_utc(self._now()))
 
     def replace(self, content: bytes, before: object) -> None:
         """Replace the keys whose stamp is `before`. Raises Conflict where another process was faster."""
         assert before is None or isinstance(before, str)
-        documents.replace(self._database, self.name, self._sealed(content), before=before, now=_plain(self._now()))
+        documents.replace(self._database, self.name, self._seal(content), before=before, now=_in_utc(self._now()))
 
-    def _sealed(self, content: bytes) -> str:
+    def _seal(self, content: bytes) -> str:
         nonce = secrets.token_bytes(NONCE_BYTES)
         return base64.b64encode(nonce + self._ciphers[0].encrypt(nonce, content, self.name.encode())).decode()
 
@@ -169,5 +169,5 @@ def _cipher(kind: str, secret: str) -> AESGCM:
     return AESGCM(HKDF(SHA256(), 32, salt=None, info=f"bankdata {kind}".encode()).derive(secret.encode()))
 
 
-def _plain(moment: datetime) -> datetime:
+def _in_utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment

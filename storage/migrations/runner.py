@@ -56,7 +56,7 @@ def migrate(store: Store, *, now: datetime) -> list[str]:
     everybody, known = store.for_everybody(), migrations()
     version = current_version(everybody)
     is_in_use = store.dialect.is_shared and version > 0
-    if version > known[-1].number and _needed(everybody, beyond=known[-1].number) > known[-1].number:
+    if version > known[-1].number and _needed_version(everybody, beyond=known[-1].number) > known[-1].number:
         raise StoreNewer(
             f"The store has schema version {version}, this program knows {known[-1].number}. "
             "Update the program or restore a backup."
@@ -92,7 +92,7 @@ def current_version(session: Session) -> int:
     return int(session.rows("SELECT coalesce(max(number), 0) AS number FROM schema_version")[0]["number"])
 
 
-def _needed(session: Session, *, beyond: int) -> int:
+def _needed_version(session: Session, *, beyond: int) -> int:
     """The schema version that a program must at least know to run on a store with migrations newer than `beyond`."""
     rows = session.rows("SELECT max(coalesce(needs, number)) AS needed FROM schema_version WHERE number > $1", beyond)
     return int(rows[0]["needed"])

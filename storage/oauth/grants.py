@@ -86,7 +86,7 @@ def add(session: Session, grant: Grant) -> None:
         in_utc(grant.redeemed_at),
         grant.resource,
         grant.session_hash,
-        *_stored(grant.terms),
+        *_terms_columns(grant.terms),
         grant.has_details,
     )
 
@@ -98,7 +98,7 @@ def change_terms(session: Session, grant_id: str, *, terms: Terms, scope: str, e
         " expires_at = $7 WHERE id = $1",
         grant_id,
         scope,
-        *_stored(terms),
+        *_terms_columns(terms),
         in_utc(ends),
     )
 
@@ -201,7 +201,7 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
     }
     held = simplefin.of_grants(session, [row["id"] for row in rows if row["resource"] == "simplefin"])
     return [
-        _connected({**row, "user_name": names[row["user_id"]]}, held.get(row["id"]))
+        _connected_grant({**row, "user_name": names[row["user_id"]]}, held.get(row["id"]))
         for row in rows
         if row["user_id"] in names
     ]
@@ -260,12 +260,12 @@ def _terms(row: Row) -> Terms:
     )
 
 
-def _stored(terms: Terms) -> tuple[str | None, bool, bool, bool]:
+def _terms_columns(terms: Terms) -> tuple[str | None, bool, bool, bool]:
     accounts = as_json(list(terms.accounts)) if terms.accounts is not None else None
     return accounts, terms.all_but, terms.figures_only, terms.full_numbers
 
 
-def _connected(row: Row, held: SetupToken | None) -> Connected:
+def _connected_grant(row: Row, held: SetupToken | None) -> Connected:
     row = dict(row)
     client_name, user_name, last_used_at = row.pop("client_name"), row.pop("user_name"), row.pop("last_used_at")
     return Connected(

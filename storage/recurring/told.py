@@ -78,8 +78,8 @@ def keep(session: Transaction, user_id: str, look: Look, untold: Sequence[Untold
         look.day,
         look_at,
         as_json(list(look.accounts)),
-        as_json([_written(each) for each in look.payments]),
-        as_json([(each.type, each.id, _said(each)) for each in untold]) if untold else "",
+        as_json([_payment_json(each) for each in look.payments]),
+        as_json([(each.type, each.id, _event_data(each)) for each in untold]) if untold else "",
     )
 
 
@@ -91,12 +91,12 @@ def whom_a_day_concerns(session: Session, today: date) -> list[str]:
     return [row["user_id"] for row in rows]
 
 
-def _said(event: Untold) -> Mapping[str, str]:
+def _event_data(event: Untold) -> Mapping[str, str]:
     expected = {"expected": event.expected.isoformat()} if event.expected is not None else {}
     return {"accountId": event.account_id, **expected}
 
 
-def _written(told: ToldPayment) -> dict[str, Any]:
+def _payment_json(told: ToldPayment) -> dict[str, Any]:
     return {**asdict(told), "last_charged": told.last_charged.isoformat(), "amount": str(told.amount)}
 
 

@@ -91,12 +91,12 @@ def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) 
         return []
     rows = _rows_around(session, user_id, anchors)
     there = {row["id"] for row in rows}
-    retold = _keep_up(session, user_id, anchors, rows)
+    retold = _update(session, user_id, anchors, rows)
     gone = {id_: anchor for id_, anchor in anchors.items() if id_ not in there}
     if not gone:
         return retold
     groups = _candidates(session, user_id, gone, rows, family)
-    moves = list(_found(groups, taken=there & anchors.keys(), rows={row["id"]: row for row in rows}))
+    moves = list(_match_words(groups, taken=there & anchors.keys(), rows={row["id"]: row for row in rows}))
     for old, row in moves:
         for table in TABLES:
             session.execute(
@@ -130,7 +130,7 @@ def twins(session: Session, user_id: str, account_id: str) -> list[tuple[str, st
     return [
         (id_, choice)
         for id_, anchor, ids in groups
-        if (choice := _choice(anchor, ids)) is not None and choice in anchors
+        if (choice := _same_place(anchor, ids)) is not None and choice in anchors
     ]
 
 
@@ -144,7 +144,7 @@ def _rows_around(session: Session, user_id: str, anchors: Mapping[str, Anchor]) 
     )
 
 
-def _keep_up(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], rows: Sequence[Row]) -> list[str]:
+def _update(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], rows: Sequence[Row]) -> list[str]:
     """Update the anchors of bookings whose details or number of equals have changed; returns the ids of those with
     another amount.
 
@@ -201,13 +201,13 @@ def _candidates(
     return found
 
 
-def _found(
+def _match_words(
     groups: Iterable[tuple[str, Anchor, list[str]]], *, taken: Collection[str], rows: Mapping[str, Row]
 ) -> Iterable[Awoken]:
     """The words that match exactly one booking, unless several words match the same one."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for id_, anchor, ids in groups:
-        choice = _choice(anchor, ids)
+        choice = _same_place(anchor, ids)
         if choice is None:
             free = [each for each in ids if each not in taken]
             choice = free[0] if len(free) == 1 else None
@@ -218,7 +218,7 @@ def _found(
             yield Awoken(olds[0], rows[choice])
 
 
-def _choice(anchor: Anchor, ids: Sequence[str]) -> str | None:
+def _same_place(anchor: Anchor, ids: Sequence[str]) -> str | None:
     """The booking at the anchor's place, where there are as many equal bookings as when the words were given; else
     None."""
     return ids[anchor.place - 1] if len(ids) == anchor.equal_ones else None

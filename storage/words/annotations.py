@@ -183,7 +183,7 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
     )
     given = _rule_tags(session, user_id, wanted)
     own = own_categories(session, user_id) if wanted is None else {}
-    owned = _owned(session, user_id) if own else []
+    owned = _rows_in_own(session, user_id) if own else []
     tags, parts = (_tags(session, user_id, wanted), _parts(session, user_id, wanted)) if rows else ({}, {})
     accounts = {row["transaction_id"]: row["account_id"] for row in rows} | {
         row["id"]: row["account_id"] for row in owned
@@ -202,7 +202,7 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
 
 def awake(session: Session, user_id: str) -> pl.DataFrame:
     """The parts of all existing bookings whose parts add up to their amount, as analytics.searching.parts.PARTS."""
-    return _fitting(
+    return _fitting_parts(
         session.rows(
             f"SELECT s.transaction_id, s.amount AS of_part, {OF_PART}, t.amount, t.currency"
             " FROM annotation_splits AS s JOIN transactions AS t ON t.user_id = s.user_id AND t.id = s.transaction_id"
@@ -247,7 +247,7 @@ def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
 def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
     """For each booking with parts, also one that is gone, the category of its largest part (the first of equal ones),
     by id."""
-    parts = _fitting(
+    parts = _fitting_parts(
         session.rows(
             f"SELECT s.transaction_id, s.amount AS of_part, {OF_PART}, a.amount, a.currency"
             " FROM annotation_splits AS s"
@@ -337,7 +337,7 @@ def forget(session: Transaction, user_id: str, transaction_ids: Collection[str])
         )
 
 
-def _fitting(rows: Sequence[Row]) -> pl.DataFrame:
+def _fitting_parts(rows: Sequence[Row]) -> pl.DataFrame:
     """The rows, each a part with its booking's amount, of those bookings whose parts add up to it, as PARTS."""
     found: list[Row] = []
     for _, each in groupby(rows, key=lambda row: row["transaction_id"]):
@@ -357,7 +357,7 @@ def _annotation(
     return Annotation(id_, *said, tags.get(id_, {}), row["own_category_id"], parts.get(id_, ()))
 
 
-def _owned(session: Session, user_id: str) -> list[Row]:
+def _rows_in_own(session: Session, user_id: str) -> list[Row]:
     return session.rows(
         "SELECT id, account_id, own_category_id, detailed_category FROM transactions"
         " WHERE user_id = $1 AND own_category_id IS NOT NULL"

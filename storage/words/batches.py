@@ -80,7 +80,7 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
         return None
     session.changes(user_id)
     own = annotations.own_categories(session, user_id)
-    before = {id_: _still(own, had) for id_, had in json.loads(rows[0]["before"]).items()}
+    before = {id_: _former_choice(own, had) for id_, had in json.loads(rows[0]["before"]).items()}
     chosen = ChosenCategory(*(rows[0][name] for name in ChosenCategory._fields))
     known = annotations.choices(session, user_id)
     of_choice: dict[ChosenCategory | None, list[str]] = defaultdict(list)
@@ -108,7 +108,7 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
     return list(before)
 
 
-def _still(own: Mapping[str, OwnCategory], had: list[str | None] | None) -> ChosenCategory | None:
+def _former_choice(own: Mapping[str, OwnCategory], had: list[str | None] | None) -> ChosenCategory | None:
     """A booking's former choice as it is possible now; of an own category removed since, only the category above it."""
     if had is None:
         return None

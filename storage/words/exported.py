@@ -44,10 +44,10 @@ def take_over(
     stored = anchors.of_user(session, user_id)
     named: Named = cache(partial(own_categories.named, session, user_id))
     brought: list[str] = []
-    for record, anchor in _anchored(account_id, told):
-        said = _said(record, now=now)
+    for record, anchor in _anchors_of(account_id, told):
+        said = _read_words(record, now=now)
         if said is not None and said.transaction_id not in stored:
-            annotations.sleep(session, user_id, _with_own(named, said, record), anchor, now=now)
+            annotations.sleep(session, user_id, _with_own_categories(named, said, record), anchor, now=now)
             brought.append(said.transaction_id)
     moved = anchors.settle(session, user_id)
     there = annotations.of_user(session, user_id).by_id
@@ -55,7 +55,7 @@ def take_over(
     return [*moved, *(id_ for id_ in brought if id_ in there)]
 
 
-def _anchored(account_id: str, told: Iterable[TransactionRecord]) -> Iterable[tuple[TransactionRecord, Anchor]]:
+def _anchors_of(account_id: str, told: Iterable[TransactionRecord]) -> Iterable[tuple[TransactionRecord, Anchor]]:
     """Each booking with words and its anchor, with its place among equal bookings of the file."""
     groups: dict[tuple[date, Decimal, str, str], list[tuple[TransactionRecord, Row]]] = defaultdict(list)
     for record in told:
@@ -78,7 +78,7 @@ def _row(record: TransactionRecord) -> Row:
     }
 
 
-def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
+def _read_words(record: TransactionRecord, *, now: datetime) -> Annotation | None:
     """The words that a file has for the booking, as far as they are valid; None where there are none, or the booking
     has no id."""
     id_ = own_id(record)
@@ -101,18 +101,18 @@ def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
     return None if id_ is None or said.is_empty else said
 
 
-def _with_own(named: Named, said: Annotation, record: TransactionRecord) -> Annotation:
+def _with_own_categories(named: Named, said: Annotation, record: TransactionRecord) -> Annotation:
     """The annotation with the own categories that the file names, found or made below its categories."""
     told = json.loads(record.words or "")
-    place = _own(named, said.place, told)
+    place = _own_place(named, said.place, told)
     parts = [
-        replace(part, place=_own(named, part.place, each) or part.place)
+        replace(part, place=_own_place(named, part.place, each) or part.place)
         for part, each in zip(said.parts, told.get("splits", []), strict=False)  # there are none where they do not fit
     ]
     return replace(said, own_category_id=place.own_category_id if place else None, parts=parts)
 
 
-def _own(named: Named, place: ChosenCategory | None, told: Mapping[str, Any]) -> ChosenCategory | None:
+def _own_place(named: Named, place: ChosenCategory | None, told: Mapping[str, Any]) -> ChosenCategory | None:
     name: Any = told.get("ownCategory")
     if place is None or not is_tag(name):
         return place

@@ -88,7 +88,7 @@ def named(
     The caller has called `hold`."""
     own = OwnCategory("", name, category, detailed_category)
     known = annotations.own_categories(session, user_id).values()
-    there = next((each for each in known if _named(each) == _named(own)), None)
+    there = next((each for each in known if _name_key(each) == _name_key(own)), None)
     try:
         return there or add(session, user_id, name, category, detailed_category)
     except TooMany:
@@ -123,11 +123,11 @@ def remove(session: Transaction, user_id: str, own_id: str) -> None:
 
 
 def _check_name(known: Mapping[str, OwnCategory], own: OwnCategory) -> None:
-    if any(_named(each) == _named(own) and each.id != own.id for each in known.values()):
+    if any(_name_key(each) == _name_key(own) and each.id != own.id for each in known.values()):
         raise NameTaken
 
 
-def _named(own: OwnCategory) -> tuple[str, str | None, str]:
+def _name_key(own: OwnCategory) -> tuple[str, str | None, str]:
     return own.category, own.detailed_category, folded(own.name)
 
 

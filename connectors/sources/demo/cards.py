@@ -47,7 +47,7 @@ def debit_card(*shops: Shop, times: int = 1, has_id: bool = True) -> What:
             bank_text="KARTENZAHLUNG",
         )
         for _ in range(times):
-            yield Movement(ordered=day, record=record, pending=_announced(shop, amount, day, None), has_id=has_id)
+            yield Movement(ordered=day, record=record, pending=_announcement(shop, amount, day, None), has_id=has_id)
 
     return what
 
@@ -61,7 +61,7 @@ def credit_card(*shops: Shop) -> What:
         yield Movement(
             ordered=day,
             record=_card(shop, amount, day, text=shop.text.replace("#", dice.number(7))),
-            pending=_announced(shop, amount, day, shop.mcc),
+            pending=_announcement(shop, amount, day, shop.mcc),
         )
 
     return what
@@ -83,7 +83,7 @@ def foreign_card(shop: Shop, currency: str, rate: str) -> What:
                 original_amount=-original,
                 original_currency=currency,
             ),
-            pending=_announced(shop, amount, day, shop.mcc),
+            pending=_announcement(shop, amount, day, shop.mcc),
         )
 
     return what
@@ -173,7 +173,7 @@ def _card(shop: Shop, amount: Decimal, day: date, *, text: str) -> TransactionRe
     )
 
 
-def _announced(shop: Shop, amount: Decimal, day: date, mcc: str | None) -> TransactionRecord:
+def _announcement(shop: Shop, amount: Decimal, day: date, mcc: str | None) -> TransactionRecord:
     return TransactionRecord(
         amount=amount,
         currency="EUR",

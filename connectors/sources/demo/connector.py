@@ -58,9 +58,9 @@ class DemoSettings:
             raise Misconfigured(f"The demo bank's households are {', '.join(HOUSEHOLDS)}.")
         if settings.fault not in FAULTS:
             raise Misconfigured(f"The demo bank's faults are {', '.join(FAULTS)}.")
-        if settings.accounts is not None and not _whole(settings.accounts, 1, ACCOUNTS_MAX):
+        if settings.accounts is not None and not _is_whole_number(settings.accounts, 1, ACCOUNTS_MAX):
             raise Misconfigured(f"The demo bank has 1 to {ACCOUNTS_MAX} accounts.")
-        if not _whole(settings.polls, 1, POLLS_MAX):
+        if not _is_whole_number(settings.polls, 1, POLLS_MAX):
             raise Misconfigured(f"The demo bank is ready after 1 to {POLLS_MAX} polls.")
         if not isinstance(settings.seed, str):
             raise Misconfigured("The demo bank's seed is a text.")
@@ -153,5 +153,5 @@ def _records(accounts: tuple[Account, ...], first: date, today: date) -> Iterato
         )
 
 
-def _whole(value: object, low: int, high: int) -> bool:
+def _is_whole_number(value: object, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high

@@ -55,7 +55,7 @@ def household(
     name."""
     found = HOUSEHOLDS[name](seed)
     count = len(found) if accounts is None else accounts
-    found = found[:count] + tuple(_plain(seed, number) for number in range(len(found) + 1, count + 1))
+    found = found[:count] + tuple(_plain_account(seed, number) for number in range(len(found) + 1, count + 1))
     if bank_name is not None:
         found = tuple(replace(account, bank=replace(account.bank, name=bank_name)) for account in found)
     return found
@@ -65,9 +65,9 @@ def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
     """A checking and a savings account at the first bank, a nameless checking account and a credit card at the
     second."""
     giro, reserve, second_giro = (
-        _own(first, seed, "giro"),
-        _own(first, seed, "reserve"),
-        _own(second, seed, "second giro"),
+        _owner(first, seed, "giro"),
+        _owner(first, seed, "reserve"),
+        _owner(second, seed, "second giro"),
     )
     saving_out, saving_in = habits.own_transfer(
         "saving", sender=giro, receiver=reserve, price=rising("300.00", by="25.00"), day=2,
@@ -118,7 +118,7 @@ def _lapsed(seed: str) -> tuple[Account, ...]:
 def _globe(seed: str) -> tuple[Account, ...]:
     """Accounts in four currencies, a loan that is gradually paid off, and shares whose value the bank does not
     state."""
-    giro, loan = _own(GLOBUS_BANK, seed, "giro"), _own(GLOBUS_BANK, seed, "loan")
+    giro, loan = _owner(GLOBUS_BANK, seed, "giro"), _owner(GLOBUS_BANK, seed, "loan")
     paid, received = habits.own_transfer(
         "instalment", sender=giro, receiver=loan, price=steady("520.00"), day=30,
         wording="Rate Darlehen 7730", days_later=0,
@@ -159,7 +159,7 @@ def _globe(seed: str) -> tuple[Account, ...]:
     )  # fmt: skip
 
 
-def _plain(seed: str, number: int) -> Account:
+def _plain_account(seed: str, number: int) -> Account:
     return _account(
         seed, MUSTERBANK, f"account {number}", "checking", f"Konto {number}", f"{100 * number}.00", habits.everyday()
     )
@@ -195,7 +195,7 @@ def _account(
     )
 
 
-def _own(bank: Bank, seed: str, key: str) -> Party:
+def _owner(bank: Bank, seed: str, key: str) -> Party:
     """The owner as the counterpart of a transfer between own accounts."""
     return Party(
         name=OWNERS.get(seed, "Alex Muster"), iban=german_iban(bank.code, seed, key), bic=bank.bic, bank_name=bank.name

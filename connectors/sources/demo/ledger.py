@@ -86,10 +86,10 @@ class Ledger:
     def _movements(self, day: date) -> list[Movement]:
         known = self._days.get(day)
         if known is None:
-            known = self._days[day] = list(self._made(day))
+            known = self._days[day] = list(self._make_movements(day))
         return known
 
-    def _made(self, day: date) -> Iterator[Movement]:
+    def _make_movements(self, day: date) -> Iterator[Movement]:
         account, position = self._account, 0
         for habit in account.habits:
             dice = Dice(account.seed, account.key, habit.name, day)

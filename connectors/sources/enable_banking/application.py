@@ -54,16 +54,16 @@ class Application:
         self, path: str, parameters: dict[str, str] | None = None, *, now: datetime, person: Person | None = None
     ) -> dict[str, Any]:
         """The answer to a GET; the bank is told of `person`, a user who is present."""
-        answer = self._provider.get(path, parameters=parameters, headers={**self._token(now), **_said_of(person)})
-        return _accepted(answer).members()
+        answer = self._provider.get(path, parameters=parameters, headers={**self._token(now), **_headers(person)})
+        return _check_accepted(answer).members()
 
     def post(self, path: str, document: Json, *, now: datetime) -> dict[str, Any]:
         """The answer to a POST of the document, which is sent only once."""
-        return _accepted(self._provider.post(path, document=document, headers=self._token(now))).members()
+        return _check_accepted(self._provider.post(path, document=document, headers=self._token(now))).members()
 
     def delete(self, path: str, *, now: datetime) -> None:
         """Send a DELETE, which ends what the path names."""
-        _accepted(self._provider.delete(path, headers=self._token(now)))
+        _check_accepted(self._provider.delete(path, headers=self._token(now)))
 
     def _token(self, now: datetime) -> dict[str, str]:
         if not self._id or self._key_file is None:
@@ -88,7 +88,7 @@ class Application:
         return {"Authorization": f"Bearer {token}"}
 
 
-def _said_of(person: Person | None) -> dict[str, str]:
+def _headers(person: Person | None) -> dict[str, str]:
     """The headers about a user who is present: all of them, or none without one."""
     if person is None:
         return {}
@@ -100,7 +100,7 @@ def _said_of(person: Person | None) -> dict[str, str]:
     }
 
 
-def _accepted(answer: ProviderAnswer) -> ProviderAnswer:
+def _check_accepted(answer: ProviderAnswer) -> ProviderAnswer:
     if answer.status >= 400:
         raise _refusal(answer)
     return answer

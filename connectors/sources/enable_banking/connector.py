@@ -94,7 +94,7 @@ class EnableBanking(LiveSource):
         """The next step: the questions for country and bank, the bank's own page, and the exchange of the code that the
         browser brings back."""
         if reply.returned:
-            return self._exchanged(connection, reply, now)
+            return self._exchange_code(connection, reply, now)
         country = str(reply.given.get("country") or connection.settings.get("country", "")).strip().upper()
         if not country:
             return COUNTRY
@@ -108,7 +108,7 @@ class EnableBanking(LiveSource):
             choices = tuple((each["name"], each["name"]) for each in banks)
             field = FormField(name="bank", label=Sentence(en="Bank", de="Bank"), choices=choices)
             return Question(text=WHICH_BANK, fields=(field,), problem=NO_SUCH_BANK if wanted else None)
-        return self._sent_to(chosen, country, reply, now, is_business=is_business)
+        return self._redirect_to(chosen, country, reply, now, is_business=is_business)
 
     def is_same_login(self, known: Connection, done: Done) -> bool | None:
         """Whether both connections show an account in common, by hashes that outlive a session; None where one shows
@@ -163,7 +163,7 @@ class EnableBanking(LiveSource):
                 ask_bookings = partial(ask, f"{path}/transactions")
                 rows, told_from = _rows(ask_bookings, _days(until.get(key), today), today)
                 if key not in until and told_from is not None:
-                    rows += _older(ask_bookings, told_from)
+                    rows += _older_rows(ask_bookings, told_from)
             except (NotAccessible, EndlessPages) as error:
                 yield LeftOut(name=name_of(known) or key[:8], reason=str(error))
                 continue
@@ -197,7 +197,7 @@ class EnableBanking(LiveSource):
         banks = [each for each in objects(told.get("aspsps")) if isinstance(each.get("name"), str)]
         return sorted(banks, key=lambda each: str(each["name"]).casefold())
 
-    def _sent_to(self, bank: Json, country: str, reply: Reply, now: datetime, *, is_business: bool) -> Redirect:
+    def _redirect_to(self, bank: Json, country: str, reply: Reply, now: datetime, *, is_business: bool) -> Redirect:
         longest = bank.get("maximum_consent_validity")
         lasts = min(longest, CONSENT_SECONDS_MAX) if isinstance(longest, int) and longest > 0 else CONSENT_SECONDS_MAX
         until = (now + timedelta(seconds=lasts)).replace(tzinfo=UTC, microsecond=0)
@@ -215,9 +215,9 @@ class EnableBanking(LiveSource):
         url = str(told.get("url", ""))
         if not is_reachable(url):
             raise ProviderUnavailable("Enable Banking sent an address that cannot be opened.", detail="url of /auth")
-        return Redirect(url=url, memo={"bank": bank["name"], "country": country, **_kept(is_business)})
+        return Redirect(url=url, memo={"bank": bank["name"], "country": country, **_kept_settings(is_business)})
 
-    def _exchanged(self, connection: Connection, reply: Reply, now: datetime) -> Done:
+    def _exchange_code(self, connection: Connection, reply: Reply, now: datetime) -> Done:
         code = reply.returned.get("code")
         if not code:
             raise UserActionRequired(
@@ -234,7 +234,7 @@ class EnableBanking(LiveSource):
             settings={
                 "bank": bank,
                 "country": str(reply.memo.get("country", "")),
-                **_kept(reply.memo.get("psu_type") == BUSINESS),
+                **_kept_settings(reply.memo.get("psu_type") == BUSINESS),
                 "accounts": {_key_of(each): known_of(each) for each in objects(session.get("accounts"))},
             },
             secrets={"session": id_},
@@ -246,7 +246,7 @@ def _psu_type(is_business: bool) -> str:
     return BUSINESS if is_business else "personal"
 
 
-def _kept(is_business: bool) -> Json:
+def _kept_settings(is_business: bool) -> Json:
     """The setting that a connection keeps for its renewal: whether the accounts are those of a business."""
     return {"psu_type": BUSINESS} if is_business else {}
 
@@ -275,7 +275,7 @@ def _rows(ask: Ask, days: Sequence[int], today: date) -> tuple[list[Json], date 
     return _pages(ask, today - timedelta(days=shortest))
 
 
-def _older(ask: Ask, before: date) -> list[Json]:
+def _older_rows(ask: Ask, before: date) -> list[Json]:
     """The bookings before that day, as far back as the bank gives for its longest period; none where it refuses. Such a
     list may lack the last days, so only earlier bookings are used, and it is not taken for complete."""
     since = before.replace(year=before.year - OLDEST_YEARS, day=1)
@@ -297,7 +297,7 @@ def _pages(ask: Ask, since: date, **more: str) -> tuple[list[Json], date | None]
             if not seen:
                 raise
             return rows, None  # the bank refuses the next page that it has named itself
-        here = [_lasting(each) for each in objects(page.get("transactions"))]
+        here = [_without_changing_id(each) for each in objects(page.get("transactions"))]
         rows += [each for each in here if not (each.get("entry_reference") and each in before)]
         key = str(page.get("continuation_key") or "")
         if not key:
@@ -309,6 +309,6 @@ def _pages(ask: Ask, since: date, **more: str) -> tuple[list[Json], date | None]
     raise EndlessPages(detail=f"{PAGES_MAX} pages")
 
 
-def _lasting(row: Json) -> Json:
+def _without_changing_id(row: Json) -> Json:
     """The row without its `transaction_id`, which differs in every answer."""
     return {name: value for name, value in row.items() if name != "transaction_id"}

@@ -122,9 +122,9 @@ def _booking(row: Json, told: Mapping[str | None, int]) -> TransactionRecord:
         counterpart_iban=parse_iban(text(members(row.get(f"{role}_account")).get("iban"))),
         counterpart_bic=parse_bic(text(agent.get("bic_fi"))),
         counterpart_bank_name=clean(text(agent.get("name"))),
-        mandate_reference=clean_key(_found(MANDATE, joined)),
-        creditor_id=parse_creditor_id(_found(CREDITOR, joined)),
-        end_to_end_id=clean_key(_found(END_TO_END, joined)),
+        mandate_reference=clean_key(_first_match(MANDATE, joined)),
+        creditor_id=parse_creditor_id(_first_match(CREDITOR, joined)),
+        end_to_end_id=clean_key(_first_match(END_TO_END, joined)),
         purpose=clean_purpose(*lines),
         bank_transaction_code=_iso_code(code),
         mcc=_merchant_category(row),
@@ -155,6 +155,6 @@ def _merchant_category(row: Json) -> str | None:
     return code if code and MCC.fullmatch(code) else None
 
 
-def _found(mark: re.Pattern[str], text: str) -> str | None:
+def _first_match(mark: re.Pattern[str], text: str) -> str | None:
     match = mark.search(text)
     return match[1] if match else None

@@ -92,7 +92,7 @@ class FinApi(LiveSource):
             return self._first_form()
         user = _UserAtFinApi(self, memo["secrets"])
         if "task" in memo:
-            return self._asked_bank(user, memo, now)
+            return self._step_after_asking(user, memo, now)
         told = user.members(lambda headers: self._forms.get(f"/api/webForms/{memo['form']}", headers=headers))
         if told.get("status") in OPEN_FORMS:
             return Redirect(url=memo["url"], again_after=FORM_PAUSE, memo=memo)
@@ -128,7 +128,7 @@ class FinApi(LiveSource):
             case status if status in RUNNING_TASKS:
                 return Waiting(seconds=TASK_PAUSE)
             case "COMPLETED":
-                return self._updated(user, number, now)
+                return self._update_state(user, number, now)
             case "WEB_FORM_REQUIRED":
                 raise UserActionRequired(detail="WEB_FORM_REQUIRED")
         code = str(_object(told, "payload").get("errorCode"))
@@ -162,7 +162,7 @@ class FinApi(LiveSource):
             own = str(account.get("id"))
             rows, is_whole = self._bookings(user, own, since if own in known else None)
             whole += [own] if is_whole else []  # another account is asked for everything the next time
-            waiting = self._pending(user, own)
+            waiting = self._pending_bookings(user, own)
             yield Batch(
                 id=f"finapi:{connection.id}:{own}:{handle['task']}",
                 name=name,
@@ -219,7 +219,7 @@ class FinApi(LiveSource):
         form = user.members(
             lambda headers: self._forms.post("/api/webForms/bankConnectionImport", document={}, headers=headers)
         )
-        return self._sent_to(form, user)
+        return self._redirect_to(form, user)
 
     def _renewal(self, user: "_UserAtFinApi", number: int) -> Question:
         task = self._begin_update(user, number)
@@ -227,14 +227,14 @@ class FinApi(LiveSource):
             raise ProviderUnavailable("finAPI is asking this bank at this moment. Try again in a minute.")
         return _look_again({"task": task, "secrets": user.secrets, "bank_connection": number})
 
-    def _asked_bank(self, user: "_UserAtFinApi", memo: Json, now: datetime) -> Step:
+    def _step_after_asking(self, user: "_UserAtFinApi", memo: Json, now: datetime) -> Step:
         """The step after the bank was asked: wait on, the form if the bank requires the person, or done."""
         told = user.members(lambda headers: self._forms.get(f"/api/tasks/{memo['task']}", headers=headers))
         number = int(memo["bank_connection"])
         if told.get("status") == "WEB_FORM_REQUIRED":
-            return self._sent_to(_object(_object(told, "payload"), "webForm"), user, number)
+            return self._redirect_to(_object(_object(told, "payload"), "webForm"), user, number)
         try:
-            if told.get("status") in RUNNING_TASKS or isinstance(self._updated(user, number, now), Waiting):
+            if told.get("status") in RUNNING_TASKS or isinstance(self._update_state(user, number, now), Waiting):
                 return _look_again(memo)
         except ConsentExpired:  # the bank did not require the person, but its consent has ended
             return self._first_form()
@@ -242,7 +242,7 @@ class FinApi(LiveSource):
             raise ProviderUnavailable(detail=f"task {told.get('status')}")
         return self._done(user, number)
 
-    def _sent_to(self, form: Json, user: "_UserAtFinApi", number: int | None = None) -> Redirect:
+    def _redirect_to(self, form: Json, user: "_UserAtFinApi", number: int | None = None) -> Redirect:
         url = str(form.get("url"))
         here = urlsplit(self._forms.address)
         if not is_reachable(url) or urlsplit(url).netloc != here.netloc:
@@ -269,7 +269,7 @@ class FinApi(LiveSource):
         )
         return None if answer.status == 423 else str(answer.members()["id"])
 
-    def _updated(self, user: "_UserAtFinApi", number: int, now: datetime) -> Waiting | Ready:
+    def _update_state(self, user: "_UserAtFinApi", number: int, now: datetime) -> Waiting | Ready:
         """Ready when the data that a task fetched can be read, else Waiting. Raises ConsentExpired."""
         told = self._bank_connection(user, number)
         if told.get("updateStatus") == "IN_PROGRESS":
@@ -311,7 +311,7 @@ class FinApi(LiveSource):
     def _transactions(self, parameters: Mapping[str, str], headers: Mapping[str, str]) -> ProviderAnswer:
         return self._access.get("/api/v2/transactions", parameters=parameters, headers=headers)
 
-    def _pending(self, user: "_UserAtFinApi", account: str) -> Sequence[Json] | None:
+    def _pending_bookings(self, user: "_UserAtFinApi", account: str) -> Sequence[Json] | None:
         """The bookings that the bank announces; None where this finAPI does not provide them."""
         answer = user.ask(
             lambda headers: self._access.get(

@@ -55,12 +55,12 @@ def records(
         told_from = last - timedelta(days=TOLD_DAYS) if last is not None and is_whole else None
         for each in booked:
             if not (each.get("isAdjustingEntry") or each.get("parentId")):
-                record = _booked(each, own.currency)
+                record = _booked_record(each, own.currency)
                 if is_first and told_from is not None:
                     told_from = min(told_from, record.booking_date)
                 yield record
         for each in pending or ():
-            yield _pending(each, own.currency)
+            yield _pending_record(each, own.currency)
         yield StatementRecord(
             closing=_amount(account["balance"]) if account.get("balance") is not None else None,
             closing_date=last,
@@ -85,10 +85,10 @@ def _account(account: Json, bank_name: str) -> AccountRecord:
     )
 
 
-def _booked(booking: Json, currency: str) -> TransactionRecord:
+def _booked_record(booking: Json, currency: str) -> TransactionRecord:
     day = _day(booking, "bankBookingDate") or _day(booking, "finapiBookingDate") or _day(booking, "valueDate")
     return replace(
-        _told(booking, day, currency, party="counterpart", end_to_end="endToEndReference"),
+        _base_record(booking, day, currency, party="counterpart", end_to_end="endToEndReference"),
         provider_id=str(booking["id"]),
         bank_text=clean(_text(booking, "type")),
         original_amount=_amount(booking["originalAmount"]) if booking.get("originalAmount") is not None else None,
@@ -97,13 +97,15 @@ def _booked(booking: Json, currency: str) -> TransactionRecord:
     )
 
 
-def _pending(booking: Json, currency: str) -> TransactionRecord:
+def _pending_record(booking: Json, currency: str) -> TransactionRecord:
     """The record of a pending booking, without an id, because finAPI's changes with every update."""
     day = _day(booking, "bankBookingDate") or _day(booking, "valueDate")
-    return replace(_told(booking, day, currency, party="counterparty", end_to_end="endToEndId"), status="pending")
+    return replace(
+        _base_record(booking, day, currency, party="counterparty", end_to_end="endToEndId"), status="pending"
+    )
 
 
-def _told(booking: Json, day: date | None, currency: str, *, party: str, end_to_end: str) -> TransactionRecord:
+def _base_record(booking: Json, day: date | None, currency: str, *, party: str, end_to_end: str) -> TransactionRecord:
     """The fields that booked and pending bookings share. `party` is the prefix of the counterpart's fields, and
     `end_to_end` the name of the end-to-end id: both differ between the two kinds."""
     if day is None:

@@ -56,7 +56,7 @@ class BankLine:
         if answer.status != 200:
             raise ProviderUnavailable(detail=f"status {answer.status}")
         try:
-            read = FinTSInstituteMessage(segments=_decoded(answer.body))
+            read = FinTSInstituteMessage(segments=_decode(answer.body))
             told = [said for part in read.find_segments(("HIRMG", "HIRMS")) for said in part.responses]
             self.codes = [str(said.code) for said in told]
             following = [str(said.parameters[0]) for said in told if said.code == MORE_PAGES]
@@ -81,6 +81,6 @@ class BankLine:
         self._provider.close()
 
 
-def _decoded(body: bytes) -> bytes:
+def _decode(body: bytes) -> bytes:
     """The decoded answer: base64, which some banks break into lines."""
     return base64.b64decode(b"".join(body.split()), validate=True)

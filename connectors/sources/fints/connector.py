@@ -148,14 +148,14 @@ class FinTs(LiveSource):
                 with dialog.resume_dialog(access, paused, tan, of_order=True) as reached:
                     if is_left_out:
                         return self._done(reached, given, now, older["found"])
-                    return self._with_older(reached, given, older, now=now, is_answered=True)
+                    return self._done_with_older(reached, given, older, now=now, is_answered=True)
             if paused:
                 if datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now:
                     raise UserActionRequired(TOO_LATE)
                 with dialog.resume_dialog(access, paused, str(given.get("tan", ""))) as reached:
-                    return self._reached(connection, reached, given, now=now, since=answer.memo["since"])
+                    return self._step_of(connection, reached, given, now=now, since=answer.memo["since"])
             with dialog.open_dialog(access) as reached:
-                return self._reached(connection, reached, given, now=now, since=now.isoformat())
+                return self._step_of(connection, reached, given, now=now, since=now.isoformat())
         except dialog.PinRefused:
             return _sign_in(connection, given, problem=PIN_WRONG)
 
@@ -239,7 +239,7 @@ class FinTs(LiveSource):
             medium=given.get("medium") or known.get("medium"),
         )
 
-    def _reached(
+    def _step_of(
         self,
         connection: Connection,
         reached: "OpenDialog | Challenge | Choice",
@@ -255,14 +255,14 @@ class FinTs(LiveSource):
             chosen = FormField(name=reached.of, label=WHICH[reached.of], choices=reached.options)
             return Question(text=WHICH[reached.of], fields=(chosen,), memo={"chosen": reached.of})
         if isinstance(reached, Challenge):
-            return _asked_for(reached, since, Sentence(en=_shown(reached.text), de=_shown(reached.text)))
+            return _question_of(reached, since, Sentence(en=_plain_words(reached.text), de=_plain_words(reached.text)))
         if not (accounts := reached.accounts()):
             raise UserActionRequired("The bank shows no account for this login.")
         if connection.secrets.get("login"):
             return self._done(reached, given, now)
-        return self._with_older(reached, given, {"found": {}, "left": accounts}, now=now)
+        return self._done_with_older(reached, given, {"found": {}, "left": accounts}, now=now)
 
-    def _with_older(
+    def _done_with_older(
         self, opened: "OpenDialog", given: Mapping[str, Any], known: Json, *, now: datetime, is_answered: bool = False
     ) -> Step:
         """The finished connection, with older bookings that the bank gives only while its customer is present; or the
@@ -270,9 +270,9 @@ class FinTs(LiveSource):
         older, wanted = opened.older(now.date(), known)
         if wanted is None:
             return self._done(opened, given, now, older["found"])
-        words = _shown(wanted.text)
+        words = _plain_words(wanted.text)
         text = Sentence(en=f"{OLDER.en} {words}", de=f"{OLDER.de} {words}")
-        asked = _asked_for(wanted, now.isoformat(), text, older=older)
+        asked = _question_of(wanted, now.isoformat(), text, older=older)
         return replace(asked, problem=NOT_YET) if is_answered and older["left"] == known["left"] else asked
 
     def _done(self, opened: "OpenDialog", given: Mapping[str, Any], now: datetime, older: Json | None = None) -> Done:
@@ -325,7 +325,7 @@ class FinTs(LiveSource):
         )
 
 
-def _asked_for(wanted: "Challenge", since: str, text: Sentence, older: Json | None = None) -> Question:
+def _question_of(wanted: "Challenge", since: str, text: Sentence, older: Json | None = None) -> Question:
     """The question for a challenge; the one for `older` bookings need not be answered."""
     if older is None:
         fields, memo = () if wanted.is_in_app else (TAN,), {}
@@ -374,7 +374,7 @@ def _first_day(until: str | None, today: date) -> date:
     return max(first, min(last, today - timedelta(days=LATER_DAYS)))
 
 
-def _shown(text: str) -> str:
+def _plain_words(text: str) -> str:
     """The bank's text without the markup that some banks put in."""
     plain = text.replace("<br>", "\n").replace("<br/>", "\n")
     return clean(plain, 2000) or "TAN"

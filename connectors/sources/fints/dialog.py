@@ -129,16 +129,16 @@ class OpenDialog:
 
     def accounts(self) -> list[list[str]]:
         """The accounts of the customer at the bank, each in the form that the library takes."""
-        with _spoken(self.line):
-            return [list(each) for each in self._ordered(self.client.get_sepa_accounts())]
+        with _translate_errors(self.line):
+            return [list(each) for each in self._checked_order(self.client.get_sepa_accounts())]
 
     def read(self, since: Callable[[str], date], until: date) -> Sequence[Told]:
         """Every account with its booked balance and its bookings, from the day that `since` gives for its key until
         `until`, in the bank's order."""
-        with _spoken(self.line):
-            accounts = self._ordered(self.client.get_sepa_accounts())
+        with _translate_errors(self.line):
+            accounts = self._checked_order(self.client.get_sepa_accounts())
             about = {each["iban"]: each for each in self.client.get_information()["accounts"]}
-            return [self._told(account, about.get(account.iban) or {}, since, until) for account in accounts]
+            return [self._read_account(account, about.get(account.iban) or {}, since, until) for account in accounts]
 
     def older(self, today: date, known: Json) -> tuple[Json, Challenge | None]:
         """The bookings of the accounts in "left", as far back as the bank keeps them and until today, so that a first
@@ -155,7 +155,7 @@ class OpenDialog:
             account = SEPAAccount(*left[0])
             booked: Sequence[bytes] = ()
             try:
-                with _spoken(self.line):
+                with _translate_errors(self.line):
                     booked, _ = self._bookings(account, since, today)
             except ApprovalNeeded as wanted:
                 if wanted.challenge is not None and not self.line.pages:
@@ -166,7 +166,7 @@ class OpenDialog:
             del left[0]
         return {"found": found, "left": left}, None
 
-    def _told(self, account: Any, about: Mapping[str, Any], since: Callable[[str], date], until: date) -> Told:
+    def _read_account(self, account: Any, about: Mapping[str, Any], since: Callable[[str], date], until: date) -> Told:
         may = about.get("supported_operations") or {}
         is_told = any(may.values())  # some banks do not state which orders an account allows
         balance, refusal = None, None
@@ -175,7 +175,7 @@ class OpenDialog:
         iban, number = account.iban or None, _number(account)
         try:
             if may.get(FinTSOperations.GET_BALANCE) or not is_told:
-                balance = self._ordered(self.client.get_balance(account))
+                balance = self._checked_order(self.client.get_balance(account))
             if any(may.get(each) for each in BOOKINGS) or not is_told:
                 booked, pending = self._bookings(account, since(_key(account)), until)
         except FinTSUnsupportedOperation:
@@ -201,10 +201,10 @@ class OpenDialog:
         """The documents of booked and of pending transactions: camt, or MT940 where the bank offers nothing else."""
         self.line.pages.clear()
         if self.client.bpd.find_segment_first("HICAZS"):
-            booked, pending = self._ordered(self.client.get_transactions_xml(account, since, until))
+            booked, pending = self._checked_order(self.client.get_transactions_xml(account, since, until))
             return list(filter(None, booked)), list(filter(None, pending))
-        parts = self._ordered(self._mt940(account, since, until))
-        return _joined(each.statement_booked for each in parts), _joined(each.statement_pending for each in parts)
+        parts = self._checked_order(self._mt940(account, since, until))
+        return _join(each.statement_booked for each in parts), _join(each.statement_pending for each in parts)
 
     def _mt940(self, account: Any, since: date | None, until: date) -> Any:
         """The pieces of MT940 as the bank sent them; the library's own function only returns its parsed form."""
@@ -223,7 +223,7 @@ class OpenDialog:
                 "HIKAZ",
             )
 
-    def _ordered(self, result: Any) -> Any:
+    def _checked_order(self, result: Any) -> Any:
         """The result of an order. Raises ApprovalNeeded and _OrderRefused; the library returns an empty result for an
         order that the bank refused, so the codes decide."""
         if isinstance(result, NeedTANResponse) or APPROVAL_NEEDED in self.line.codes:
@@ -241,12 +241,12 @@ def open_dialog(access: Access) -> Iterator[OpenDialog | Challenge | Choice]:
     SourceError."""
     with closing(BankLine(access.url)) as line:
         client = _client(access, line)
-        with _spoken(line):
-            choice = _prepared(client, access)
+        with _translate_errors(line):
+            choice = _prepare(client, access)
         if choice is not None:
             yield choice
             return
-        with _spoken(line):
+        with _translate_errors(line):
             client.__enter__()
         try:
             challenge = client.init_tan_response
@@ -270,14 +270,14 @@ def resume_dialog(
         challenge = NeedRetryResponse.from_data(_bytes(paused["challenge"]))
         challenge.decoupled = paused["is_in_app"]  # the library does not restore it
         resuming = client.resume_dialog(_bytes(paused["dialog"]))
-        with _spoken(line):
+        with _translate_errors(line):
             resuming.__enter__()
         try:
             if of_order:
-                client._send_with_possible_retry = partial(_approved, client, challenge, tan)
+                client._send_with_possible_retry = partial(_result_of_approved, client, challenge, tan)
                 yield OpenDialog(client=client, line=line)
                 return
-            with _spoken(line):
+            with _translate_errors(line):
                 outcome = client.send_tan(challenge, tan)
             if isinstance(outcome, NeedTANResponse):
                 yield _put_aside(client, outcome)
@@ -289,7 +289,7 @@ def resume_dialog(
             _close(client, line)
 
 
-def _approved(client: Any, challenge: Any, tan: str, dialog: Any, order: Any, resume: Any) -> Any:
+def _result_of_approved(client: Any, challenge: Any, tan: str, dialog: Any, order: Any, resume: Any) -> Any:
     """The result of the order that waited for this approval; where the bank does not accept the approval, the order is
     sent again."""
     del client._send_with_possible_retry
@@ -321,7 +321,7 @@ def _client(access: Access, line: BankLine, state: str | None = None) -> Any:
     return client
 
 
-def _prepared(client: Any, access: Access) -> Choice | None:
+def _prepare(client: Any, access: Access) -> Choice | None:
     """Prepare the client for the customer's method of approval; returns the choice where there are several."""
     if not client.get_current_tan_mechanism() or not client.get_tan_mechanisms():
         client.fetch_tan_mechanisms()
@@ -383,7 +383,7 @@ def _close(client: Any, line: BankLine) -> None:
 
 
 @contextmanager
-def _spoken(line: BankLine) -> Iterator[None]:
+def _translate_errors(line: BankLine) -> Iterator[None]:
     """Translate exceptions of python-fints into SourceErrors; the library wraps our own errors, and raises any
     exception."""
     try:
@@ -420,7 +420,7 @@ def _key(account: Any) -> str:
     return account.iban or _number(account)
 
 
-def _joined(pieces: Iterator[bytes | None]) -> Sequence[bytes]:
+def _join(pieces: Iterator[bytes | None]) -> Sequence[bytes]:
     """The pieces of MT940 as one document, because banks cut it anywhere; an empty list where there are none."""
     whole = b"".join(filter(None, pieces))
     return [whole] if whole else []
