@@ -54,7 +54,7 @@ class Asked:
 
     parameters: Mapping[str, tuple[str, ...]]
     client: Client | None
-    resource: Resource | None  # the one of our resources that is asked for; None: another one
+    resource: Resource | None  # the resource (of ours) that the client asks for; None: not one of ours
     address: str = ""  # of that resource
     writing_clients: frozenset[str] = frozenset()
 
@@ -94,7 +94,7 @@ def redirect_uri_is_registered(asked: Asked) -> None:
     """ "The authorization server MUST compare the two URIs using simple string comparison." RFC 6749 section 3.1.2.3"""
     assert asked.client is not None
     uri, registered = asked.get("redirect_uri") or "", asked.client.redirect_uris
-    # A page of ours stands at one port: what listens at another one is not ours
+    # Our own pages are served at one port: a program that listens at another port is not ours
     is_exact = asked.client.registered_by == "builtin"
     if not (uri in registered if is_exact else redirects.is_registered(uri, registered)):
         raise Untrusted("redirect_uri", "The address to go back to is not one that the app registered.")

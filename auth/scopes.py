@@ -13,7 +13,7 @@ WRITE_ACCOUNTS = "write:accounts"
 READ_ANNOTATIONS = "read:annotations"
 WRITE_ANNOTATIONS = "write:annotations"
 
-SCOPES = (READ_ACCOUNTS, READ_TRANSACTIONS, READ_CASHFLOW)  # what every app may ask for, and gets unless it says less
+SCOPES = (READ_ACCOUNTS, READ_TRANSACTIONS, READ_CASHFLOW)  # every app may ask for these, and gets them by default
 TICKED_SCOPES = (  # for our own page, and for apps that the operator names
     WRITE_IMPORTS,
     WRITE_RULES,

@@ -12,7 +12,7 @@ def is_reachable(address: str) -> bool:
     """Whether the address may be asked: https, with a host and without a password; http on this machine only."""
     try:
         parts = urlsplit(address)
-        host, port = parts.hostname or "", parts.port  # both raise for what is none
+        host, port = parts.hostname or "", parts.port  # both raise ValueError if malformed
     except ValueError:
         return False
     is_guarded = parts.scheme == "https" or (parts.scheme == "http" and host in THIS_MACHINE)

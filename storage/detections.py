@@ -40,7 +40,7 @@ def keep(
     is_there = session.execute(
         "UPDATE detections SET data_version = $3, day = $4, found = $5 WHERE user_id = $1 AND id = $2", *values
     )
-    if not is_there:  # two who compute it at once have found the same
+    if not is_there:  # of two that compute at once, the first may stay: their results are equal
         session.execute(
             "INSERT INTO detections (user_id, id, data_version, day, found) VALUES ($1, $2, $3, $4, $5)"
             " ON CONFLICT DO NOTHING",

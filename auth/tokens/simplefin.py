@@ -138,7 +138,7 @@ class SimpleFinAccess:
         """Record that a used setup token was sent again, so that its user sees it: somebody else may have it. Nothing
         is ended, because some apps repeat the request by themselves."""
         grant_id: str | None = None
-        with self._claiming, suppress(Conflict):  # it is told by another process
+        with self._claiming, suppress(Conflict):  # another process records the same request
             grant_id = self._database.atomically(
                 lambda session: simplefin.try_again(session, code_hash, now=self._now())
             )

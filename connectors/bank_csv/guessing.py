@@ -26,7 +26,7 @@ from connectors.connector import UnsupportedFile
 
 Row = Sequence[str]
 _SAMPLE_ROWS = 400
-_FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # what columns of other meanings hold, too
+_FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # occur in other columns, too
 _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 

@@ -65,7 +65,7 @@ def line(detail: Json, account: AccountRecord, closing: StatementRecord, row: Tr
     told = {
         **detail,
         "amount": _exact(row.amount),
-        "bankAccount": {**_object(detail["bankAccount"]), "accountName": account.name},  # as said, not as shown
+        "bankAccount": {**_object(detail["bankAccount"]), "accountName": account.name},  # the name in the source
         "account": {
             "key": account.stable_key,
             "accountType": account.kind,

@@ -18,15 +18,15 @@ VALUE_CHARACTERS_MAX = 20_000  # more than the store keeps of the longest text
 
 
 class UnknownColumns(ValueError):
-    """Other columns than the wanted ones, or of other types."""
+    """A wanted column is missing from the file, or has another type."""
 
 
 class Damaged(ValueError):
-    """Not a whole Parquet file."""
+    """The file is no complete Parquet file."""
 
 
 class TooLarge(ValueError):
-    """More rows, or more text in them, than allowed."""
+    """The file has more rows, or more text in them, than allowed."""
 
 
 def texts(

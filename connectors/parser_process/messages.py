@@ -79,7 +79,7 @@ class Packer:
         self._piece = bytearray()
 
     def add(self, answer: Answer) -> None:
-        """Add an answer."""
+        """Add an answer to the piece that is being collected."""
         content = _encode(answer)
         self._piece += _FRAME.pack(_MARKS[type(answer)], len(content))
         self._piece += content

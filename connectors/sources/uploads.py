@@ -24,5 +24,5 @@ class Uploads(Connector):
         cursor: Json | None,  # noqa: ARG002 - as above
         today: date,  # noqa: ARG002 - as above
     ) -> Iterator[Batch]:
-        """No batches."""
+        """No batches, because files come by command."""
         return iter(())

@@ -37,7 +37,7 @@ Json = dict[str, Any]
 
 
 class Failed(Exception):
-    """Nothing was answered; the text is one of the words of the contract."""
+    """No answer came; the text of the exception is an error word of the contract."""
 
 
 def main() -> None:  # pragma: no cover - in a process of its own; what it calls is tested in the tests' own

@@ -17,7 +17,7 @@ def is_usable(url: str, allowed: Sequence[Network]) -> bool:
     only for the `allowed` networks. Where a name leads is checked with each request."""
     try:
         parts = urlsplit(url)
-        host, port = (parts.hostname or "").removesuffix("."), parts.port  # both raise for what is none
+        host, port = (parts.hostname or "").removesuffix("."), parts.port  # both raise ValueError if malformed
     except ValueError:
         return False
     if "@" in parts.netloc or "#" in url or "\\" in url or port == 0:

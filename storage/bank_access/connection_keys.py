@@ -40,7 +40,7 @@ class KeyMissing(KeysUnusable):
 
 
 class SecretsUnreadable(Exception):
-    """The key that sealed this is not among the keys, or the sealed text is damaged or another one's."""
+    """The key that sealed a text is not among the keys, or the text is damaged or was sealed for something else."""
 
 
 class ConnectionKeys:

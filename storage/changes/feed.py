@@ -21,7 +21,7 @@ STATES: dict[str, pl.DataType] = {"added_state": pl.Int64(), "changed_state": pl
 
 
 class Position(NamedTuple):
-    """How far a client has read: all changes of earlier states, and those of this state up to this id."""
+    """A client's position in the feed: it has read all changes of earlier states, and of this state up to this id."""
 
     state: int
     id: str

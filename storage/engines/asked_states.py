@@ -1,5 +1,5 @@
-"""The states of users' data, asked of PostgreSQL by an event loop without a thread: point reads that follow each other
-down one connection. Each is sent when somebody asks, so no answer is older than its question."""
+"""The states of users' data, read from PostgreSQL by an event loop without a thread: single reads, pipelined on one
+connection. Each is sent when it is requested, so no answer is older than its question."""
 
 import asyncio
 import threading
@@ -66,7 +66,7 @@ class AskedStates:
         with self._lock:
             opened, self._opened = self._opened, None
             if opened is not None:
-                with suppress(psycopg.Error):  # it has ended since
+                with suppress(psycopg.Error):  # the connection has ended since it was opened
                     return _Line(opened, loop, self._on_silence)
             if not self._is_opening and not self._is_closed and loop.time() >= self._open_not_before:
                 self._is_opening = True

@@ -121,8 +121,8 @@ class _OpenTransaction(_Cursor):
         self._changed: set[str] = set()
 
     def hold(self, user_id: str) -> None:
-        # DuckDB has no locks of rows, and tells the loser at the end. Its snapshot is taken by the first statement that
-        # reads or writes the store, so that it shows what the winner brought
+        # DuckDB has no row locks, and reports a conflict only at the commit. It takes its snapshot with the first
+        # statement that reads or writes the store; after this wait, the snapshot has what the other transaction wrote
         if user_id not in self._held:
             turn = self._states.turn(user_id)
             turn.acquire()
@@ -404,7 +404,7 @@ def _translate_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        if DISK_FULL.search(str(error)):  # DuckDB wraps it in whatever was going on, also in a failed commit
+        if DISK_FULL.search(str(error)):  # DuckDB reports a full disk in any error class, also for a failed commit
             raise StoreFull(StoreFull.__doc__) from error
         if isinstance(error, duckdb.ConstraintException):
             raise ConstraintViolated(_first_line(error)) from error

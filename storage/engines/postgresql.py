@@ -44,7 +44,7 @@ from storage.events import outbox
 T = TypeVar("T")
 Connection = WatchedConnection
 
-WAIT_SECONDS = 2.0  # for a connection; then the request is told to come again
+WAIT_SECONDS = 2.0  # for a free connection; after that, the client is told to try again later
 WAIT_SECONDS_DOWN = 0.1  # the same while no connection can be made, because a waiting caller occupies a thread
 CONNECT_SECONDS = 3
 STATEMENT_SECONDS = 30  # of a command; requests wait for less (`is_serving`), imports and migrations for longer

@@ -12,7 +12,7 @@ from storage.engines import distribution
 FILE_NAME = re.compile(r"(\d{3})_[a-z_]+\.sql")
 COMMENT = re.compile(r"--(?! only )[^\n]*")
 ONLY = re.compile(r"^-- only (duckdb|postgresql)$", re.MULTILINE)
-NEEDS = re.compile(r"^-- needs (\d{3})$", re.MULTILINE)  # programs that know this one may run on it; none: nobody older
+NEEDS = re.compile(r"^-- needs (\d{3})$", re.MULTILINE)  # what a program must know; by default this migration
 INDEX = re.compile(r"CREATE INDEX (\w+) ON ")
 INDEX_GONE = re.compile(r"DROP INDEX (\w+)")
 NAMES_TAKEN = 15  # the number of the migration that needs Python to fill its table

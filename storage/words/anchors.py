@@ -1,5 +1,5 @@
-"""Anchors: the properties by which a user's words find their booking when its id is gone, after a merge or in a new
-store.
+"""Anchors: the properties by which a user's words (category, note, tags, parts) find their booking when its id
+is gone, after a merge or in a new store.
 
 After every import, undo and merge, words whose id is gone look for the one booking that matches their anchor and has no
 words. Where none matches, or several that cannot be told apart, the words sleep.

@@ -25,11 +25,11 @@ NOT_DERIVED_AGAIN = (
 
 
 class TooMany(ValueError):
-    """The user has as many as there may be."""
+    """The user has the maximum number of own categories already."""
 
 
 class NameTaken(Exception):
-    """Another one at the same place has this name, whatever its case."""
+    """Another own category below the same category has this name, in whatever case."""
 
 
 def used(session: Session, user_id: str) -> list[tuple[str, str]]:

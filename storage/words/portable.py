@@ -44,7 +44,7 @@ UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # unit and limit of amounts in th
 
 
 class InvalidWords(Exception):
-    """A line that no export of words has."""
+    """A line is not one of an export of words."""
 
 
 def lines(session: Session, user_id: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ COLUMNS: dict[str, pl.DataType] = {
 
 
 class TooManyTargets(ValueError):
-    """The user has as many as there may be."""
+    """The user has the maximum number of targets already."""
 
 
 class Target(NamedTuple):
