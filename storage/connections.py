@@ -322,7 +322,7 @@ def need_user(session: Session, user_id: str, connection_id: str) -> bool:
 
 
 def need_user_no_more(session: Session, user_id: str, connection_id: str) -> None:
-    """Make the connection active again, because what opens the bank is back."""
+    """Make the connection active again, because the key to its bank secrets is back."""
     session.changes(user_id)
     session.execute(
         "UPDATE connections SET status = 'ACTIVE' WHERE user_id = $1 AND id = $2 AND status = 'REAUTH_REQUIRED'",

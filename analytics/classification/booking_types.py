@@ -88,7 +88,7 @@ def booking_type(
 
 
 def _speaks(codes: BookingCodes, name: str | None, purpose_words: Sequence[str]) -> bool:
-    """Whether there is any fact to judge by; numbers alone are none."""
+    """Whether the booking has any fact from which a type could follow; numbers alone are no such fact."""
     said = [code for code in codes[1:] if isinstance(code, str) and code.strip().upper() not in SILENT]
     return bool(said) or name is not None or any(not word.isdecimal() for word in purpose_words)
 

@@ -48,7 +48,7 @@ def table(name: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def words(name: str) -> tuple[str, ...]:
-    """The words of a table, whether it has one per line or several."""
+    """All words of a table of facts, whether its lines have one word or several."""
     return tuple(word for columns in table(name) for word in " ".join(columns).split())
 
 

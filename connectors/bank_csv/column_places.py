@@ -36,7 +36,7 @@ def place_of(text: str, names: Sequence[str]) -> int | None:
 
 
 def conditions(declared: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> list[tuple[int, frozenset[str]]]:
-    """The declared columns that this table has, each as its index and its words."""
+    """The conditions of a profile on columns that this table has: each column's index, and the words it may contain."""
     found = []
     for name, words in declared.items():
         place = place_of(name, names)

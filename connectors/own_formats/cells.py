@@ -74,7 +74,7 @@ def booking_cells(row: TransactionRecord) -> dict[str, str | None]:
 
 
 def account_of(cells: Cells) -> AccountRecord:
-    """The account in these texts. Raises `ValueError` where they are none."""
+    """The account that these cells describe. Raises `ValueError` where they describe none."""
     key, kind = clean(cells["account"], KEY_CHARACTERS_MAX), cells["account_type"]
     if key is None:
         raise ValueError("no key")
@@ -92,7 +92,7 @@ def account_of(cells: Cells) -> AccountRecord:
 
 
 def booking_of(cells: Cells) -> TransactionRecord:
-    """The booking in these texts, each read by its type. Raises `ValueError` where they are none."""
+    """The booking that these cells describe, each read by its type. Raises `ValueError` where they describe none."""
     texts = {name: READ_AS.get(name, clean)(cells.get(name)) for name in TEXT_COLUMNS}
     original, references = cells.get("original_amount"), cells.get("references")
     return TransactionRecord(

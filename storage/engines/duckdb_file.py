@@ -241,11 +241,11 @@ class DuckDBFile:
             yield session, lambda state: self._states.learn(user_id, state, mark=mark)
 
     def migrating(self) -> AbstractContextManager[Transaction]:
-        """Any transaction, because only one process opens the file."""
+        """An ordinary transaction: only one process opens the file, so no other can change the schema meanwhile."""
         return self.for_everybody().transaction()
 
     def apart(self) -> AbstractContextManager[Database]:
-        """The store itself, because no statement of this engine takes minutes."""
+        """A session of the store as any other, because no statement of this engine takes minutes."""
         return nullcontext(self.for_everybody())
 
     def copy_to(self, path: Path) -> None:

@@ -62,7 +62,7 @@ class Application:
         return _check_accepted(self._provider.post(path, document=document, headers=self._token(now))).members()
 
     def delete(self, path: str, *, now: datetime) -> None:
-        """Send a DELETE, which ends what the path names."""
+        """Send a DELETE, which ends the session that the path names."""
         _check_accepted(self._provider.delete(path, headers=self._token(now)))
 
     def _token(self, now: datetime) -> dict[str, str]:

@@ -133,8 +133,8 @@ class OpenDialog:
             return [list(each) for each in self._checked_order(self.client.get_sepa_accounts())]
 
     def read(self, since: Callable[[str], date], until: date) -> Sequence[Told]:
-        """Every account with its booked balance and its bookings, from the day that `since` gives for its key until
-        `until`, in the bank's order."""
+        """All accounts in the bank's order, with their booked balances, and their bookings from the day that `since`
+        gives for the account's key to `until`."""
         with _translate_errors(self.line):
             accounts = self._checked_order(self.client.get_sepa_accounts())
             about = {each["iban"]: each for each in self.client.get_information()["accounts"]}
