@@ -10,7 +10,7 @@ from storage.database import Database, Row, Session, Transaction
 
 ROWS_SORTED_AT_ONCE = 50_000  # some 30 MB of the 128 that the engine may use
 LATE_ROWS_MAX = 200_000  # unsorted at the end of the table: they cost every query 0.3 ms
-LATE_SHARE_MAX = 0.1  # of all, so that each is moved ten times at most while a table grows
+LATE_SHARE_MAX = 0.1  # of all rows, so that a row is moved ten times at most while the table grows
 SORTED_UNTIL = "transactions sorted until"  # when the newest of them was stored
 
 

@@ -175,7 +175,7 @@ class Passkeys:
                 credential_public_key=webauthn.base64url_to_bytes(passkey.public_key),
                 credential_current_sign_count=passkey.sign_count,
             )
-        except Exception:  # as above: it is no signature
+        except Exception:  # whatever the library raises, the answer has no valid signature
             return None
 
 

@@ -103,5 +103,5 @@ def answers(piece: bytes) -> Iterator[Answer]:
             place += _FRAME.size
             yield _DECODERS[mark](view[place : place + size])
             place += size
-    except (KeyError, ValueError, ArithmeticError, struct.error) as error:  # those of msgspec are ValueErrors
+    except (KeyError, ValueError, ArithmeticError, struct.error) as error:  # errors of msgspec are ValueErrors
         raise MalformedFile("the file cannot be read.", detail=type(error).__name__) from error

@@ -23,7 +23,7 @@ class Incarnation:
 def present(store: Store) -> Incarnation:
     """The incarnation of this store; a new one begins where the store is opened at another place than last time."""
     place = _place(store)
-    with store.migrating() as session:  # of several processes that start at once one begins it
+    with store.migrating() as session:  # of several processes that start at once, only one begins it
         life, key = store_facts.recall(session, LIFE), store_facts.recall(session, KEY)
         if life is None or store_facts.recall(session, PLACE) != place:
             life = token_hex(8)

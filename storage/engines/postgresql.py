@@ -72,7 +72,7 @@ NOT_BEHIND_A_POOLER = (
     "Indexes cannot be built behind a pooler. Run `bankdata build-indexes` with BANKDATA_DATABASE_URL set to the"
     " address of PostgreSQL itself and BANKDATA_DATABASE_PREPARE to on."
 )
-WRITABLE = "read-write"  # of several hosts, or behind one address: the server that can be written, not a standby
+WRITABLE = "read-write"  # connect to the primary, not to a standby, among several hosts or behind one address
 IN_BYTE_ORDER = "SELECT string_agg(letter, '' ORDER BY letter) FROM (VALUES ('a'), ('Z'), ('ä'), ('_')) AS said(letter)"
 GONE = re.compile("08|57|53300")  # first digits of SQLSTATEs: no connection, shut down, no slot
 DEAD = "57P"  # the server ends this connection; a connection may also end without a message
@@ -485,7 +485,7 @@ def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
         "cursor_factory": psycopg.RawCursor,
         "prepare_threshold": 5 if prepare else None,
         **{name: value for name, value in wanted.items() if name not in given},
-        **({"options": options} if prepare else {}),  # poolers refuse options, too
+        **({"options": options} if prepare else {}),  # poolers refuse these, too
     }
 
 

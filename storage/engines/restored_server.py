@@ -56,7 +56,7 @@ def restored_server(base: Path, wal: Path, url: str, *, until: str) -> Iterator[
     programs = Path(PROGRAMS.format(version))
     if not (programs / "postgres").exists():
         raise NotRestored(f"PostgreSQL {version} is not installed here, which made this backup: {programs} is missing.")
-    owner = pwd.getpwnam("postgres").pw_uid if os.geteuid() == 0 else os.geteuid()  # it refuses to run as root
+    owner = pwd.getpwnam("postgres").pw_uid if os.geteuid() == 0 else os.geteuid()  # not root: refused by PostgreSQL
     with TemporaryDirectory(prefix="bankdata-restored-") as name:
         place, data = Path(name), Path(name) / "data"
         os.chown(place, owner, -1)

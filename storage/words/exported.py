@@ -107,7 +107,7 @@ def _with_own_categories(named: Named, said: Annotation, record: TransactionReco
     place = _own_place(named, said.place, told)
     parts = [
         replace(part, place=_own_place(named, part.place, each) or part.place)
-        for part, each in zip(said.parts, told.get("splits", []), strict=False)  # there are none where they do not fit
+        for part, each in zip(said.parts, told.get("splits", []), strict=False)  # no parts where they do not add up
     ]
     return replace(said, own_category_id=place.own_category_id if place else None, parts=parts)
 

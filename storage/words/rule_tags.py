@@ -34,7 +34,7 @@ def apply(
     for row in _bookings(session, user_id, transaction_ids) if giving else ():
         values = _values(row)
         for rule in giving:
-            if row["merchant_rule"] == f"user-rule:{rule.id}" or rule.holds(values):  # it may have renamed the merchant
+            if row["merchant_rule"] == f"user-rule:{rule.id}" or rule.holds(values):  # a rule may have renamed
                 for name in rule.tags:
                     wanted.setdefault((row["id"], folded(name)), name)
     if wanted == known:

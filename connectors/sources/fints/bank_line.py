@@ -19,7 +19,7 @@ from connectors.connector import Misconfigured, ProviderUnavailable
 from connectors.outgoing_http import Provider
 from connectors.reachable import is_reachable
 
-logging.getLogger("fints").setLevel(logging.CRITICAL + 1)  # it prints what the bank says about its customer
+logging.getLogger("fints").setLevel(logging.CRITICAL + 1)  # this logger prints customers' data
 warnings.filterwarnings("ignore", category=FinTSParserWarning)  # likewise, about unknown segments
 
 
