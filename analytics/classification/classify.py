@@ -74,7 +74,7 @@ def classify(
     shown = [place for place, (*_, name, _, _, _, _) in enumerate(derived) if name and "0" in name]
     for place, row in zip(shown, _rows(rows[shown]), strict=True):
         derived[place] = derive(row)
-    return _with(rows, DERIVED, derived)
+    return _add_columns(rows, DERIVED, derived)
 
 
 def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rules: Sequence[Rule] = ()) -> pl.DataFrame:
@@ -83,7 +83,7 @@ def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rule
     own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     decided = (Verdict(value, rule or "") for value, rule in rows.select("category", "category_rule").iter_rows())
     leaves = [_derive(row, own, rules, {}, said)[6:8] for row, said in zip(_rows(rows), decided, strict=True)]
-    return _with(rows, {name: DERIVED[name] for name in ("detailed_category", "detailed_rule")}, leaves)
+    return _add_columns(rows, {name: DERIVED[name] for name in ("detailed_category", "detailed_rule")}, leaves)
 
 
 def _with_zeros(rows: pl.DataFrame) -> pl.DataFrame:
@@ -100,7 +100,7 @@ def _zeros(number: re.Match[str]) -> str:
     return "0" * len(number[0])
 
 
-def _with(
+def _add_columns(
     rows: pl.DataFrame, schema: Mapping[str, pl.DataType], derived: Sequence[tuple[str | None, ...]]
 ) -> pl.DataFrame:
     columns = list(zip(*derived, strict=True)) if derived else [()] * len(schema)

@@ -216,12 +216,12 @@ def _brand_stem(label_words: Sequence[str], *, length_min: int = 0) -> Brand | N
     """A brand that is joined to other letters (EBAYO, IKEADEUTSCHLAN); a short one only after an intermediary."""
     word = label_words[0] if label_words else ""
     lengths = range(len(word), max(length_min, GLUED_BEHIND_LENGTH_MIN) - 1, -1)
-    known = _unbroken()
+    known = _brands_without_gaps()
     return next((known[word[:length]] for length in lengths if word[:length] in known), None)
 
 
 @cache
-def _unbroken() -> dict[str, Brand]:
+def _brands_without_gaps() -> dict[str, Brand]:
     """Brands by their letters without gaps."""
     sure = (("".join(words_of(alias)), brand) for alias, (brand, is_ambiguous) in _entries() if not is_ambiguous)
     return {letters: brand for letters, brand in sure if len(letters) >= GLUED_BEHIND_LENGTH_MIN}

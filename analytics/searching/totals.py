@@ -169,8 +169,8 @@ def listed(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Grou
     told = [names.get(key, _as_it_is) for key in now.group_by]
     keys = shown[_columns(now.group_by)].rows()
     named = [tuple(name(value) for name, value in zip(told, row, strict=True)) for row in keys]
-    sums_now = _each(shown, "")
-    sums_before = [None] * len(named) if before is None else _each(shown, _BEFORE)
+    sums_now = _sums_of_each(shown, "")
+    sums_before = [None] * len(named) if before is None else _sums_of_each(shown, _BEFORE)
     compared = None if before is None else _sum_groups(left, before.shared, _BEFORE)
     rest = Group((), _sum_groups(left, now.shared), compared)
     return [*map(Group, named, sums_now, sums_before)], rest
@@ -204,7 +204,7 @@ def _merchant_spellings(shown: pl.DataFrame, now: Totals, before: Totals | None)
     return dict(newest.iter_rows())
 
 
-def _each(groups: pl.DataFrame, suffix: str) -> list[Sums]:
+def _sums_of_each(groups: pl.DataFrame, suffix: str) -> list[Sums]:
     return [Sums(*row) for row in groups[[figure + suffix for figure in _FIGURES]].rows()]
 
 

@@ -38,7 +38,7 @@ def read_registration(document: object) -> ClientMetadata:
         raise InvalidClientMetadata("The body must be a JSON object.")
     redirect_uris = _redirect_uris(document)
     _refuse_other_kinds(document)
-    return ClientMetadata(name=_name(document), redirect_uris=redirect_uris, optional=_optional(document))
+    return ClientMetadata(name=_name(document), redirect_uris=redirect_uris, optional=_optional_members(document))
 
 
 def _name(document: Mapping[str, Any]) -> str:
@@ -83,7 +83,7 @@ def _check_supported(document: Mapping[str, Any], member: str, *, needed: str) -
         raise InvalidClientMetadata(f"{member} must contain {needed}.")
 
 
-def _optional(document: Mapping[str, Any]) -> dict[str, str]:
+def _optional_members(document: Mapping[str, Any]) -> dict[str, str]:
     kept: dict[str, str] = {}
     for member in URI_MEMBERS:
         value = document.get(member)

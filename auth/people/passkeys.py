@@ -64,14 +64,14 @@ class Passkeys:
                     resident_key=structs.ResidentKeyRequirement.DISCOURAGED,  # the name has been typed
                     user_verification=structs.UserVerificationRequirement.PREFERRED,
                 ),
-                exclude_credentials=[_descriptor(each) for each in self._usable(user.id)],
+                exclude_credentials=[_descriptor(each) for each in self._usable_passkeys(user.id)],
             )
         )
 
     def to_use_one(self, half: Browser) -> str | None:
         """The options for a browser to have a device sign: PublicKeyCredentialRequestOptions as JSON; None where the
         half signed-in user has no passkey for this address."""
-        usable = self._usable(half.awaits_user_id or "")
+        usable = self._usable_passkeys(half.awaits_user_id or "")
         if not usable:
             return None
         import webauthn
@@ -118,7 +118,7 @@ class Passkeys:
         """Whether the answer is a signature by a passkey of the half signed-in user over this browser's challenge, made
         on our pages and with a counter higher than before; such a use is recorded."""
         challenge, user_id = self._take_challenge(half), half.awaits_user_id or ""
-        passkey = next((each for each in self._usable(user_id) if each.id == _id_in(answer)), None)
+        passkey = next((each for each in self._usable_passkeys(user_id) if each.id == _id_in(answer)), None)
         signed = self._verify(answer, challenge, passkey) if challenge is not None and passkey is not None else None
         if signed is None or passkey is None:
             return False
@@ -135,7 +135,7 @@ class Passkeys:
             self._events.did(user_id, "removePasskey")
         return was_there
 
-    def _usable(self, user_id: str) -> list[Passkey]:
+    def _usable_passkeys(self, user_id: str) -> list[Passkey]:
         host = self._policy.passkey_host
         return [each for each in self.of_user(user_id) if each.host == host] if host is not None else []
 

@@ -195,7 +195,7 @@ def _document(secret: bytes, keys: tuple[SigningKey, ...]) -> bytes:
 
 
 def _load_key(stored: _StoredKey) -> SigningKey:
-    private = _private(stored["pem"])
+    private = _load_private_key(stored["pem"])
     retired_at = stored["retired_at"]
     return SigningKey(
         thumbprint(public_jwk(private.public_key())),
@@ -206,7 +206,7 @@ def _load_key(stored: _StoredKey) -> SigningKey:
 
 
 @lru_cache(maxsize=KEYS_REMEMBERED)
-def _private(pem: str) -> RSAPrivateKey:
+def _load_private_key(pem: str) -> RSAPrivateKey:
     """The private key, with a check that its numbers fit each other, which shows damage. The primes were checked when
     the key was made here; checking them again, as the library does, would cost every command and start 40 ms."""
     private = serialization.load_pem_private_key(pem.encode(), password=None, unsafe_skip_rsa_key_validation=True)

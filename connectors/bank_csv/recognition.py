@@ -77,7 +77,7 @@ def recognise(
     if shaped and shaped[0].header_row < 0:
         return shaped[0]
     try:
-        return _generic(tried)  # before the shapes of rows with a line above them, which may be a header
+        return _by_guessing(tried)  # before the shapes of rows with a line above them, which may be a header
     except UnsupportedFile:
         if shaped or found:
             return [*shaped, *found][0]  # for a profile found by its header, the reader says which row cannot be read
@@ -175,7 +175,7 @@ def _by_shape(
             )
 
 
-def _generic(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> RecognisedFile:
+def _by_guessing(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> RecognisedFile:
     """The file read by guessing, as the last resort: known words in a header row, or rows whose columns can be read in
     only one way."""
     best: tuple[int, str, str, list[tuple[str, ...]], int] | None = None

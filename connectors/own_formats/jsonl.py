@@ -64,14 +64,14 @@ def line(detail: Json, account: AccountRecord, closing: StatementRecord, row: Tr
     day = closing.closing_date
     told = {
         **detail,
-        "amount": _exact(row.amount),
+        "amount": _exact_number(row.amount),
         "bankAccount": {**_object(detail["bankAccount"]), "accountName": account.name},  # the name in the source
         "account": {
             "key": account.stable_key,
             "accountType": account.kind,
             "currency": account.currency,
             "bic": account.bic,
-            "balance": None if closing.closing is None else _exact(closing.closing),
+            "balance": None if closing.closing is None else _exact_number(closing.closing),
             "balanceDate": day.isoformat() if day else None,
         },
         "source": _source(row),
@@ -133,11 +133,11 @@ def _cells(told: Json) -> dict[str, str | None]:
 def _source(row: TransactionRecord) -> dict[str, object]:
     told: dict[str, object] = {name: getattr(row, cell) for cell, name in (SOURCE | FLAGS).items()}
     if row.original_amount is not None:
-        told["originalAmount"] = _exact(row.original_amount)
+        told["originalAmount"] = _exact_number(row.original_amount)
     return {name: value for name, value in told.items() if value is not None and value is not False}
 
 
-def _exact(amount: Decimal) -> orjson.Fragment:
+def _exact_number(amount: Decimal) -> orjson.Fragment:
     """A JSON number with all digits of the amount."""
     return orjson.Fragment(f"{amount:f}")
 

@@ -86,16 +86,16 @@ class _PinnedConnection(http.client.HTTPSConnection):
         self.opened: ssl.SSLSocket | None = None  # `sock` is None once the answer has begun
 
     def connect(self) -> None:
-        plain = socket.create_connection((str(self._address), self.port), timeout=self._left())
+        plain = socket.create_connection((str(self._address), self.port), timeout=self._seconds_left())
         try:
-            plain.settimeout(self._left())
+            plain.settimeout(self._seconds_left())
             self.sock = self.opened = self._tls.wrap_socket(plain, server_hostname=self.host)
         except BaseException:
             plain.close()
             raise
-        self.sock.settimeout(self._left())  # the time may have run out before there was anything to cut off
+        self.sock.settimeout(self._seconds_left())  # the time may have run out before there was anything to cut off
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """The seconds left. Raises TimeoutError where there are none."""
         left = self._until - time.monotonic()
         if left <= 0:

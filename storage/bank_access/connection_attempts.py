@@ -65,7 +65,7 @@ def add(
         connection_id,
         browser_hash,
         hashed(state),
-        keys.seal(as_json(content), about=_about(id_)),
+        keys.seal(as_json(content), about=_binding(id_)),
         now,
         now + LIFETIME,
     )
@@ -99,7 +99,7 @@ def take(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, stat
         attempt.version,
         hashed(state),
         now,
-        keys.seal(as_json({**attempt.content, TAKEN_AT: now.isoformat()}), about=_about(attempt.id)),
+        keys.seal(as_json({**attempt.content, TAKEN_AT: now.isoformat()}), about=_binding(attempt.id)),
     )
     return bool(taken)
 
@@ -110,7 +110,7 @@ def go_on(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, conten
         "UPDATE connection_attempts SET sealed = $3 WHERE user_id = $1 AND id = $2",
         attempt.user_id,
         attempt.id,
-        keys.seal(as_json(content), about=_about(attempt.id)),
+        keys.seal(as_json(content), about=_binding(attempt.id)),
     )
 
 
@@ -125,7 +125,7 @@ def end(
         attempt.id,
         outcome,
         connection_id,
-        keys.seal("{}", about=_about(attempt.id)),
+        keys.seal("{}", about=_binding(attempt.id)),
     )
 
 
@@ -140,9 +140,9 @@ def hashed(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _about(id_: str) -> str:
+def _binding(id_: str) -> str:
     return f"{id_} attempt"
 
 
 def _attempt(row: Row, keys: ConnectionKeys) -> StoredAttempt:
-    return StoredAttempt(content=json.loads(keys.open(row.pop("sealed"), about=_about(row["id"]))), **row)
+    return StoredAttempt(content=json.loads(keys.open(row.pop("sealed"), about=_binding(row["id"]))), **row)

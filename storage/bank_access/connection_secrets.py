@@ -19,7 +19,7 @@ def keep(session: Session, keys: ConnectionKeys, user_id: str, connection_id: st
             user_id,
             connection_id,
             field,
-            keys.seal(as_json(value), about=_about(connection_id, field)),
+            keys.seal(as_json(value), about=_binding(connection_id, field)),
         )
 
 
@@ -32,7 +32,7 @@ def find(session: Session, keys: ConnectionKeys, user_id: str, connection_id: st
         connection_id,
     )
     return {
-        row["field"]: json.loads(keys.open(row["sealed"], about=_about(connection_id, row["field"]))) for row in rows
+        row["field"]: json.loads(keys.open(row["sealed"], about=_binding(connection_id, row["field"]))) for row in rows
     }
 
 
@@ -97,7 +97,7 @@ def _seal_anew(session: Session, keys: ConnectionKeys) -> int:
     count = 0
     rows = session.rows("SELECT user_id, connection_id, field, sealed FROM connection_secrets ORDER BY user_id, field")
     for row in rows:
-        about = _about(row["connection_id"], row["field"])
+        about = _binding(row["connection_id"], row["field"])
         try:
             text = keys.open(row["sealed"], about=about)
         except SecretsUnreadable:
@@ -113,5 +113,5 @@ def _seal_anew(session: Session, keys: ConnectionKeys) -> int:
     return count
 
 
-def _about(connection_id: str, field: str) -> str:
+def _binding(connection_id: str, field: str) -> str:
     return f"{connection_id} {field}"

@@ -141,7 +141,7 @@ class PostgreSQL:
             max_size=connections_max,
             timeout=WAIT_SECONDS,
             reconnect_timeout=WAIT_SECONDS_DOWN,  # the next caller tries again
-            reconnect_failed=lambda _pool: self._unreachable(url, prepare=prepare),
+            reconnect_failed=lambda _pool: self._note_unreachable(url, prepare=prepare),
             connection_class=WatchedConnection,
             configure=None if prepare else _set_utc,
             kwargs=_arguments(url, prepare=prepare),
@@ -263,7 +263,7 @@ class PostgreSQL:
             self._asked_states.give_up()
         self._say(is_away=True, words=f"away: {reason}")
 
-    def _unreachable(self, url: str, *, prepare: bool) -> None:
+    def _note_unreachable(self, url: str, *, prepare: bool) -> None:
         """Note that no connection can be made, and log the reason once."""
         self._is_down.set()
         if self._is_opened and not self._is_away and (reason := _refusal(url, prepare=prepare)):

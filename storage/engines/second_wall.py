@@ -35,13 +35,13 @@ def build(store: Store) -> None:
     tables, everybody, nobody = list(SHOWN), store.for_everybody(), store.of(NOBODY)
     role = str(nobody.rows("SELECT current_user AS role")[0]["role"])
     if not everybody.rows("SELECT rolname FROM pg_roles WHERE rolname = $1", role):
-        raise StoreError(_unfit(role))
+        raise StoreError(_describe_unfit_role(role))
     if everybody.rows(LACKING, tables, role):
         with store.migrating() as session, distribution.kept(session):
             _close(session, [row["name"] for row in session.rows(LACKING, tables, role)], role)
     bound = int(nobody.rows(BOUND, tables)[0]["bound"])
     if bound < len(tables):
-        raise StoreError(_unfit(role))
+        raise StoreError(_describe_unfit_role(role))
 
 
 def _close(session: Session, tables: list[str], role: str) -> None:
@@ -55,7 +55,7 @@ def _close(session: Session, tables: list[str], role: str) -> None:
         session.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
 
 
-def _unfit(role: str) -> str:
+def _describe_unfit_role(role: str) -> str:
     return (
         f"BANKDATA_DATABASE_APP_URL must name the same database and a role that sees no rows by itself, and {role} is"
         " none: make one that owns no table, is no superuser and has no BYPASSRLS (docs/company.md)."

@@ -123,7 +123,7 @@ def _ended_syncs(session: Settling, user_id: str) -> _Found:
 def _ending_consents(session: Settling, user_id: str, now: datetime) -> _Found:
     due = session.rows(
         f"SELECT id, consent_expires_at FROM connections WHERE {NOTICE_DUE} AND user_id = $5 ORDER BY id",
-        *_from(now),
+        *_due_times(now),
         user_id,
     )
     found: _Found = []
@@ -197,7 +197,7 @@ def tell_notices(database: Database, *, now: datetime) -> None:
     """Write the due notices of consents that end soon, by marking their users' data as changed; otherwise nothing might
     change for long."""
     due = database.rows(
-        f"SELECT DISTINCT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY user_id LIMIT {PIECE}", *_from(now)
+        f"SELECT DISTINCT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY user_id LIMIT {PIECE}", *_due_times(now)
     )
     for row in due:
         database.changes(row["user_id"])
@@ -208,6 +208,6 @@ def forget(session: Session, *, before: datetime) -> None:
     session.execute("DELETE FROM events WHERE recorded_at < $1", before)
 
 
-def _from(now: datetime) -> list[datetime]:
+def _due_times(now: datetime) -> list[datetime]:
     """The parameters $1 to $4 of NOTICE_DUE: now, and the ends of the notice periods, the longest first."""
     return [now, now + timedelta(days=14), now + timedelta(days=1), now + timedelta(days=7)]

@@ -62,7 +62,7 @@ class KeyFile:
 
     def stamp(self) -> object:
         """Modification time, inode and mode of the file, from one stat call; None while there is no file."""
-        with self._usable():
+        with self._translate_errors():
             try:
                 status = self.path.stat()
             except FileNotFoundError:
@@ -71,7 +71,7 @@ class KeyFile:
 
     def read(self) -> str:
         """The text of the file. Raises KeysUnusable for a file that others may read."""
-        with self._usable():
+        with self._translate_errors():
             if self.path.stat().st_mode & 0o077:
                 raise KeysUnusable(
                     f"{self.path} can be read by other users: chmod 600 it, or delete it if somebody may have read it"
@@ -80,7 +80,7 @@ class KeyFile:
 
     def create(self, content: bytes) -> None:
         """Create the file, whole or not at all, and its folder where that is missing; an existing file stays."""
-        with self._usable():
+        with self._translate_errors():
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             temporary = self._private_file(content)
             try:
@@ -92,7 +92,7 @@ class KeyFile:
 
     def replace(self, content: bytes, before: object) -> None:  # noqa: ARG002 - what a KeyPlace is asked
         """Replace the file; `before` is not checked, because only one server writes it."""
-        with self._usable():
+        with self._translate_errors():
             self._private_file(content).replace(self.path)
 
     def _private_file(self, content: bytes) -> Path:
@@ -104,7 +104,7 @@ class KeyFile:
         return Path(name)
 
     @contextmanager
-    def _usable(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:

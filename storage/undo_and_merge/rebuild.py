@@ -125,7 +125,7 @@ def rebuild(
     _set_synced(session, user.id)
     _set_positions(session, user.id)
     transfer_pairs.pair_again(session, user.id)
-    existing = _existing(session, user.id)
+    existing = _existing_ids(session, user.id)
     gone = [row for row in settings if row["id"] not in existing]
     _show_same_as(session, user.id, [row["id"] for row in gone])
     _derive_again_without(session, user.id, gone)
@@ -268,7 +268,7 @@ def _set_positions(session: Session, user_id: str) -> None:
         for row in session.rows("SELECT id, position FROM earlier_accounts WHERE user_id = $1", user_id)
     }
     ids = sorted(
-        _existing(session, user_id),
+        _existing_ids(session, user_id),
         key=lambda id_: (id_ not in stood, stood.get(id_, 0), first.get(id_, 0), id_),
     )
     for position, id_ in enumerate(ids):
@@ -280,7 +280,7 @@ def _set_positions(session: Session, user_id: str) -> None:
         )
 
 
-def _existing(session: Session, user_id: str) -> set[str]:
+def _existing_ids(session: Session, user_id: str) -> set[str]:
     return {row["id"] for row in session.rows("SELECT id FROM accounts WHERE user_id = $1", user_id)}
 
 

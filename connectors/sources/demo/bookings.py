@@ -122,7 +122,7 @@ def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = F
         booked = working_day(day)
         yield Movement(
             ordered=day,
-            record=_to(
+            record=_with_counterpart(
                 party,
                 TransactionRecord(
                     amount=-price(day),
@@ -152,7 +152,7 @@ def transfer_in(
         salary = code == "SALA"
         yield Movement(
             ordered=day,
-            record=_to(
+            record=_with_counterpart(
                 party,
                 TransactionRecord(
                     amount=price(day),
@@ -197,7 +197,7 @@ def bank_row(price: Price, *, gvc: str | None, iso: str | None, bank_text: str |
 
 def _debit(party: Party, amount: Decimal, purpose: str, day: date, code: str | None) -> TransactionRecord:
     booked = working_day(day)
-    return _to(
+    return _with_counterpart(
         party,
         TransactionRecord(
             amount=amount,
@@ -216,7 +216,7 @@ def _debit(party: Party, amount: Decimal, purpose: str, day: date, code: str | N
     )
 
 
-def _to(party: Party, record: TransactionRecord) -> TransactionRecord:
+def _with_counterpart(party: Party, record: TransactionRecord) -> TransactionRecord:
     return replace(
         record,
         counterpart_name=party.name,

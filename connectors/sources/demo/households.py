@@ -99,7 +99,7 @@ def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
     )  # fmt: skip
 
 
-def _solo(seed: str) -> tuple[Account, ...]:
+def _solo_household(seed: str) -> tuple[Account, ...]:
     parts = (
         *habits.income(rising("1890.00", by="35.00")),
         *habits.home(rising("745.00", by="18.00", month=7)),
@@ -110,7 +110,7 @@ def _solo(seed: str) -> tuple[Account, ...]:
     return (_account(seed, MUSTERBANK, "giro", "checking", "Girokonto", "920.55", parts),)
 
 
-def _lapsed(seed: str) -> tuple[Account, ...]:
+def _lapsed_household(seed: str) -> tuple[Account, ...]:
     parts = (*habits.income(steady("1480.00")), *habits.home(steady("690.00")), *habits.everyday())
     return (_account(seed, MUSTERBANK, "giro", "checking", "Girokonto", "1310.00", parts),)
 
@@ -208,7 +208,7 @@ HOUSEHOLDS: Mapping[str, Callable[[str], tuple[Account, ...]]] = {
     "standard": lambda seed: _family(seed, MUSTERBANK, MUSTERBANK),
     "demo-one": lambda seed: _family(seed, MUSTERBANK, DIRECT_BANK)[:2],
     "demo-two": lambda seed: _family(seed, MUSTERBANK, DIRECT_BANK)[2:],
-    "solo": _solo,
-    "lapsed": _lapsed,
+    "solo": _solo_household,
+    "lapsed": _lapsed_household,
     "globe": _globe,
 }

@@ -51,7 +51,7 @@ class LiveDemoBank(DemoBank, LiveSource):
         if reply.returned:
             if "code" not in reply.returned:
                 raise UserActionRequired("The demo bank gave no access, because you declined.")
-            return _done(now)
+            return _finish(now)
         match reply.given.get("way"):
             case "redirect":
                 bank = reply.return_url.removesuffix("/connect/return") + PAGE_PATH
@@ -59,7 +59,7 @@ class LiveDemoBank(DemoBank, LiveSource):
             case "tan" if "tan" not in reply.given:
                 return ASK_TAN
             case "tan" if reply.given["tan"] == TAN:
-                return _done(now)
+                return _finish(now)
             case "tan":
                 return Question(text=ASK_TAN.text, fields=ASK_TAN.fields, problem=WRONG_TAN)
         return WAY
@@ -72,7 +72,7 @@ class LiveDemoBank(DemoBank, LiveSource):
         """Do nothing, because the demo bank keeps nothing."""
 
 
-def _done(now: datetime) -> Done:
+def _finish(now: datetime) -> Done:
     return Done(
         bank_name=BANK,
         settings={"accounts": 2, "bank_name": BANK},

@@ -99,7 +99,7 @@ class FinApi(LiveSource):
         made = memo["bank_connection"] or _object(told, "payload").get("bankConnectionId")
         if told.get("status") != "COMPLETED" or not isinstance(made, int):
             raise UserActionRequired(FORM_ENDED, detail=f"form {told.get('status')}")
-        return self._done(user, made)
+        return self._finish(user, made)
 
     def is_same_login(self, known: Connection, done: Done) -> bool | None:
         """Always None: each connection has a user of its own at finAPI, so nothing can be compared."""
@@ -240,7 +240,7 @@ class FinApi(LiveSource):
             return self._first_form()
         if told.get("status") != "COMPLETED":
             raise ProviderUnavailable(detail=f"task {told.get('status')}")
-        return self._done(user, number)
+        return self._finish(user, number)
 
     def _redirect_to(self, form: Json, user: "_UserAtFinApi", number: int | None = None) -> Redirect:
         url = str(form.get("url"))
@@ -250,7 +250,7 @@ class FinApi(LiveSource):
         memo = {"form": str(form.get("id")), "url": url, "secrets": user.secrets, "bank_connection": number}
         return Redirect(url=url, again_after=FORM_PAUSE, memo=memo)
 
-    def _done(self, user: "_UserAtFinApi", number: int) -> Done:
+    def _finish(self, user: "_UserAtFinApi", number: int) -> Done:
         told = self._bank_connection(user, number)
         return Done(
             bank_name=clean(str(_object(told, "bank").get("name") or "")) or self.title,

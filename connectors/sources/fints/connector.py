@@ -147,7 +147,7 @@ class FinTs(LiveSource):
                 is_left_out = tan in ("", NO) or datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now
                 with dialog.resume_dialog(access, paused, tan, of_order=True) as reached:
                     if is_left_out:
-                        return self._done(reached, given, now, older["found"])
+                        return self._finish(reached, given, now, older["found"])
                     return self._done_with_older(reached, given, older, now=now, is_answered=True)
             if paused:
                 if datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now:
@@ -259,7 +259,7 @@ class FinTs(LiveSource):
         if not (accounts := reached.accounts()):
             raise UserActionRequired("The bank shows no account for this login.")
         if connection.secrets.get("login"):
-            return self._done(reached, given, now)
+            return self._finish(reached, given, now)
         return self._done_with_older(reached, given, {"found": {}, "left": accounts}, now=now)
 
     def _done_with_older(
@@ -269,13 +269,13 @@ class FinTs(LiveSource):
         question for an approval of them."""
         older, wanted = opened.older(now.date(), known)
         if wanted is None:
-            return self._done(opened, given, now, older["found"])
+            return self._finish(opened, given, now, older["found"])
         words = _plain_words(wanted.text)
         text = Sentence(en=f"{OLDER.en} {words}", de=f"{OLDER.de} {words}")
         asked = _question_of(wanted, now.isoformat(), text, older=older)
         return replace(asked, problem=NOT_YET) if is_answered and older["left"] == known["left"] else asked
 
-    def _done(self, opened: "OpenDialog", given: Mapping[str, Any], now: datetime, older: Json | None = None) -> Done:
+    def _finish(self, opened: "OpenDialog", given: Mapping[str, Any], now: datetime, older: Json | None = None) -> Done:
         is_kept = given.get("keep_pin") == YES
         kept = {name: str(given[name]) for name in ("method", "medium") if given.get(name)}
         return Done(
