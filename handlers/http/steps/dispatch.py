@@ -20,13 +20,15 @@ Calling = Callable[[Request, dict[str, Any]], Awaitable[Answer]]
 
 
 def calling(function: Operation, turns: Turns) -> Calling:
-    """How an operation is called; a plain function may take its time with the store, so it runs in a thread."""
+    """A coroutine function that calls the operation. A plain function runs in a thread, since it may wait for the
+    store."""
     is_async = inspect.iscoroutinefunction(function)
-    at_once: Any = getattr(function, "at_once", None)  # what is in memory needs no thread
+    at_once: Any = getattr(function, "at_once", None)  # answers from memory, which needs no thread
     operation: Any = function
 
     async def in_turn(request: Request, arguments: dict[str, Any]) -> Answer | Json:
-        """What memory did not have: from the store, unless the reader before has brought it to memory."""
+        """The answer that memory did not have: read from the store, unless the reader before has brought it into memory
+        meanwhile."""
         async with turns.of(request.principal.user_id):
             found: Answer | None = await at_once(request, **arguments)
             if found is not None:
@@ -48,7 +50,7 @@ def calling(function: Operation, turns: Turns) -> Calling:
 
 
 def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: str, turns: Turns) -> ASGIApp:
-    """The call of one operation. `public_path` is what a proxy has taken off the path of the request."""
+    """The step that calls one operation; `public_path` is what a proxy has removed from the beginning of the path."""
     called = calling(operation.function, turns)
 
     async def dispatched(scope: Scope, receive: Receive, send: Send) -> None:
