@@ -1,4 +1,4 @@
-"""POST /subscriptions/added: a person adds a recurring payment that the rules do not find."""
+"""POST /subscriptions/added: a person adds a recurring payment that detection does not find."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -27,7 +27,7 @@ ADDED_BEFORE = "name: You have added this payment before, under another name or 
 
 
 class CannotBeAdded(Exception):
-    """The field of the contract that is wrong, and a sentence about it."""
+    """The payment cannot be added: `field` is the wrong field of the contract, the message a sentence about it."""
 
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -35,7 +35,7 @@ class CannotBeAdded(Exception):
 
 
 def add_subscription(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """The recurring payment as it is then: with what was found, where that is the same one."""
+    """Add a recurring payment, and return its present form: joined with a detected one where both are the same."""
     user_id, today = owner_of(request), services.clock.today()
     database = services.of(user_id)
     try:
@@ -85,7 +85,7 @@ def add(
     direction: str,
     today: date,
 ) -> AddedPayment:
-    """Remember a payment that the rules do not find; the same one again with another amount or day changes it. Raises
+    """Store a payment that detection does not find; adding it again with another amount or day changes it. Raises
     CannotBeAdded."""
     name = name.strip()
     if not NAME_LETTERS_MIN <= len(fold(name)) <= len(name) <= NAME_LETTERS_MAX:
