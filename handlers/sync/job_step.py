@@ -1,4 +1,4 @@
-"""One step of a job: its source is asked to begin, asked whether it is ready, and what it has is imported."""
+"""One step of a job: its source is asked to begin, or whether it is ready, and what it has is imported."""
 
 import logging
 import threading
@@ -22,7 +22,7 @@ log = logging.getLogger("bankdata.sync")
 
 
 class JobStep:
-    """Takes the next step of a job; whatever goes wrong ends up in the job."""
+    """Takes the next step of a job; whatever goes wrong is stored in the job."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class JobStep:
         self._stopped = stopped
 
     def take(self, wanted: Job) -> None:
-        """Lease the job and do what it needs next; nothing where somebody else has it."""
+        """Lease the job and do what it needs next; does nothing if another process holds it."""
         database, holder = self._store.of(wanted.user_id), self._leases.holder
         job = database.atomically(lambda session: jobs.lease(session, wanted, holder=holder, now=self._clock.now()))
         connection = connections.find(database, job.user_id, job.connection_id) if job is not None else None

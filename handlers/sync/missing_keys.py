@@ -1,4 +1,4 @@
-"""Bank connections whose key this machine does not have: they wait for the file of keys, and go on when it is back."""
+"""Bank connections whose key this machine does not have: they wait for the file of keys, and go on once it is back."""
 
 import json
 from collections.abc import Sequence
@@ -12,8 +12,9 @@ WAITING = "connections that wait for their key"
 
 
 def settle(database: Database, keys: ConnectionKeys) -> None:
-    """Have those that lost their key need their user, and those whose key is back need nobody; for a store that only
-    this machine opens. Others that need their user stay as they are: the store remembers which these are."""
+    """Mark connections that lost their key as needing their user, and clear that mark where the key is back; for a
+    store that only this machine opens. The store remembers which it marked, so that others that need their user stay
+    so."""
 
     def work(session: Session) -> None:
         lost = connection_secrets.unreadable(session, keys)
@@ -29,5 +30,5 @@ def settle(database: Database, keys: ConnectionKeys) -> None:
 
 
 def _waiting(session: Session) -> Sequence[tuple[str, str]]:
-    """User and id of those that waited when this was settled last."""
+    """User id and connection id of the connections that `settle` marked last time."""
     return [(user_id, id_) for user_id, id_ in json.loads(store_facts.recall(session, WAITING) or "[]")]

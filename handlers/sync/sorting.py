@@ -1,4 +1,5 @@
-"""Keeps the table of transactions sorted: a slice at a time between the rounds of the scheduler, beside all readers."""
+"""Keeps the table of transactions sorted: a slice at a time between the scheduler's rounds, without locking readers
+out."""
 
 import logging
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ log = logging.getLogger("bankdata.sync")
 
 
 class Sorting:
-    """Begins when too many rows lie unsorted at the end of the table; a crash leaves a table that is sorted less."""
+    """Begins sorting when too many rows lie unsorted at the end of the table; a crash merely leaves the table less
+    sorted."""
 
     def __init__(self, store: Store, import_lane: ImportLane, *, now: datetime) -> None:
         self._database = store.for_everybody()
@@ -26,7 +28,7 @@ class Sorting:
         self._steps: Iterator[int] | None = None
 
     def advance(self, now: datetime) -> None:
-        """Sort one slice, if there is need and no import at work: both write, and the import is waited for."""
+        """Sort one slice if that is needed and no import is at work: both write, and sorting waits for imports."""
         if self._is_file and self._steps is None and now - self._looked_at >= LOOK_EVERY:
             self._looked_at = now
             if compaction.is_due(self._database):
