@@ -186,12 +186,12 @@ def _words(said: Said) -> dict[str, Any]:
 
 
 def _statements(write_pairs: Callable[[Iterator[Pair], BinaryIO, Export], None]) -> "Write":
-    def written(session: Session, export: Export, stream: BinaryIO) -> int:
+    def write_statements(session: Session, export: Export, stream: BinaryIO) -> int:
         counted = _BookingCounter()
         write_pairs(counted.of(_pairs(session, export)), stream, export)
         return counted.rows
 
-    return written
+    return write_statements
 
 
 class _BookingCounter:

@@ -236,10 +236,10 @@ def open_services(
 ) -> Services:
     """Open the store of these settings, which is created or brought up to date where needed. Raises StoreError.
 
-    `for_server`: the process serves requests; if the store is its own, a key that is missing here is missing
-    everywhere. `more_connectors` are sources besides the product's own, by name, for tests and measurements.
-    `has_live_demo`: people can connect a demo bank that asks for a sign-in. `sends_webhooks`: the server sends
-    webhooks.
+    `for_server`: the process is to serve requests. If only this machine opens the store, connections whose key it lacks
+    are then marked as needing their user. `more_connectors` are sources besides the product's own, by name, for tests
+    and measurements. `has_live_demo`: people can connect a demo bank that asks for a sign-in. `sends_webhooks`: the
+    server sends webhooks.
     """
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if settings.store_path is not None:

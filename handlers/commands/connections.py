@@ -134,7 +134,7 @@ def _connect_live(
             raise CommandError(attempt.refusal or "Nothing was connected.")
         attempt = _next_step(services.connecting, report, owner.id, attempt, attempt.step)
     report.note(f"{attempt.connection.bank_name} is connected.")
-    _sync_and_say(services, report, owner, attempt.connection)  # whoever connects or renews may always sync
+    _sync_and_say(services, report, owner, attempt.connection)  # never too recent: a connect or renewal may always sync
 
 
 def list_connections(services: Services, report: Report, *, user: str | None) -> None:

@@ -119,7 +119,7 @@ class ControlServer:
 
 
 OnInterrupt = Callable[[Callable[[], None]], AbstractContextManager[None]]
-"""A context in which the first Ctrl-C calls this function instead of ending the command."""
+"""Makes a context in which the first Ctrl-C calls the given function instead of ending the command."""
 
 
 def ask(

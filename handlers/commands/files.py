@@ -65,7 +65,7 @@ def export(
 ) -> int:
     """Write all booked transactions of a user into a file, with the user's own words if `has_words`, and return the
     number."""
-    with database.transaction() as session, _replacing(path) as stream:
+    with database.transaction() as session, _replacement_stream(path) as stream:
         owned = accounts.of_user(session, user_id)
         words = annotations.of_user(session, user_id) if has_words else None
         asked = Export(user_id=user_id, accounts=owned, now=now, today=today, words=words)
@@ -73,7 +73,7 @@ def export(
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def _replacement_stream(path: Path) -> Iterator[BinaryIO]:
     """A stream that replaces the file at `path` once everything is written; until then, and after a failure, the old
     content stays. A path that is no regular file, such as a pipe, is written directly. Raises OSError naming the
     path."""

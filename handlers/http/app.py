@@ -174,10 +174,10 @@ def _operations_of(api: Api) -> list[Mapping[str, Any]]:
 def _for_main_contract(operations: Mapping[str, Operation], make: Make) -> Make:
     """The step `make`, for operations of the main contract alone; other APIs limit requests in their own way."""
 
-    def made(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+    def make_step(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         return make(operation, next_app) if operation.operation_id in operations else next_app
 
-    return made
+    return make_step
 
 
 def _guards(apis: Sequence[Api], usual: Make) -> Make:
@@ -190,12 +190,12 @@ def _own_words(apis: Sequence[Api]) -> Make:
     """A step that lets each API answer failures in the words of its own protocol (RFC 6749 5.2)."""
     refusals = {name: api.refused for api in apis[1:] for name in api.operations}
 
-    def made(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+    def make_step(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         refused = refusals.get(operation.operation_id)
         if refused is None:
             return next_app
 
-        async def worded(scope: Scope, receive: Receive, send: Send) -> None:
+        async def translate_failures(scope: Scope, receive: Receive, send: Send) -> None:
             try:
                 await next_app(scope, receive, send)
             except Exception as error:
@@ -204,6 +204,6 @@ def _own_words(apis: Sequence[Api]) -> Make:
                     raise
                 await call.send_answer(send, answer)
 
-        return worded
+        return translate_failures
 
-    return made
+    return make_step

@@ -21,7 +21,7 @@ from handlers.http.response_headers import PREFLIGHT, response_headers
 logger = logging.getLogger("bankdata.errors")
 
 UnknownPage = Callable[[Headers], ASGIApp]
-"""The page for an address that does not exist, in the language of this Accept-Language."""
+"""Gives the page for an address that does not exist, in the language that these headers ask for."""
 
 _WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)")
 

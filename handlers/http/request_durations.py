@@ -56,19 +56,19 @@ class RequestDurations:
             return
         began = time.perf_counter()
 
-        async def arrived() -> Message:
+        async def timed_receive() -> Message:
             nonlocal began
             message = await receive()
             if message.get("body"):
                 began = time.perf_counter()
             return message
 
-        async def noted(message: Message) -> None:
+        async def timed_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._note(scope, message["status"], time.perf_counter() - began)
             await send(message)
 
-        await self._app(scope, arrived, noted)
+        await self._app(scope, timed_receive, timed_send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         found = scope.get("extensions", {}).get(ROUTING_CONTEXT, {})

@@ -49,8 +49,8 @@ def admission(
     own = {_origin(address) for address in own_addresses}
     told = scope_challenge(public_url, SCOPES)
 
-    def guarded(_operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
-        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+    def make_guard(_operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+        async def admit(scope: Scope, receive: Receive, send: Send) -> None:
             # "Servers MUST validate the Origin header on all incoming connections to prevent DNS rebinding attacks"
             if any(name == b"origin" and not _is_ours(value, own) for name, value in scope["headers"]):
                 raise Forbidden(FOREIGN_PAGE)
@@ -64,9 +64,9 @@ def admission(
             asked.caller = caller
             await next_app(scope, receive, send)
 
-        return admitted
+        return admit
 
-    return guarded
+    return make_guard
 
 
 def _is_ours(header: bytes, own: set[str]) -> bool:

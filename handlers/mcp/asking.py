@@ -69,9 +69,9 @@ class Asking:
     async def selected(self, named: Sequence[str] | None) -> tuple[Selected, str]:
         """The named accounts, or all that the caller may read, and the currency of their figures. Raises
         WrongArgument."""
-        return await run_in_threadpool(self._selected, named)
+        return await run_in_threadpool(self._select, named)
 
-    def _selected(self, named: Sequence[str] | None) -> tuple[Selected, str]:
+    def _select(self, named: Sequence[str] | None) -> tuple[Selected, str]:
         with self.services.reader.open(self.caller.user_id, "accounts") as reading:
             ids = [account.id for account in covered_accounts(reading.accounts, self.caller)]
             known = {**{ref_of(id_): id_ for id_ in ids}, **{id_: id_ for id_ in ids}}

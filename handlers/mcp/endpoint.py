@@ -224,8 +224,8 @@ def _page(message: Message, kind: str, listed: Sequence[Json]) -> Json:
 
 
 def _cache_members(message: Message) -> Json:
-    """How long the client may keep a result, as members of it; nothing in the handshake era, which has no such
-    members."""
+    """The members of a result that say how long the client may keep it; none in the handshake era, which does not know
+    them."""
     return {"ttlMs": LISTS_LAST_MS, "cacheScope": "private"} if message.is_modern else {}
 
 

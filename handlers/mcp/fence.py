@@ -84,7 +84,7 @@ def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = Fal
     """A stranger's text between its marks; `shows_numbers` leaves account numbers whole, where the person allowed
     that."""
     raw = text[:RAW_LENGTH_MAX]
-    seen = _visible(raw)
+    seen = _visible_text(raw)
     plain, has_link = _without_links(seen[:READ_LENGTH_MAX])
     found = {
         HIDDEN: any(_is_hidden(character) for character in raw),
@@ -123,7 +123,7 @@ def bank_text(
     return {name: each.text for name, each in told.items()}, flags
 
 
-def _visible(text: str) -> str:
+def _visible_text(text: str) -> str:
     """The visible part of the text in compatible form (NFKC), with few combining marks on each letter; at most one
     character longer than what is examined."""
     kept = _few_marks(map(_visible_character, text), MARKS_SORTED_MAX)

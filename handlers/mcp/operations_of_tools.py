@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Described:
+class _OperationDescription:
     method: str
     path: str
     parameters: Parameters
@@ -39,8 +39,8 @@ class ContractOperations:
     def __init__(
         self, contract: Contract, functions: Mapping[str, Operation], turns: Turns, *, public_path: str
     ) -> None:
-        self._described = {
-            operation_id: _Described(
+        self._descriptions = {
+            operation_id: _OperationDescription(
                 method=method.upper(),
                 path=path,
                 parameters=Parameters(
@@ -58,7 +58,7 @@ class ContractOperations:
     async def ask(self, caller: Principal, operation_id: str, **arguments: Any) -> tuple[Json, Mapping[str, str]]:
         """Body and headers of the answer to a request of `caller`; an argument of None is left out. Numbers with
         decimals are exact, with the digits that the operation wrote."""
-        described = self._described[operation_id]
+        described = self._descriptions[operation_id]
         given = {name: f"{value}" for name, value in arguments.items() if value is not None}
         in_path = {name: value for name, value in given.items() if f"{{{name}}}" in described.path}
         query = urlencode({name: value for name, value in given.items() if name not in in_path})

@@ -192,7 +192,7 @@ class Endpoints:
         return self._server.clients.register(document, address=address, bearer=bearer)
 
     def _tokens(self, request: Request, body: Fields) -> TokenAnswer:
-        sent = self._sent(request, body)
+        sent = self._sent_fields(request, body)
         fields = checked_fields(sent, TOKEN_CHECKS)
         if fields["grant_type"] == "refresh_token":
             return self._server.refresh_tokens.refresh(
@@ -210,10 +210,10 @@ class Endpoints:
         )
 
     def _revoke(self, request: Request, body: Fields) -> None:
-        fields = checked_fields(self._sent(request, body), REVOCATION_CHECKS)
+        fields = checked_fields(self._sent_fields(request, body), REVOCATION_CHECKS)
         self._server.grants.revoke_token(fields["token"], client_id=fields["client_id"])
 
-    def _sent(self, request: Request, body: Fields) -> Sent:
+    def _sent_fields(self, request: Request, body: Fields) -> Sent:
         fields = {name: value for name, value in body.items() if value}
         return Sent(
             fields=fields,
@@ -245,13 +245,13 @@ def refused(error: Exception) -> Answer | None:
 
 
 def _error_answer(status: int, code: str, description: str, headers: dict[str, str]) -> Answer:
-    body = {"error": code, "error_description": _plain(description)}
+    body = {"error": code, "error_description": _without_forbidden_characters(description)}
     return Answer(body=body, status=status, headers={**_NOT_STORED, **headers})
 
 
-def _plain(text: str) -> str:
-    """ "Values for the 'error_description' parameter MUST NOT include characters outside the set %x20-21 / %x23-5B /
-    %x5D-7E." RFC 6749 section 5.2"""
+def _without_forbidden_characters(text: str) -> str:
+    """The text without the characters that an error description may not contain: "Values for the 'error_description'
+    parameter MUST NOT include characters outside the set %x20-21 / %x23-5B / %x5D-7E." RFC 6749 section 5.2"""
     return re.sub(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]", "", text.replace('"', "'"))
 
 

@@ -68,8 +68,8 @@ def list_corrections(services: Services, request: Request) -> Json:
 
 
 def delete_correction(services: Services, request: Request, *, id: str) -> Json:
-    """Delete a correction, of a counterpart or of a batch of bookings; the bookings get back what they had, or what is
-    derived."""
+    """Delete a correction, be it of a counterpart or of a batch of bookings. The bookings get back the category they
+    had before, or the derived one."""
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> int:

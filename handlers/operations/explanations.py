@@ -36,7 +36,7 @@ def list_cashflow_transactions(
     """List what adds up to the income and expenses of a month, and what is left out and why (decisions 14, 15)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    first = _shown_month(month, today)
+    first = _month(month, today)
     # A month of the last ten years is in the history anyway; for an older one, earlier rows have to be looked at
     since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
     bookings = reading.bookings(selected.filter, since=since, until=last_day(first))
@@ -141,7 +141,7 @@ def explain_transaction(
     return Answer(body={"transactionId": id, **derived, "transfer": transfer})
 
 
-def _shown_month(text: str, today: date) -> date:
+def _month(text: str, today: date) -> date:
     try:
         first = month_of(text)
     except InvalidMonth:

@@ -108,7 +108,7 @@ def _write_export(
     """The export in a file, which the caller closes; the cursor goes into `headers`."""
     user_id, caller = request.principal.user_id, request.principal
 
-    def written(file: BinaryIO) -> None:
+    def write_file(file: BinaryIO) -> None:
         with services.of(user_id).transaction() as session:
             selected = selected_accounts(accounts.of_user(session, user_id), account_ids, caller)
             reading = FromStore(session, user_id, services.reader.render)
@@ -131,6 +131,6 @@ def _write_export(
             write(session, export, format_, file)
 
     try:
-        return services.unread_exports.written(user_id, written)
+        return services.unread_exports.written(user_id, write_file)
     except TooManyExports as error:
         raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error

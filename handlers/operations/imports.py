@@ -62,7 +62,7 @@ async def create_import(
     ended: asyncio.Future[Any] = asyncio.wrap_future(report.ended)
     gone: asyncio.Future[Any] = asyncio.ensure_future(request.is_gone())
     await asyncio.wait([ended, gone], timeout=ANSWER_WITHIN, return_when=asyncio.FIRST_COMPLETED)
-    if gone.done() and dry_run:  # nobody will ever know its id
+    if gone.done() and dry_run:  # the client never got its id
         await run_in_threadpool(services.uploads.forget, user_id, report.id)
     gone.cancel()
     if report.is_for_later:
@@ -140,7 +140,7 @@ def _chosen_layout(text: str | None, *, is_kept: bool) -> ChosenLayout | None:
         return None
     layout = ChosenLayout(text, is_kept)
     try:
-        layout.profiles  # noqa: B018 - it raises what is wrong
+        layout.profiles  # noqa: B018 - reading it raises ProfileError
     except ProfileError as error:
         raise BadRequest(f"layout: {error}") from error
     return layout

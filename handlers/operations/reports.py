@@ -87,7 +87,7 @@ def get_balances(
     bookings = reading.bookings(selected.filter).filter(pl.col("account_id").is_in(selected.ids))
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     known_from, last = bookings["booking_date"].min() or today, min(date_to or today, today)
-    if request.principal.figures_only:  # from one day to the next a balance says what was booked
+    if request.principal.figures_only:  # balances of successive days would reveal bookings
         if every != "month":
             raise Forbidden(MONTHS_ONLY)
         last = last if last == today or (last + timedelta(days=1)).day == 1 else last.replace(day=1) - timedelta(days=1)

@@ -96,7 +96,7 @@ def with_added(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]
     InvalidRule."""
     added = _with_free_ids(known, parse_rules(text))
     wanted = [*known, *added]
-    parse_rules(render_rules(wanted))  # the whole must be a valid file, too
+    parse_rules(render_rules(wanted))  # raises InvalidRule if all rules together are not valid
     return added, wanted
 
 

@@ -16,7 +16,8 @@ from handlers.operations.words.said import asks_for_words, check_words, meant, w
 from handlers.services import Services
 from storage import accounts, transactions
 
-_AS_ENCODED = re.compile(r"[\w.~-]+=[\w.~+-]*(?:&[\w.~-]+=[\w.~+-]*)*", re.ASCII)  # nothing that needs a percent sign
+# Only characters that need no percent sign
+_AS_ENCODED = re.compile(r"[\w.~-]+=[\w.~+-]*(?:&[\w.~-]+=[\w.~+-]*)*", re.ASCII)
 
 
 def list_transactions(

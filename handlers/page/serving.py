@@ -20,12 +20,12 @@ PLACES = (
     "/import", "/connections", "/settings", "/signed-in",
 )  # fmt: skip
 YEAR_SECONDS = 31_536_000
-# What the overview needs; the others come with the place or the language that asks for them
+# The modules that the overview needs; the others are loaded with the place or the language that needs them
 FIRST = (
     "api", "auth", "charts", "format", "icons", "overview", "parts", "place", "sync", "ui", "words",
     "vendor/hooks", "vendor/htm", "vendor/preact",
 )  # fmt: skip
-# On lines of their own, or behind what a line says
+# Comments on lines of their own, or behind code
 COMMENT = re.compile(r"^[ ]*(//[^\n]*|/\*\*.*?\*/)\n|(?<=[;,{])[ ]//[ ][^\n]*$", re.MULTILINE | re.DOTALL)
 
 

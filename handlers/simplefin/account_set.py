@@ -22,7 +22,7 @@ from storage.transactions import Selection
 Json = dict[str, Any]
 
 DAY = 86_400
-POSTED_AT = 10 * 3_600  # UTC: the same date from Honolulu to Auckland, and never moved by a setting
+POSTED_AT = 10 * 3_600  # seconds after midnight UTC: the same date from Honolulu to Auckland, whatever the settings
 TEXT_CHARACTERS_MAX = 500
 ROWS_MAX = 100_000  # of one answer
 EPOCH = date(1970, 1, 1).toordinal()
@@ -119,14 +119,14 @@ class AccountSet:
             "currency": account.currency,
             "balance": balance,
             "available-balance": balance,
-            "balance-date": self._known_at(account),
+            "balance-date": self._balance_moment(account),
             "transactions": transactions,
             "holdings": [],
             "conn_id": account.connection_id,
             "org": self._organization(account),
         }
 
-    def _known_at(self, account: StoredAccount) -> int:
+    def _balance_moment(self, account: StoredAccount) -> int:
         now = int(aware(self.now).timestamp())
         if account.last_synced_at is not None:
             return min(now, int(aware(account.last_synced_at).timestamp()))
@@ -159,10 +159,10 @@ class AccountSet:
             )
             self._add(found, waiting, pending=True)
         selection = Selection(account_ids=account_ids, date_from=first, date_to=last)
-        self._add(found, self._newest(self.reading.matching(selection), names))
+        self._add(found, self._newest_rows(self.reading.matching(selection), names))
         return found
 
-    def _newest(self, bookings: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
+    def _newest_rows(self, bookings: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
         """The newest bookings, as many as one answer may hold, cut at whole days; accounts with older ones are reported
         as incomplete."""
         if bookings.height <= ROWS_MAX:

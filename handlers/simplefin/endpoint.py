@@ -34,9 +34,9 @@ from storage.oauth.moments import aware
 
 PATH = PATHS["simplefin"]
 VERSIONS = ["1.0", "2.0"]
-DAYS_UNASKED = 90  # there are apps that never say since when
-OF_GRANT = Rate(requests=3_000, seconds=600)  # an app walks from 1970 on in 470 requests for each account
-OF_REFUSED = Rate(requests=60, seconds=60)  # of an address
+DAYS_UNASKED = 90  # of bookings, for an app that gives no start date
+OF_GRANT = Rate(requests=3_000, seconds=600)  # per grant; an app pages from 1970 on in 470 requests for each account
+OF_REFUSED = Rate(requests=60, seconds=60)  # per network address
 OF_CLAIMS = Rate(requests=30, seconds=60)
 
 DESCRIPTION: dict[str, Any] = orjson.loads((resources.files("handlers.simplefin") / "simplefin-api.json").read_bytes())
@@ -90,7 +90,7 @@ class SimpleFinEndpoint:
         if not operation.security:
             return next_app
 
-        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        async def admit(scope: Scope, receive: Receive, send: Send) -> None:
             asked = call.current(scope)
             user_part, password = _credentials(scope)
             try:
@@ -111,7 +111,7 @@ class SimpleFinEndpoint:
                 raise PaymentRequired(f"Active subscription required. Subscribe at {at}")
             await next_app(scope, receive, send)
 
-        return admitted
+        return admit
 
     def info(self, _request: Request) -> Answer:
         """The versions of the protocol that are served."""
@@ -138,7 +138,7 @@ class SimpleFinEndpoint:
         pending: str | None,
         account: list[str] | None,
         balances_only: str | None,
-        version: str | None,  # noqa: ARG002 - an answer holds both
+        version: str | None,  # noqa: ARG002 - an answer fits both versions
     ) -> Answer:
         """The accounts that the app may see, or those of them that it names, with their transactions."""
         services, caller = self._services, request.principal

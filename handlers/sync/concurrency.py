@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from handlers.sync.fair_order import FairOrder, Work
 
 CALLS_MAX = 32  # threads that ask sources
-CALLS_PER_PROVIDER_MAX = 12  # one source that hangs leaves the threads of the others
+CALLS_PER_PROVIDER_MAX = 12  # a source that hangs leaves threads for the others
 CALLS_PER_USER_MAX = 6
 
 
@@ -97,7 +97,7 @@ class SourceCalls:
             with self._lock:
                 self._running.discard(threading.current_thread())
                 self._busy.subtract(_keys(call))
-                self._busy += Counter()  # forgets what is zero: users come and go
+                self._busy += Counter()  # drops counts of zero: users come and go
                 self._begin()
 
 
@@ -106,8 +106,8 @@ def _keys(call: _QueuedCall) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 SMALL_BYTES = 256 * 1024
-UNKNOWN_BYTES = 1024 * 1024  # of what a source tells, before it has told it
-LOOK_EVERY = 0.25  # seconds, whether who waits is still wanted
+UNKNOWN_BYTES = 1024 * 1024  # assumed for a source's answer whose size is unknown
+LOOK_EVERY = 0.25  # seconds between checks whether a waiting import is still wanted
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

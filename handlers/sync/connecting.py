@@ -35,9 +35,10 @@ from storage.users import User
 
 RETURN_PATH = "/connect/return"
 BANK_NAME_CHARACTERS_MAX = 70
-STEP_LASTS_MAX = timedelta(minutes=5)  # several requests of two minutes at most; then whoever took it has ended
+# A step makes several requests of at most two minutes; after that its process must have ended
+STEP_LASTS_MAX = timedelta(minutes=5)
 FAILED = "This did not work because of an internal error. Nothing was connected."
-DISCONNECT_WITHIN = 30.0  # seconds that whoever ends connections waits for their providers
+DISCONNECT_WITHIN = 30.0  # seconds to wait for providers when connections are ended
 NO_ANSWER = "The provider did not answer in time."
 INTERNAL = "An internal error came in between."
 RENEWED = "The connection was renewed meanwhile."
@@ -134,13 +135,14 @@ class Connecting:
             return self._view(stored)
         step = _step_of(stored.content)
         if isinstance(step, Redirect) and step.again_after is None:
-            return self._view(stored)  # only the browser that comes back goes on
+            return self._view(stored)  # only the browser's return continues this step
         asked = step.fields if isinstance(step, Question) else ()
         return self._step(stored, {each.name: given.get(each.name) or each.default for each in asked}, {})
 
     def returned(self, returned: Mapping[str, str], *, browser: str | None) -> tuple[str, Attempt]:
-        """Take the next step after a browser has come back from the provider with these parameters; the user's id, and
-        the attempt. Raises AttemptUnknown for a state that is unknown, used, expired, or another browser's."""
+        """Take the next step after a browser has come back from the provider with these parameters, and return the
+        user's id and the attempt. Raises AttemptUnknown for a state that is unknown, used, expired, or another
+        browser's."""
         state = returned.get("state", "")
         user_id = state.partition(".")[0]
         with _unknown_without_key():
@@ -221,7 +223,7 @@ class Connecting:
         if not taken:
             raise AttemptUnknown(AttemptUnknown.__doc__)
         live = self.sources[stored.connector]
-        renewed = self._renewed(stored)
+        renewed = self._connection_to_renew(stored)
         before, all_given = _step_of(stored.content), {**stored.content["given"], **given}
         answer = Reply(
             return_url=self.return_url,
@@ -231,7 +233,7 @@ class Connecting:
             memo=before.memo if before is not None else {},
         )
         try:
-            step: Step = live.begin_connect(self._renewed_or_new(stored, renewed), answer, now=now)
+            step: Step = live.begin_connect(self._source_connection(stored, renewed), answer, now=now)
         except SourceError as error:
             log.warning("%s was not connected: %s %s", stored.connector, type(error).__name__, error.detail)
             return self._refuse(stored, as_sentence(error))
@@ -253,7 +255,7 @@ class Connecting:
         waits: StoredConnection | None = None
         number, called = 1, name
         while (known := self._connection_named(owner, stored, called)) is not None:
-            is_same = self.sources[stored.connector].is_same_login(self._renewed_or_new(stored, known), done)
+            is_same = self.sources[stored.connector].is_same_login(self._source_connection(stored, known), done)
             if is_same and known.status != "DISCONNECTED":
                 return known, called
             if waits is None and (known.status == "DISCONNECTED" or (is_same is None and known.status in NEED_USER)):
@@ -266,20 +268,20 @@ class Connecting:
         id_ = connections.id_of(user_name=owner.name, connector=stored.connector, bank_name=name)
         return connections.find(self._store.of(owner.id), owner.id, id_)
 
-    def _renewed(self, stored: StoredAttempt) -> StoredConnection | None:
+    def _connection_to_renew(self, stored: StoredAttempt) -> StoredConnection | None:
         if stored.connection_id is None:
             return None
         return connections.find(self._store.of(stored.user_id), stored.user_id, stored.connection_id)
 
-    def _renewed_or_new(self, stored: StoredAttempt, renewed: StoredConnection | None) -> source.Connection:
+    def _source_connection(self, stored: StoredAttempt, renewed: StoredConnection | None) -> source.Connection:
         if renewed is None:
             return source.Connection(id=stored.id, user_id=stored.user_id, bank_name="", settings={})
         try:
-            return self._asked(renewed)
-        except source.UserActionRequired:  # what opened it is lost; it is connected anew
+            return self._with_secrets(renewed)
+        except source.UserActionRequired:  # its secrets are lost: connected like a new one
             return self._without_secrets(renewed)
 
-    def _asked(self, connection: StoredConnection) -> source.Connection:
+    def _with_secrets(self, connection: StoredConnection) -> source.Connection:
         known = self._secrets.read(connection)
         return replace(
             self._without_secrets(connection),
@@ -320,7 +322,7 @@ class Connecting:
                 now=self._clock.now(),
             )
             running = jobs.running(session, owner.id, connection.id)
-            if running is not None:  # it asks with what is past, and would say of the connection what is past
+            if running is not None:  # its job uses old secrets, and would set an outdated status
                 jobs.fail(session, running, error=RENEWED, now=self._clock.now())
             connection_secrets.keep(session, self._keys, owner.id, connection.id, done.secrets)
             connection_attempts.end(session, self._keys, stored, outcome=CONNECTED, connection_id=connection.id)

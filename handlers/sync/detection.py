@@ -23,7 +23,7 @@ from storage.recurring import added, decisions, told
 EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
 
 NO_CHARGES = pl.DataFrame(schema=CHARGES)
-USERS_AT_ONCE = 10  # about 20 ms of work
+USERS_AT_ONCE = 10  # detected in one call, which takes about 20 ms
 
 
 def subscriptions_of(
@@ -45,11 +45,11 @@ def recurring_of(
     database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
 ) -> pl.DataFrame:
     """Every stream of these accounts, incoming and outgoing, ended or not, as SUBSCRIPTIONS with `direction`,
-    `is_over`, `confirmation`, `added_id` and `added_to`; those added by hand come last. They are as new as the data and
-    the day. Reads in `session` if one is given, so that a caller who reads the charges there too sees one state of the
-    data."""
+    `is_over`, `confirmation`, `added_id` and `added_to`; those added by hand come last. The result always belongs to
+    the present data and day. Reads in `session` if one is given, so that a caller who reads the charges there too sees
+    one state of the data."""
     reading = session or database
-    found = with_direction(_detected(database, user_id, selected, today=today, session=session))
+    found = with_direction(_streams(database, user_id, selected, today=today, session=session))
     found = with_confirmations(found, decisions.of_user(reading, user_id))
     currencies = {account.id: account.currency for account in selected.accounts}
     own = [each for each in added.of_user(reading, user_id) if each.account_id in currencies]
@@ -58,11 +58,11 @@ def recurring_of(
     return with_added(found, own, rows, currencies, today).with_columns(is_over=is_over(pl.lit(today)))
 
 
-def _detected(
+def _streams(
     database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None
 ) -> pl.DataFrame:
     """The streams that `detect_both` finds, from the store if they are stored there."""
-    kept_as = _stored_under(selected.ids)
+    kept_as = _storage_key(selected.ids)
     reading = session or database
     version, found = detections.stored(reading, user_id, kept_as, day=today)
     if found is not None:
@@ -73,7 +73,7 @@ def _detected(
     )
     if not selected.is_everything:
         everything = Selected(accounts.of_user(reading, user_id), is_everything=True)
-        found = named_as_in(found, _detected(database, user_id, everything, today=today, session=session))
+        found = named_as_in(found, _streams(database, user_id, everything, today=today, session=session))
     _keep(database, user_id, kept_as, version, today, found)
     return found
 
@@ -90,7 +90,7 @@ def detect_after_import(database: Database, user_ids: Sequence[str], *, today: d
 def _detect(database: Database, user_ids: Sequence[str], *, today: date) -> None:
     outdated = {}
     for user_id in user_ids:
-        kept_as = _stored_under([account.id for account in accounts.of_user(database, user_id)])
+        kept_as = _storage_key([account.id for account in accounts.of_user(database, user_id)])
         version, known = detections.stored(database, user_id, kept_as, day=today)
         if known is None:
             outdated[user_id] = kept_as, version
@@ -146,7 +146,7 @@ def flows_of(
     return found
 
 
-def _stored_under(account_ids: Sequence[str]) -> list[str]:
+def _storage_key(account_ids: Sequence[str]) -> list[str]:
     """The key under which the streams of both directions are stored; an earlier version stored outgoing ones under the
     accounts alone."""
     return ["recurring", *account_ids]
@@ -159,5 +159,5 @@ def _users_on(user_ids: Sequence[str], today: date) -> pl.DataFrame:
 def _keep(database: Database, user_id: str, ids: Sequence[str], version: int, today: date, found: pl.DataFrame) -> None:
     """Store the result under the version that was read before the rows: if an import came in between, that version is
     past and the result is never read."""
-    with suppress(Conflict):  # another request stored the same
+    with suppress(Conflict):  # another request stored the same result
         detections.keep(database, user_id, ids, data_version=version, day=today, found=found)

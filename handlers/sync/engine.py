@@ -34,10 +34,10 @@ from storage.connections import StoredConnection
 from storage.database import Session, Store
 from storage.jobs import Job
 
-ANSWER_WITHIN = 8.0  # seconds a reader waits for a step that goes on without it
-LEFT_TO_OTHERS = timedelta(minutes=1)  # a folder that another machine may have
-SOON = 1.0  # seconds; who reads a job that is due so soon waits for it, and does not come again at once
-STOP_WITHIN = 3.0  # seconds for what is being stored; what takes longer is rolled back by the end of the process
+ANSWER_WITHIN = 8.0  # seconds a reader waits for a step, which then goes on without the reader
+LEFT_TO_OTHERS = timedelta(minutes=1)  # how long a missing folder may be on another machine
+SOON = 1.0  # seconds; the reader of a job due within them waits, instead of having to ask again at once
+STOP_WITHIN = 3.0  # seconds for imports to be stored; a longer one is rolled back when the process ends
 
 log = logging.getLogger("bankdata.sync")
 
@@ -80,7 +80,8 @@ class SyncEngine:
         self._plan = plan
         self._calls = SourceCalls()
         self._lock = threading.Lock()
-        self._steps: dict[str, Future[None]] = {}  # by job id; done when the step is, or when the engine stops
+        # By job id; a future is done when the step is, or when the engine stops
+        self._steps: dict[str, Future[None]] = {}
         self.stopped = threading.Event()
         self.leases = Leases(store, clock, self.stopped)
         self._outcomes = Outcomes(store, clock)
@@ -121,7 +122,8 @@ class SyncEngine:
             return Started(error=KEY_MISSING)
         if connection.status in NOT_SYNCABLE:
             return Started(error=NOT_SYNCABLE[connection.status])
-        if connection.is_attended_only and not is_first:  # a person alone does not open it: the PIN comes by renewing
+        # A person's presence is not enough: the PIN comes with a renewal
+        if connection.is_attended_only and not is_first:
             return Started(error=ONLY_ATTENDED)
         if connection.is_past_consent(now):
             database.atomically(lambda session: connections.expire_consents_of(session, user_id, now=now))
@@ -154,7 +156,7 @@ class SyncEngine:
 
         try:
             return Started(job=database.atomically(begin))
-        except (QuotaUsed, KeptForPlan) as used:  # what was begun is taken back
+        except (QuotaUsed, KeptForPlan) as used:  # the transaction is rolled back, with the job
             return Started(error=str(used))
 
     def has_key(self, connection: StoredConnection) -> bool:
@@ -220,7 +222,7 @@ class SyncEngine:
         if job.is_final or self._end_if_overdue(job):
             return None
         connection = connections.find(self._store.of(job.user_id), job.user_id, job.connection_id)
-        if connection is None:  # its user has been removed a moment ago
+        if connection is None:  # its user was removed a moment ago
             return None
         if self._is_for_others(job, connection):
             return None
@@ -276,10 +278,11 @@ class SyncEngine:
         """End the job if it made no progress for too long (decision 26), and return whether it was ended."""
         if not job.is_overdue(self._clock.now()):
             return False
-        if self.import_lane.holds(job.id):  # our own time
+        if self.import_lane.holds(job.id):  # the job waits for us, not for its source
             return False
         database = self._store.of(job.user_id)
-        if jobs.is_held_elsewhere(database, job, holder=self.leases.holder, now=self._clock.now()):  # knows better
+        # Its holder knows better
+        if jobs.is_held_elsewhere(database, job, holder=self.leases.holder, now=self._clock.now()):
             return False
         self._outcomes.fail(job, TIMED_OUT)
         return True

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-COST_LEAST = 64 * 1024  # bytes of a file; what takes no longer to read than to begin
-COST_MOST = 4 * 1024 * 1024  # longer work is passed by as often, and no more
+COST_LEAST = 64 * 1024  # bytes of a file; a smaller one takes no longer to read than to begin
+COST_MOST = 4 * 1024 * 1024  # bytes; longer work is overtaken no more often than this
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -34,9 +34,9 @@ class FairOrder(Generic[W]):
     """
 
     def __init__(self) -> None:
-        self._waiting: list[W] = []  # as they came
+        self._waiting: list[W] = []  # in the order of arrival
         self._now = 0
-        self._had: dict[str, int] = {}  # when what users had ends on the clock, where it is still to come
+        self._had: dict[str, int] = {}  # by user: when their latest work ends on the clock, if that is still to come
 
     def __len__(self) -> int:
         return len(self._waiting)

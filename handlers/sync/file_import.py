@@ -129,10 +129,10 @@ def size_of(file: Path | BufferedReader) -> int:
 def kept_or_tried(database: Database, work: Callable[[Transaction], None], *, is_dry_run: bool) -> None:
     """Do the work in one transaction, which is rolled back if it is a dry run."""
 
-    def whole(session: Transaction) -> None:
+    def work_or_roll_back(session: Transaction) -> None:
         work(session)
         if is_dry_run:
             raise _DryRun
 
     with suppress(_DryRun):
-        database.atomically(whole)
+        database.atomically(work_or_roll_back)

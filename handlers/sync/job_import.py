@@ -26,8 +26,8 @@ from storage.jobs import Job, RefusedBatch
 
 SILENT = "The bank told no booking of this account, not even those of the last days. The next sync asks again."
 UNTOLD = "The bank tells nothing of this account any more. Hide it if it is closed."
-BOOKING_BYTES = 500  # of a file
-TOLD_AGAIN_DAYS = 30  # what a bank has told within them it tells again, however short its memory is
+BOOKING_BYTES = 500  # of a file, about
+TOLD_AGAIN_DAYS = 30  # even the bank with the shortest memory reports bookings of these days again
 
 log = logging.getLogger("bankdata.sync")
 
@@ -63,7 +63,7 @@ class JobImport:
         """Fetch and store batch by batch, then complete the job; raises what the source or the store raises."""
         batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self._clock.today())
         told: set[str] = set()
-        is_whole = True  # a cursor that lies behind a refused batch would leave its bookings out for ever
+        is_whole = True  # a cursor past a refused batch would skip that batch's bookings forever
         try:
             while (done := self._next(job, connection, connector.is_local, batches, keeps_cursor=is_whole)) is not None:
                 batch, refusal, account_ids = done
@@ -73,13 +73,13 @@ class JobImport:
                 is_whole = is_whole and refusal is None
                 try:
                     connector.settle(asked, handle, batch=batch, refusal=refusal)
-                except Exception:  # what is stored stays, whatever becomes of the file
+                except Exception:  # the batch stays stored, whatever happens to its file
                     log.exception("job %s could not tidy up after a batch", job.id)
             if not connector.is_local:
                 self._warn_of_untold(job, told)
             self._outcomes.complete(job)
         finally:
-            self._after(job)
+            self._follow_up(job)
 
     def _next(
         self,
@@ -170,7 +170,7 @@ class JobImport:
                 raise Closed
             yield record
 
-    def _after(self, job: Job) -> None:
+    def _follow_up(self, job: Job) -> None:
         found = jobs.find(self._of(job), job.user_id, job.id)
         if found is not None and found.new_transactions is not None and not self._stopped.is_set():
             self._after_import(job.user_id)

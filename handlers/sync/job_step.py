@@ -1,4 +1,4 @@
-"""One step of a job: its source is asked to begin, or whether it is ready, and what it has is imported."""
+"""Takes one step of a job: asks its source to begin, asks whether it is ready, or imports what the source has."""
 
 import logging
 import threading
@@ -67,7 +67,7 @@ class JobStep:
         except (InvalidRecord, StoreError) as error:
             self._outcomes.fail(job, str(error))
         except Exception:
-            if self._stopped.is_set():  # the store has been closed under it
+            if self._stopped.is_set():  # the store was closed during the step
                 return
             log.exception("job %s failed", job.id)
             self._outcomes.fail(job, INTERNAL)

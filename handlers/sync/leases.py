@@ -25,7 +25,7 @@ class Leases:
         self._store = store
         self._clock = clock
         self._stopped = stopped
-        self._held: dict[str, Leased] = {}  # changed by single steps that no other thread can see half done
+        self._held: dict[str, Leased] = {}  # changed by single dict operations, which are atomic
 
     @contextmanager
     def kept(self, work: Leased) -> Iterator[None]:
@@ -51,7 +51,7 @@ class Leases:
             try:
                 if not jobs.renew(self._store.of(work.user_id), work, holder=self.holder, now=self._clock.now()):
                     self._held.pop(work.id, None)
-            except Exception as error:  # of many machines one is away: what lies on the others is renewed
+            except Exception as error:  # one of a cluster's machines may be away: leases on the others are renewed
                 is_away = isinstance(error, StoreUnavailable)
                 if is_away or not self._stopped.is_set():
                     log.warning("the lease of job %s could not be renewed", work.id, exc_info=not is_away)

@@ -18,7 +18,7 @@ def settle(database: Database, keys: ConnectionKeys) -> None:
 
     def work(session: Session) -> None:
         lost = connection_secrets.unreadable(session, keys)
-        before = _waiting(session)
+        before = _connections_waiting(session)
         for user_id, connection_id in before:
             if (user_id, connection_id) not in lost:
                 connections.need_user_no_more(session, user_id, connection_id)
@@ -29,6 +29,6 @@ def settle(database: Database, keys: ConnectionKeys) -> None:
     database.atomically(work)
 
 
-def _waiting(session: Session) -> Sequence[tuple[str, str]]:
+def _connections_waiting(session: Session) -> Sequence[tuple[str, str]]:
     """User id and connection id of the connections that `settle` marked last time."""
     return [(user_id, id_) for user_id, id_ in json.loads(store_facts.recall(session, WAITING) or "[]")]

@@ -13,7 +13,7 @@ from storage.database import Database, Session, Store
 from storage.importing import runs
 from storage.jobs import Job, JobEnded
 
-RETRY_SECONDS_MAX = 60.0  # a source that wants longer pauses ends the job, and may be asked again when it said
+RETRY_SECONDS_MAX = 60.0  # a source that asks for a longer pause ends the job, and may be asked again after it
 TIMED_OUT = "The sync timed out"
 INTERNAL = "The sync failed because of an internal error"
 ONLY_ATTENDED = "Nothing is fetched from this bank by itself, for the PIN is not stored. Renew the connection to fetch."
@@ -25,7 +25,7 @@ STATUS_AFTER: Mapping[type[SourceError], connections.Status | None] = {
     source.ConsentRevoked: "REVOKED",
     source.Misconfigured: "ERROR",
 }
-"""What a failure means for the connection; every other one leaves it as it is until three in a row (decision 23)."""
+"""The connection's status after a failure; other failures change it only after three in a row (decision 23)."""
 
 NOT_SYNCABLE: Mapping[str, str] = {
     "REAUTH_REQUIRED": str(source.UserActionRequired()),
@@ -33,10 +33,10 @@ NOT_SYNCABLE: Mapping[str, str] = {
     "REVOKED": str(source.ConsentRevoked()),
     "DISCONNECTED": connections.REMOVED,
 }
-"""Connections that need their user first, and what the user is told (decision 27)."""
+"""By status of a connection that needs its user before a sync: the sentence for the user (decision 27)."""
 
 
-RETRY_FIRST = timedelta(minutes=5)  # before a source that could not be reached is asked again; doubled each time
+RETRY_FIRST = timedelta(minutes=5)  # until an unreachable source is asked again; doubled each time
 RETRY_LAST = timedelta(hours=6)
 HICCUPS = (source.ProviderUnavailable, source.RateLimited)
 
@@ -88,7 +88,8 @@ class Outcomes:
     def complete(self, job: Job) -> None:
         """Complete the job. Refused files do not fail it, unless nothing at all could be read."""
         now = self._clock.now()
-        found = jobs.find(self._of(job), job.user_id, job.id)  # with what earlier steps of it have stored
+        # Read again, with what earlier steps of the job have stored
+        found = jobs.find(self._of(job), job.user_id, job.id)
         if found is not None and found.new_transactions is None and found.refusals:
             self.fail(job, found.refusals[-1].reason)
         else:

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from storage.bank_access.source_calls import PERIOD
 
-SPREAD = timedelta(minutes=90)  # around each time, so that not everybody asks a provider at once
-LATE_MAX = timedelta(minutes=10)  # after its moment, so that yesterday's call is out of the 24 hours by then
+SPREAD = timedelta(minutes=90)  # around each planned time, so that not everybody asks a provider at once
+LATE_MAX = timedelta(minutes=10)  # a planned sync may be this late: by then, yesterday's call is out of the 24 hours
 
 
 def last_planned(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> datetime | None:

@@ -22,11 +22,11 @@ from storage.events import outbox
 from storage.recurring import told
 
 ROUND_PAUSE = 2.0  # seconds between two rounds
-READERS_FIRST = timedelta(seconds=5)  # a job that has been due for so long is nobody's but the scheduler's
-NEWS_EVERY = timedelta(seconds=10)  # how often sources are looked at that have news without being asked
+READERS_FIRST = timedelta(seconds=5)  # a job due for so long has no reader, so the scheduler advances it
+NEWS_EVERY = timedelta(seconds=10)  # between looks for news at local sources
 PLAN_EVERY = timedelta(minutes=1)
-AGAIN = timedelta(minutes=10)  # before a failed sync that could not begin again is tried once more: its quota is used
-NEVER = datetime(9999, 12, 31)  # noqa: DTZ001 - as the store keeps moments; for what has no plan
+AGAIN = timedelta(minutes=10)  # until another try for a sync that could not start, such as for its used-up quota
+NEVER = datetime(9999, 12, 31)  # noqa: DTZ001 - without zone as in the store; for connections without a plan
 
 log = logging.getLogger("bankdata.sync")
 
@@ -54,8 +54,8 @@ class Scheduler:
         self._clock = clock
         self._plan = plan
         self._looked_at = self._planned_at = clock.now()
-        self._consents_ended_at = datetime.min  # noqa: DTZ901 - a server that starts looks at once
-        self._looks_after: Due | None = None  # up to which connection those that are due were looked at
+        self._consents_ended_at = datetime.min  # noqa: DTZ901 - a starting server looks at once
+        self._looks_after: Due | None = None  # the last connection looked at, of those that are due
         self._order = SystemRandom()
         self._day = clock.today()
         self._on_new_day = on_new_day
@@ -63,7 +63,7 @@ class Scheduler:
         self._in_trouble: set[str] = set()  # jobs and connections whose last turn failed, and was logged
         self._sorting = Sorting(store, engine.import_lane, now=clock.now())
         self.last_round_at = unix_time()
-        """Unix time, for monitors; not of the clock, which a demo moves."""
+        """When the last round ended, for monitors: real Unix time, since a demo moves the clock."""
 
     def work(self) -> None:
         """Do rounds until the engine stops; runs in a thread of its own."""
@@ -72,7 +72,7 @@ class Scheduler:
             try:
                 self.round()
                 is_waiting = False
-            except StoreUnavailable:  # of many machines one is enough: requests of whose users lie elsewhere go on
+            except StoreUnavailable:  # one machine of a cluster is enough; requests of users on the others go on
                 if not is_waiting:
                     log.warning("the scheduler waits for the database")
                 is_waiting = True
@@ -87,7 +87,7 @@ class Scheduler:
         for job in jobs.unfinished(self._everybody):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
-                with self._isolated(job.id):
+                with self._isolate_errors(job.id):
                     self._engine.advance(job)
         today = self._clock.today()
         if today != self._day:
@@ -114,7 +114,7 @@ class Scheduler:
         """Record events on recurring payments that are missed or over today, for some users; the next ones follow a
         minute later."""
         for user_id in told.whom_a_day_concerns(self._everybody, today):
-            with self._isolated(user_id):
+            with self._isolate_errors(user_id):
                 detect_for_new_day(self._store.of(user_id), [user_id], today=today, is_over=self._engine.stopped.is_set)
 
     def _keep_plan(self, now: datetime) -> None:
@@ -126,7 +126,7 @@ class Scheduler:
         self._looks_after = piece[-1] if len(piece) == connections.PIECE else None
         self._order.shuffle(piece)
         for each in piece:
-            with self._isolated(each.connection.id):
+            with self._isolate_errors(each.connection.id):
                 self._look_at(each, now)
 
     def _look_at(self, due: Due, now: datetime) -> None:
@@ -142,7 +142,7 @@ class Scheduler:
             return
         moment = last_planned(connection.id, self._plan, zone=self._clock.zone, now=now)
         if moment is not None and moment <= max(connection.created_at, due.planned_at or connection.created_at):
-            moment = None  # it was kept, or is not for what was connected after it
+            moment = None  # the sync of this moment was started, or the moment was before the connection
         wanted_at = self._retry_at(due) if moment is None else due.free_at or now
         until = min([*coming(connection.id, self._plan, zone=self._clock.zone, now=now), now + timedelta(days=1)])
         if connection.is_attended_only or wanted_at is None:
@@ -154,7 +154,7 @@ class Scheduler:
             if moment is None:
                 if self._put_off(due, until):
                     self._engine.start(connection, keeps_plan=True)
-            elif self._takes(connection, moment, until, now):
+            elif self._claim(connection, moment, until, now):
                 self._engine.start(connection)
 
     def _retry_at(self, due: Due) -> datetime | None:
@@ -173,7 +173,7 @@ class Scheduler:
         own = self._store.of(due.connection.user_id)
         return own.atomically(lambda session: connections.look_again(session, due, at=at))
 
-    def _takes(self, connection: StoredConnection, moment: datetime, until: datetime, now: datetime) -> bool:
+    def _claim(self, connection: StoredConnection, moment: datetime, until: datetime, now: datetime) -> bool:
         """Claim the planned sync of this moment, and return whether this process may start it."""
         return self._store.of(connection.user_id).atomically(
             lambda session: connections.keep_plan(session, connection, planned_at=moment, due_at=until, now=now)
@@ -188,13 +188,13 @@ class Scheduler:
             if connector.is_local and isinstance(connector, HasNews)
         }
         for connection in connections.of_connectors(self._everybody, list(open_)):
-            with self._isolated(connection.id):
+            with self._isolate_errors(connection.id):
                 if open_[connection.connector].has_news(asked(connection, None), now=now):
                     is_well = connection.failures_in_row == 0
                     self._engine.start(connection, cooldown=timedelta(0) if is_well else None, is_forced=is_well)
 
     @contextmanager
-    def _isolated(self, id_: str) -> Iterator[None]:
+    def _isolate_errors(self, id_: str) -> Iterator[None]:
         """A context in which an error with one job, connection or user is logged once, until things go well again, and
         delays no other; StoreUnavailable is passed on, as it concerns all."""
         try:

@@ -11,7 +11,7 @@ from storage import compaction
 from storage.database import Store
 
 LOOK_EVERY = timedelta(minutes=10)
-ROWS_AT_ONCE = 20_000  # half a second of work: jobs wait no longer for their scheduler
+ROWS_AT_ONCE = 20_000  # half a second of work, for which jobs wait
 
 log = logging.getLogger("bankdata.sync")
 
@@ -23,7 +23,7 @@ class Sorting:
     def __init__(self, store: Store, import_lane: ImportLane, *, now: datetime) -> None:
         self._database = store.for_everybody()
         self._import_lane = import_lane
-        self._is_file = isinstance(store.path, Path)  # a server with indexes keeps its own order
+        self._is_file = isinstance(store.path, Path)  # PostgreSQL has indexes and needs no sorting
         self._looked_at = now
         self._steps: Iterator[int] | None = None
 
@@ -36,7 +36,7 @@ class Sorting:
                 self._steps = compaction.steps(self._database, rows_at_once=ROWS_AT_ONCE)
         if self._steps is None or self._import_lane.length:
             return
-        with self._import_lane.turn(""):  # nobody's
+        with self._import_lane.turn(""):  # a turn that belongs to no user
             if next(self._steps, None) is None:
                 self._steps = None
                 log.info("the stored transactions are sorted")

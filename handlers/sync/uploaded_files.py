@@ -27,9 +27,9 @@ from storage.importing.file_imports import StoredReport
 from storage.importing.records import InvalidRecord, TransactionRecord
 from storage.users import User
 
-ASKED_WITHIN = 60.0  # seconds; a preview of which nobody has asked for longer ends
-AT_ONCE_PER_USER = 4  # each keeps a file on the disk and a thread
-AT_ONCE = 16  # of all users; beyond them a user of whom nothing is at work has one
+ASKED_WITHIN = 60.0  # seconds; a preview about which nobody asks for longer ends
+AT_ONCE_PER_USER = 4  # imports, each of which takes up a file on the disk and a thread
+AT_ONCE = 16  # imports of all users; beyond, a user may have one if none of theirs is running
 FIRST_ROWS = 5
 
 INTERNAL = "The file could not be imported because of an internal error."
@@ -120,7 +120,7 @@ class UploadedFiles:
                 lambda session: file_imports.begin(session, report, holder=holder, answer=answer, now=now)
             )
             begin_thread("file import", partial(self._run, report, user, file, choice, render))
-        except BaseException:  # what has not begun takes nobody's place
+        except BaseException:  # an import that has not begun must not count against others
             file.close()
             with self._lock:
                 del self._at_work[report.id]
@@ -169,7 +169,7 @@ class UploadedFiles:
         except (AccountUnclear, SourceError, InvalidRecord, ConnectionBusy) as error:
             report.error, report.candidates = as_sentence(error), getattr(error, "candidates", ())
         except ProfileError as error:
-            report.error = str(error)  # a sentence, or begins with the name of a file
+            report.error = str(error)  # unchanged: it is a sentence, or begins with a file's name
         except (StoreFull, StoreUnavailable) as error:
             log.warning("import %s failed: %s", report.id, type(error).__name__)
             report.error, report.is_for_later = str(error), isinstance(error, StoreUnavailable)

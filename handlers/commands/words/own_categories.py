@@ -99,12 +99,12 @@ def _keep(services: Services, user: str, name: str, work: Callable[[Transaction,
     if not is_tag(name):
         raise CommandError(f"A name has 1 to {TAG_LENGTH_MAX} printable characters.")
 
-    def whole(session: Transaction) -> None:
+    def hold_and_work(session: Transaction) -> None:
         session.hold(owner.id)
         work(session, owner.id)
 
     try:
-        services.everybody.atomically(whole)
+        services.everybody.atomically(hold_and_work)
     except NameTaken as error:
         raise CommandError("Another one at the same place has this name.") from error
     except TooMany as error:

@@ -20,7 +20,8 @@ def export_words(services: Services, report: Report, *, user: str) -> None:
 
 
 def import_words(services: Services, report: Report, *, user: str, path: str) -> None:
-    """Import such lines where the user has not said anything else here, and apply them to the stored bookings."""
+    """Import lines as `export_words` prints them, except where the user has said something else here, and apply them to
+    the stored bookings."""
     owner, now = users.named(services.everybody, user), services.clock.now()
     try:
         text = Path(path).read_text(encoding="utf-8")

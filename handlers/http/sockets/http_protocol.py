@@ -90,7 +90,7 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection, which makes room for another one."""
         self._peers.forget(self)
-        if self._answering is not None:  # uvicorn itself tells `cycle` only
+        if self._answering is not None:  # uvicorn itself notifies `cycle` only
             self._answering.disconnected = True
             self._answering.message_event.set()
         super().connection_lost(exc)

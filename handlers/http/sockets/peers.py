@@ -20,11 +20,11 @@ class Occupation(IntEnum):
     IDLE = 0
     """Nothing has happened on the connection for a while."""
     OWING = 1
-    """Its client has begun a request and not ended it, or does not read its answer."""
+    """The client has begun a request and not ended it, or does not read its answer."""
     NEW = 2
     """The connection has just opened, and nothing has arrived on it."""
     SERVED = 3
-    """Its client has just been answered."""
+    """The client has just got an answer."""
     ANSWERED = 4
     """Its request is being answered: the connection never gives way."""
 

@@ -36,7 +36,7 @@ def calling(function: Operation, turns: Turns) -> Calling:
             make: Callable[[], Answer | Json] = partial(operation, request, **arguments)
             return await to_thread.run_sync(make, limiter=turns.threads)
 
-    async def called(request: Request, arguments: dict[str, Any]) -> Answer:
+    async def call_operation(request: Request, arguments: dict[str, Any]) -> Answer:
         result: Answer | Json
         if is_async:
             result = await operation(request, **arguments)
@@ -46,14 +46,14 @@ def calling(function: Operation, turns: Turns) -> Calling:
             result = await at_once(request, **arguments) or await in_turn(request, arguments)
         return result if isinstance(result, Answer) else Answer(body=result)
 
-    return called
+    return call_operation
 
 
 def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: str, turns: Turns) -> ASGIApp:
     """The step that calls one operation; `public_path` is what a proxy has removed from the beginning of the path."""
-    called = calling(operation.function, turns)
+    call_operation = calling(operation.function, turns)
 
-    async def dispatched(scope: Scope, receive: Receive, send: Send) -> None:
+    async def dispatch_request(scope: Scope, receive: Receive, send: Send) -> None:
         asked = call.current(scope)
         request = Request(
             caller=asked.caller,
@@ -64,6 +64,6 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
             client_address=asked.client_address,
             is_gone=receive,
         )
-        await call.send_answer(send, await called(request, asked.arguments))
+        await call.send_answer(send, await call_operation(request, asked.arguments))
 
-    return dispatched
+    return dispatch_request

@@ -24,7 +24,7 @@ NOT_EVERYTHING = "This connection does not cover everything, which this needs. I
 FIGURES_ONLY = "This connection shows figures only. Its owner can allow bookings by connecting it again"
 
 Authenticate = Callable[[str], Awaitable[Principal]]
-"""The principal of an access token, asked for every request; raises InvalidToken."""
+"""Gives the principal of an access token; called for every request. Raises InvalidToken."""
 
 HEADERS_REMEMBERED = 512  # each is bounded by the size of a request's head
 
@@ -98,7 +98,7 @@ def guard(
     instead of the usual one.
     """
 
-    def guarded(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+    def make_guard(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         scope_name = required_scope(operation)
         if scope_name is None:
             return next_app
@@ -107,7 +107,7 @@ def guard(
         is_hidden = operation.operation_id in shows_bookings
         needs_everything = knows_coverage is not None and operation.operation_id not in knows_coverage
 
-        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        async def admit(scope: Scope, receive: Receive, send: Send) -> None:
             caller = call.current(scope).caller = await caller_of(scope, authenticate, told)
             if is_hidden and caller.figures_only:
                 raise Forbidden(FIGURES_ONLY)  # no challenge: no scope would help
@@ -119,9 +119,9 @@ def guard(
             check_subscription(caller, billing_url)
             await next_app(scope, receive, send)
 
-        return admitted
+        return admit
 
-    return guarded
+    return make_guard
 
 
 def required_scope(operation: AbstractOperation) -> str | None:

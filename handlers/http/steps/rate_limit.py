@@ -116,12 +116,12 @@ def limits(limiter: Limiter, rate: Rate | None) -> Make:
     GET /sync/{syncId} lists none (interface 4.9): a client that polls its job is never refused.
     """
 
-    def limited(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+    def make_limit(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         if rate is None or "429" not in operation.responses:
             return next_app
         policy = (b"ratelimit-policy", b'"default";q=%d;w=%d' % (rate.requests, rate.seconds))
 
-        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+        async def count(scope: Scope, receive: Receive, send: Send) -> None:
             asked = call.current(scope)
             quota = await limiter.take("default", rate, asked.client_address)
             asked.headers += (
@@ -133,9 +133,9 @@ def limits(limiter: Limiter, rate: Rate | None) -> Make:
                 raise TooManyRequests(retry_after=quota.reset_seconds)
             await next_app(scope, receive, send)
 
-        return counted
+        return count
 
-    return limited
+    return make_limit
 
 
 def _redis(url: str) -> Storage:

@@ -20,14 +20,14 @@ def validation(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
     body = _body(operation.request_body) if operation.request_body else None
     _check_signature(operation.function, parameters.names | ({"body"} if body else set()))
 
-    async def validated(scope: Scope, receive: Receive, send: Send) -> None:
+    async def validate(scope: Scope, receive: Receive, send: Send) -> None:
         arguments = parameters.read(scope["path_params"], scope["query_string"])
         if body is not None:
             arguments["body"] = await body.read(scope, receive)
         call.current(scope).arguments = arguments
         await next_app(scope, receive, send)
 
-    return validated
+    return validate
 
 
 def _body(described: Mapping[str, Any]) -> Body | Upload:

@@ -27,7 +27,7 @@ def list_categories(services: Services, request: Request) -> Answer:
     already."""
     with services.of(request.principal.user_id).transaction() as session:
         own = visible(session, request.principal)
-    body, etag = _with(own.values()) if own else _whole()
+    body, etag = _answer_with_own(own.values()) if own else _answer_without_own()
     if _is_known(request.headers, etag):
         return Answer(body=b"", status=304, headers={"etag": etag})
     return Answer(body=body, headers={"etag": etag})
@@ -64,12 +64,12 @@ def _shape(leaf: Leaf) -> Json:
 
 
 @cache
-def _whole() -> tuple[bytes, str]:
+def _answer_without_own() -> tuple[bytes, str]:
     """The answer for users without own categories, and its entity tag."""
     return _with_etag({"categories": [_shape(leaf) for leaf in LEAVES.values()]})
 
 
-def _with(own: Iterable[OwnCategory]) -> tuple[bytes, str]:
+def _answer_with_own(own: Iterable[OwnCategory]) -> tuple[bytes, str]:
     return _with_etag(
         {"categories": [_shape(leaf) for leaf in LEAVES.values()], "own": [own_shape(each) for each in own]}
     )

@@ -110,10 +110,10 @@ def compared(services: Services, caller: Principal, month: date) -> tuple[list[C
         return found, left_out
     has_own = any(target.place not in COMMON for target in held)
     with services.reader.open(caller.user_id, "searched", with_words=has_own) as reading:
-        own = _own_seen(reading, caller) if has_own else {}
+        own = _visible_own_categories(reading, caller) if has_own else {}
         owned = {id_: own_id for id_, (own_id, _) in reading.words.owned.items()} if has_own else {}
         spans = {(_span(target, month), target.currency) for target in held}
-        spent = {each: _spent(services, reading, caller, *each, owned) for each in spans}
+        spent = {each: _expenses_in(services, reading, caller, *each, owned) for each in spans}
     by_place = {target.place: target for target in held}
     for target in (by_place[code] for code in (*COMMON, *own) if code in by_place):
         span = _span(target, month)
@@ -143,7 +143,7 @@ def _month(name: str, text: str) -> date:
         raise BadRequest(f"{name}: must be a calendar month written YYYY-MM") from error
 
 
-def _own_seen(reading: Reading, caller: Principal) -> Mapping[str, OwnCategory]:
+def _visible_own_categories(reading: Reading, caller: Principal) -> Mapping[str, OwnCategory]:
     """The user's own categories by id; for a caller who may not read all accounts, only those on bookings they may
     read."""
     words = reading.words
@@ -154,7 +154,7 @@ def _own_seen(reading: Reading, caller: Principal) -> Mapping[str, OwnCategory]:
     return {id_: each for id_, each in words.own.items() if is_seen(id_)}
 
 
-def _spent(
+def _expenses_in(
     services: Services, reading: Reading, caller: Principal, span: Span, currency: str, owned: Mapping[str, str]
 ) -> Mapping[str, tuple[Decimal, Sequence[str]]]:
     """The expenses in this span for each place, as totals count them, with the currencies without a rate among its

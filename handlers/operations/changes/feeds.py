@@ -85,7 +85,7 @@ def transaction_changes(services: Services, poll: _Poll) -> Json:
         gone = feed.transactions_removed(
             session,
             caller.user_id,
-            AccountFilter(named, is_all_but=False) if named else _covered(caller),
+            AccountFilter(named, is_all_but=False) if named else _account_filter(caller),
             after=start.position,
             since=start.floor,
             limit=limit + 1,
@@ -161,7 +161,7 @@ def _kind(added_state: int, start: FeedCursor) -> str:
 
 
 def _cursors(services: Services, caller: Principal, kind: str, account_ids: str | None) -> Cursors:
-    covered = _covered(caller)
+    covered = _account_filter(caller)
     return Cursors(
         incarnation=services.incarnation,
         kind=kind,
@@ -170,7 +170,7 @@ def _cursors(services: Services, caller: Principal, kind: str, account_ids: str 
     )
 
 
-def _covered(caller: Principal) -> AccountFilter:
+def _account_filter(caller: Principal) -> AccountFilter:
     """A filter for the accounts that the grant covers, deleted ones included."""
     if caller.coverage is None:
         return AccountFilter()

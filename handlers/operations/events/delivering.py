@@ -50,7 +50,7 @@ log = logging.getLogger("bankdata.webhooks")
 
 
 @dataclass(frozen=True, slots=True)
-class _OnItsWay:
+class _Attempt:
     delivery: Delivery
     webhook: Webhook
     begun_at: datetime
@@ -65,7 +65,7 @@ class Deliverer:
         self._jitter = SystemRandom()
         self._idle_looks = IDLE_LOOKS if services.store.dialect.is_shared else 1
         self._sender: SendingProcess | None = None  # started with the first delivery
-        self._on_its_way: dict[str, _OnItsWay] = {}  # by the id of the delivery
+        self._on_its_way: dict[str, _Attempt] = {}  # by the id of the delivery
 
     def work(self) -> None:
         """Send and settle deliveries, round by round, until the engine stops; after an error go on."""
@@ -148,7 +148,7 @@ class Deliverer:
             log.warning("webhook=%s is not told anything: %s", webhook.id, error)
             secrets = []
         if not secrets or not caller.has_subscription:
-            self._say(delivery, due_at=now + PUT_OFF)
+            self._put_off(delivery, due_at=now + PUT_OFF)
             return False
         with own.transaction() as session:
             told = self._message(session, caller, delivery)
@@ -159,7 +159,7 @@ class Deliverer:
         sent_at = now - self._services.clock.offset  # the real time, which receivers compare with their clocks
         if self._sender is None:
             self._sender = SendingProcess(self._services.settings.webhooks_allow)
-        self._on_its_way[delivery.id] = _OnItsWay(delivery, webhook, now)
+        self._on_its_way[delivery.id] = _Attempt(delivery, webhook, now)
         self._sender.send(
             {
                 "id": delivery.id,
@@ -202,7 +202,7 @@ class Deliverer:
             data = data_of(session, caller, found[0]) if is_there and receives(caller, delivery.type) else None
         return shape(id_of_event(delivery, ids), delivery.type, delivery.made_at, data) if data is not None else None
 
-    def _say(self, delivery: Delivery, **said: Any) -> None:
+    def _put_off(self, delivery: Delivery, **said: Any) -> None:
         said = {"state": "pending", "attempts": delivery.attempts, **said}
         self._services.of(delivery.user_id).atomically(lambda session: deliveries.settle(session, delivery, **said))
 
@@ -218,7 +218,7 @@ class Deliverer:
         )
 
     def _keep(
-        self, session: Transaction, sent: _OnItsWay, attempt: Mapping[str, Any], wanted: timedelta, now: datetime
+        self, session: Transaction, sent: _Attempt, attempt: Mapping[str, Any], wanted: timedelta, now: datetime
     ) -> None:
         delivery, user_id, id_ = sent.delivery, sent.delivery.user_id, sent.webhook.id
         attempts, status = [*delivery.attempts, attempt][-ATTEMPTS_KEPT:], attempt["status"]

@@ -40,7 +40,7 @@ def receives(caller: Principal, type_: str) -> bool:
 def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | None:
     """The data of the event for this caller; None if the grant covers nothing in it."""
     if event.type == "transactions.changed":
-        return _changed(caller, event.data["accounts"])
+        return _change_counts(caller, event.data["accounts"])
     if event.type == "balance.low":
         return {"accountId": event.subject} if caller.covers(event.subject) else None
     if NEEDS[event.type] == READ_CASHFLOW:
@@ -64,7 +64,7 @@ def shape(id_: str, type_: str, moment: datetime, data: Json) -> Json:
     return {"id": id_, "type": type_, "timestamp": instant(moment), "data": data}
 
 
-def _changed(caller: Principal, accounts: Mapping[str, list[int]]) -> Json | None:
+def _change_counts(caller: Principal, accounts: Mapping[str, list[int]]) -> Json | None:
     covered = {id_: counts for id_, counts in accounts.items() if caller.covers(id_)}
     if not covered:
         return None

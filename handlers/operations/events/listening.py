@@ -26,7 +26,7 @@ HEADERS = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
 
 async def listen_to_events(services: Services, request: Request, *, types: str | None) -> Answer:
     """Open the stream of the caller's events of these types, or of all types if none is named."""
-    caller, wanted = request.principal, _wanted(types)
+    caller, wanted = request.principal, _event_types(types)
     ids = EventIds(incarnation=services.incarnation, user_id=caller.user_id)
     last = request.headers.get("last-event-id", "")
     after = ids.read(last, services.clock.now()) if last else None
@@ -40,7 +40,7 @@ async def listen_to_events(services: Services, request: Request, *, types: str |
     return Answer(body=EventStream(services, request, ids, wanted, after, is_reset=is_reset, end=end), headers=HEADERS)
 
 
-def _wanted(types: str | None) -> Collection[str]:
+def _event_types(types: str | None) -> Collection[str]:
     named = {part.strip() for part in (types or "").split(",")} - {""}
     if named - NEEDS.keys():
         raise BadRequest(f"types: must be some of {', '.join(NEEDS)}")
@@ -68,7 +68,7 @@ class EventStream:
         self._token = request.headers["authorization"].split()[1]
         self._user_id = request.principal.user_id
         self._ids = ids
-        self._wanted = wanted
+        self._event_types = wanted
         self._after = after
         self._is_reset = is_reset
         self._end = end
@@ -86,7 +86,7 @@ class EventStream:
         yield self._beginning()
         if self._request.method == "HEAD":
             return
-        loop, gone = asyncio.get_running_loop(), asyncio.ensure_future(_gone(self._request))
+        loop, gone = asyncio.get_running_loop(), asyncio.ensure_future(_wait_until_gone(self._request))
         silent_since, seen = loop.time(), None
         heartbeat = self._services.settings.events_heartbeat_seconds.total_seconds()
         try:
@@ -143,7 +143,7 @@ class EventStream:
         """The next events that are for the caller, as lines, and whether they are the last ones for now."""
         with self._services.of(self._user_id).transaction() as session:
             found = outbox.after(session, self._user_id, self._after, limit=READ_AT_ONCE)
-            meant = [each for each in found if each.type in self._wanted and receives(caller, each.type)]
+            meant = [each for each in found if each.type in self._event_types and receives(caller, each.type)]
             told = [(each, data) for each in meant if (data := data_of(session, caller, each)) is not None]
         self._after = found[-1].sequence if found else self._after
         ids = self._ids
@@ -158,7 +158,7 @@ def _line(event: Json) -> bytes:
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (event["id"].encode(), event["type"].encode(), orjson.dumps(event))
 
 
-async def _gone(request: Request) -> None:
+async def _wait_until_gone(request: Request) -> None:
     """Wait until the client is gone; messages that it sent before are read and ignored."""
     message: Any = await request.is_gone()
     while message["type"] != "http.disconnect":

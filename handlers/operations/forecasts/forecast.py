@@ -81,7 +81,8 @@ def _add(
             frequency=row["frequency"],
             expected=row["amount"] if row["direction"] == INCOMING else -row["amount"],
             charges=[charges[id_] for id_ in row["charge_ids"]]
-            or [Charge(id=row["id"], day=row["last_charged"], amount=Decimal(0))],  # of nothing: nothing was booked
+            # A charge of zero, because nothing was booked yet
+            or [Charge(id=row["id"], day=row["last_charged"], amount=Decimal(0))],
             first_due=None if row["charge_ids"] else row["next_expected"],
         )
         of_currency = found.of_currencies[by_key[row["added_to"]].ledger.currency]

@@ -21,7 +21,7 @@ from storage.accounts import Selected, StoredAccount
 from storage.database import Transaction
 from storage.recurring import added
 
-NAME_LETTERS_MIN, NAME_LETTERS_MAX = 3, 200  # with fewer it would be in the texts of others
+NAME_LETTERS_MIN, NAME_LETTERS_MAX = 3, 200  # a shorter name would occur in texts of other bookings
 NOT_YOURS = "accountId: not one of your accounts. GET /accounts lists their ids"
 ADDED_BEFORE = "name: You have added this payment before, under another name or with another rhythm."
 
@@ -63,7 +63,7 @@ def add_subscription(services: Services, request: Request, *, body: Mapping[str,
         )
         every = recurring_of(database, user_id, everything, today=today, session=session)
         if not {payment.id, *before["added_id"].drop_nulls()} <= set(every["added_id"]):
-            raise BadRequest(ADDED_BEFORE)  # a payment that was found is one with one that was added, not with two
+            raise BadRequest(ADDED_BEFORE)  # a detected payment can be joined with one that was added, not with two
         found = every.filter(added_id=payment.id)
         return told_of(found.row(0, named=True), charges_of(session, user_id, found), today)
 

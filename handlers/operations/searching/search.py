@@ -33,7 +33,7 @@ KEYS: Sequence[Key] = get_args(Key)
 MONTHLY_SUMS = (
     "This connection shows figures only: totals are those of whole months, by category, type, account, month or year"
 )
-"""What the consent page promises whoever keeps bookings from an app: monthly sums only."""
+"""The consent page promises monthly sums only to a person who keeps bookings from an app."""
 BOOKED = ("status", "booked")
 SHOWS_NO_BOOKING = {"account_ids", "category", "date_from", "date_to", "direction", "categories", "types", "counted"}
 KEYS_OF_FIGURES = {"category", "type", "account", "month", "year"}
@@ -200,7 +200,7 @@ def _limited_to(selection: Selection, span: Span) -> Selection:
 def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sums], Json]) -> Json:
     """The first groups up to `limit` (the latest ones where the first key is a time), and all others as one."""
 
-    def told(group: Group) -> Json:
+    def shape_group(group: Group) -> Json:
         return {**shape(group.sums), **({} if group.compared is None else {"compared": shape(group.compared)})}
 
     groups, rest = listed_groups(now, before, limit=limit)
@@ -209,9 +209,9 @@ def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sum
             {
                 "key": " ".join(filter(None, group.named)),
                 "keys": dict(zip(now.group_by, group.named, strict=True)),
-                **told(group),
+                **shape_group(group),
             }
             for group in groups
         ],
-        "rest": told(rest),
+        "rest": shape_group(rest),
     }

@@ -11,7 +11,7 @@ from storage.database import Row
 from storage.importing.derivation import CHOSEN
 from storage.words import own_categories
 
-BY_THE_USER = (CHOSEN, "user-rule:", "correction:")  # how the rules begin of what a person has said
+BY_THE_USER = (CHOSEN, "user-rule:", "correction:")  # beginnings of rule names that stand for a person's own words
 NAMELESS = "Nothing in this transaction names a counterpart that a rule could be about"
 
 

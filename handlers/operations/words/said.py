@@ -67,7 +67,7 @@ def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callabl
     words = reading.words
     names = words.names(caller.covers)
 
-    def said(id_: str, currency: str) -> Json:
+    def members(id_: str, currency: str) -> Json:
         own_id, detailed = words.owned.get(id_, ("", None))
         finer = {DETAILED: leaf(detailed)} if own_id and leaf is not None else {}
         return {
@@ -76,7 +76,7 @@ def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callabl
             **told(words.by_id.get(id_, SILENT), names, currency, words.own),
         }
 
-    return said
+    return members
 
 
 def with_words(rows: Sequence[bytes], reading: Reading, caller: Principal, leaf: Shown | None) -> list[bytes]:

@@ -16,10 +16,10 @@ from storage.database import Row, Session, Transaction
 from storage.recurring import told
 from storage.recurring.told import Look, Untold
 
-EVENTS_MAX = 500  # of one look, about: half of what a commit can tell; what is left over is told by the next one
+EVENTS_MAX = 500  # of one look, about half of what a commit can hold; the next look records the rest
 DAY = timedelta(days=1)
-REMEMBERED = timedelta(days=25 * 31)  # after its latest charge, a payment that is not found any more
-WAITING = timedelta(days=7)  # how often a payment is looked at while the connection of its account needs its user
+REMEMBERED = timedelta(days=25 * 31)  # how long after its latest charge a payment that is gone is remembered
+WAITING = timedelta(days=7)  # between looks at a payment while the connection of its account needs its user
 
 
 def tell(session: Transaction, user_id: str, found: pl.DataFrame, *, data_version: int, today: date) -> None:
