@@ -50,7 +50,7 @@ log = logging.getLogger("bankdata.webhooks")
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class _DeliveryAttempt:
     delivery: Delivery
     webhook: Webhook
     begun_at: datetime
@@ -65,7 +65,7 @@ class Deliverer:
         self._jitter = SystemRandom()
         self._idle_looks = IDLE_LOOKS if services.store.dialect.is_shared else 1
         self._sender: SendingProcess | None = None  # started with the first delivery
-        self._on_its_way: dict[str, _Attempt] = {}  # by the id of the delivery
+        self._on_its_way: dict[str, _DeliveryAttempt] = {}  # by the id of the delivery
 
     def work(self) -> None:
         """Send and settle deliveries, round by round, until the engine stops; after an error go on."""
@@ -159,7 +159,7 @@ class Deliverer:
         sent_at = now - self._services.clock.offset  # the real time, which receivers compare with their clocks
         if self._sender is None:
             self._sender = SendingProcess(self._services.settings.webhooks_allow)
-        self._on_its_way[delivery.id] = _Attempt(delivery, webhook, now)
+        self._on_its_way[delivery.id] = _DeliveryAttempt(delivery, webhook, now)
         self._sender.send(
             {
                 "id": delivery.id,
@@ -218,7 +218,7 @@ class Deliverer:
         )
 
     def _keep(
-        self, session: Transaction, sent: _Attempt, attempt: Mapping[str, Any], wanted: timedelta, now: datetime
+        self, session: Transaction, sent: _DeliveryAttempt, attempt: Mapping[str, Any], wanted: timedelta, now: datetime
     ) -> None:
         delivery, user_id, id_ = sent.delivery, sent.delivery.user_id, sent.webhook.id
         attempts, status = [*delivery.attempts, attempt][-ATTEMPTS_KEPT:], attempt["status"]
