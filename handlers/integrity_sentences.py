@@ -44,7 +44,7 @@ def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, t
 
 
 def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
-    """The question for the user, by account id, whether that account is the same as another one of theirs."""
+    """By account id: the question for its user whether the account is the same as another one of theirs."""
     by_id = {account.id: account for account in owned}
     return {
         account.id: [f"{account.called}: {PERHAPS_SAME.format(other=by_id[account.same_as].called)}"]

@@ -100,7 +100,7 @@ def connect_live(
 
 @contextmanager
 def _trace_into(path: str) -> Iterator[None]:
-    """Write what is said to providers on behalf of this command into a new private file."""
+    """A context that writes the masked requests to providers, and their answers, into a new private file."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
 

@@ -20,8 +20,8 @@ METRICS_PATH = "/metrics"  # monitors use IP addresses too; a stranger's page al
 
 
 class Hosts:
-    """The hosts for which the service answers: those of the public addresses, and this machine's names if only it can
-    connect."""
+    """The hosts for which the service answers: those of its public addresses, and this machine's names if it listens on
+    loopback only."""
 
     def __init__(self, addresses: Iterable[str], *, is_loopback: bool) -> None:
         """`addresses` are the public addresses of the service; `is_loopback` says that it listens on loopback only."""

@@ -81,7 +81,7 @@ def begin(site: Site, visit: Visit) -> Response:
 
 
 def fetch(site: Site, visit: Visit) -> Response:
-    """Start a sync at the wish of a person who is present: the only kind of sync in which the bank learns of one
+    """Start a sync at the wish of a person who is present; only in such a sync is the bank told that somebody is
     (decision 94)."""
     _, user = site.signed_in(visit, PURPOSE)
     assert site.banks is not None
@@ -140,8 +140,8 @@ def step_page(site: Site, visit: Visit) -> Response:
 
 
 def answer(site: Site, visit: Visit) -> Response:
-    """Take an answer and redirect to the next step; a person who says that a step elsewhere is done before it is, is
-    told so."""
+    """Take an answer and redirect to the next step; a person who says too early that a step elsewhere is done learns
+    that it is not."""
     browser, user = site.signed_in(visit, PURPOSE)
     own = ("form_token", "attempt")
     given = {name: value for name, value in visit.form.items() if name not in own}

@@ -12,7 +12,7 @@ from handlers.sentences import in_german
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A sentence, and the language in which it is."""
+    """A sentence with the language that it is written in."""
 
     text: str
     language: str

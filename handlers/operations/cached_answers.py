@@ -39,8 +39,8 @@ class CachedOperation:
             return answer
 
     async def at_once(self, request: Request, **arguments: Any) -> Answer | None:
-        """The answer if it is in memory or quickly computed from memory; else None. For the event loop: it waits for
-        nothing, except for the number of the data's present state where another process may have changed them."""
+        """The answer if it is in memory or quickly computed from memory; else None. Meant for the event loop: it waits
+        for nothing but the number of the data's present state, where another process may have changed them."""
         reader, user_id = self.services.reader, request.principal.user_id
         data = reader.at_hand(user_id)
         if data is None:

@@ -97,7 +97,7 @@ class AccountSet:
         }
 
     def _connections_in_need(self, chosen: Iterable[StoredAccount]) -> None:
-        """Report the connections that need their user, in exactly these words: apps look for them and mark the bank's
+        """Report each connection that needs its user, in the exact words that apps look for to mark the bank's
         accounts."""
         in_need = {
             (account.connection_id, _bank(account)): None

@@ -75,8 +75,8 @@ class Outcomes:
         self._clock = clock
 
     def wait(self, job: Job, handle: dict[str, object], seconds: float) -> None:
-        """Put the job off, because its source is not ready, until the source said to ask again; fail it now if that is
-        beyond the job's own time."""
+        """Put the job off until the time at which its source, not ready yet, said to ask again; fail it now if the job
+        may not last that long."""
         now = self._clock.now()
         until = now + timedelta(seconds=seconds)
         if seconds >= sync_time_limits.PROGRESS_MAX.total_seconds():

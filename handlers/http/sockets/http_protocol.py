@@ -1,5 +1,5 @@
-"""One client's HTTP connection, with bounds: what the client sends is counted as it arrives, and a slow client is cut
-off.
+"""Serves one client's HTTP connection within bounds: it counts what the client sends as it arrives, and cuts off a
+client that keeps the server waiting.
 
 uvicorn reads HTTP and has no such bounds: it keeps headers, trailers and pipelined requests in memory without end, and
 waits forever for the rest of a header. Every refusal gets the same error body as other failures (decision 4).

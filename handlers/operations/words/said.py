@@ -1,4 +1,5 @@
-"""Adds what a person says about single bookings to the rows of lists, if the request asks for that and may read it."""
+"""Adds what a person says about single bookings to the rows of lists, for requests that ask for that and may read
+it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -94,7 +94,7 @@ def _is_within(ids: Sequence[str]) -> pl.Expr:
 
 
 def all_rows(series: Iterable[Series]) -> pl.DataFrame:
-    """The bookings of all series in one frame; each series stands there as a user of its own."""
+    """The bookings of all series in one frame, with the key of the series in place of the user's id."""
     return pl.concat(
         [pl.DataFrame(schema=CHARGES), *(each.rows.with_columns(user_id=pl.lit(each.key)) for each in series)]
     )
