@@ -1,4 +1,4 @@
-"""The accounts of a user: listed, renamed, hidden, merged, deleted."""
+"""Commands on a user's accounts: list, rename, hide, merge, separate, delete, watch a balance."""
 
 import re
 from datetime import date
@@ -23,7 +23,7 @@ AMOUNT = re.compile(r"-?[0-9]{1,15}([.][0-9]{1,5})?", re.ASCII)
 
 
 def list_accounts(services: Services, report: Report, *, user: User | None) -> None:
-    """The accounts with what tells them apart; hidden ones too."""
+    """List the accounts of one user or of everybody, hidden ones too, with what tells them apart."""
     for owner in [user] if user else users.everyone(services.everybody):
         for each in accounts.every(services.everybody, owner.id):
             count = transactions.count(services.everybody, owner.id, Selection(account_ids=[each.id]))
@@ -41,7 +41,8 @@ def list_accounts(services: Services, report: Report, *, user: User | None) -> N
 
 
 def rename_account(services: Services, report: Report, *, user: User, account: str, name: str | None) -> None:
-    """A name of the user's own, which later imports leave alone; None gives the source's name back."""
+    """Give an account a name of the user's own, which later imports leave alone; None restores the name from the
+    source."""
     chosen = accounts.named(services.everybody, user.id, account)
     if name is not None:
         name = name.strip()
@@ -73,7 +74,8 @@ def hide_account(services: Services, report: Report, *, user: User, account: str
 def merge_accounts(
     services: Services, report: Report, *, user: User, account: str, into: str, is_dry_run: bool = False
 ) -> None:
-    """Two accounts that are one: all bookings in the second, each once; what comes for either goes there."""
+    """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later
+    ones."""
     source, target = (accounts.named(services.everybody, user.id, each) for each in (account, into))
     merged = account_merges.merge(services, user, source, target, is_dry_run=is_dry_run)
     names = f"{source.called} into {target.called}"
@@ -91,7 +93,7 @@ def merge_accounts(
 
 
 def separate_accounts(services: Services, report: Report, *, user: User, account: str) -> None:
-    """A merged account made one of its own again."""
+    """Undo a merge: make the merged account an account of its own again."""
     merged = merges.merged_accounts(services.everybody, user.id)
     chosen = [each for each in merged if account in (each.id, each.iban, each.name)]
     if len(chosen) != 1:
@@ -103,7 +105,7 @@ def separate_accounts(services: Services, report: Report, *, user: User, account
 
 
 def delete_account(services: Services, report: Report, *, user: User, account: str) -> None:
-    """An account with its bookings and statements; a later import of the same brings it back."""
+    """Delete an account with its bookings and statements; a later import of the same account brings it back."""
     chosen, now = accounts.named(services.everybody, user.id, account), services.clock.now()
     rebuilt = services.everybody.atomically(
         lambda session: rebuild.delete(session, user=user, account_id=chosen.id, now=now)
@@ -117,7 +119,7 @@ def delete_account(services: Services, report: Report, *, user: User, account: s
 
 
 def watch_balance(services: Services, report: Report, *, user: User, account: str, amount: str) -> None:
-    """Have `balance.low` told when the account's balance comes below an amount of its currency; `off` ends that."""
+    """Send a `balance.low` event when the account's balance falls below an amount in its currency; `off` stops that."""
     chosen = accounts.named(services.everybody, user.id, account)
     if amount != OFF and not AMOUNT.fullmatch(amount):
         raise CommandError(f"An amount is a number such as 100 or -250.50, or {OFF} to watch the balance no more.")
@@ -131,7 +133,7 @@ def watch_balance(services: Services, report: Report, *, user: User, account: st
 
 
 def note_questions(session: Session, report: Report, owner: User) -> None:
-    """Which accounts wait for their user to say whether they are others, and how to say so."""
+    """Note each account that may be the same as another one, and the commands by which its user answers."""
     for each in accounts.every(session, owner.id):
         if each.same_as is not None:
             command, whose = "bankdata accounts", f"--user {owner.name}"
@@ -142,5 +144,5 @@ def note_questions(session: Session, report: Report, owner: User) -> None:
 
 
 def _balance(balance: Decimal | None, currency: str, day: date | None) -> str | None:
-    """A balance with the day that its source said it of; nothing where there is none."""
+    """A balance as text, with the day for which its source stated it; None where there is none."""
     return f"{balance.normalize():f} {currency} as of {day}" if balance is not None else None

@@ -1,4 +1,4 @@
-"""What has been imported, and taking it back."""
+"""Commands on past imports: list them, undo one."""
 
 from handlers.commands.control_socket import Report
 from handlers.commands.counts import counted
@@ -10,7 +10,7 @@ from storage.users import User
 
 
 def list_imports(services: Services, report: Report, *, user: User) -> None:
-    """The imports and syncs that can be taken back, oldest first."""
+    """List the imports and syncs that can be undone, oldest first."""
     names = {each.id: each.called for each in accounts.every(services.everybody, user.id)}
     for each in undoable_imports.of_user(services.everybody, user.id):
         source = connections.find(services.everybody, user.id, each.connection_id)
@@ -31,7 +31,7 @@ def list_imports(services: Services, report: Report, *, user: User) -> None:
 
 
 def undo_import(services: Services, report: Report, *, user: User, import_id: str) -> None:
-    """Take back what an import brought, as if it had never been made; those before and after it stay."""
+    """Remove what an import brought, as if it had never been made; imports before and after it stay."""
     now = services.clock.now()
     rebuilt = services.everybody.atomically(lambda session: rebuild.undo(session, user=user, job_id=import_id, now=now))
     detect_after_import(services.everybody, [user.id], today=services.clock.today())

@@ -1,4 +1,4 @@
-"""A user's own rules and corrections: added, listed, removed, and applied to what is stored."""
+"""Commands on a user's own rules and corrections: add, list, edit, order, remove, and apply them to stored bookings."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ NO_RULE = "There is no rule with this id. `bankdata rules list` shows them."
 
 
 def add_rules(services: Services, report: Report, *, user: User, text: str) -> None:
-    """Append rules (JSON lines); each keeps or gets an id."""
+    """Append rules, given as JSON lines; a rule without an id gets one."""
 
     def work(session: Transaction) -> int:
         session.hold(user.id)
@@ -37,13 +37,13 @@ def add_rules(services: Services, report: Report, *, user: User, text: str) -> N
 
 
 def list_rules(services: Services, report: Report, *, user: User) -> None:
-    """The rules in their order, as JSON lines that can be added again."""
+    """List the rules in their order, as JSON lines that can be added again."""
     for line in render_rules(rules.of_user(services.everybody, user.id)).splitlines():
         report.line(line)
 
 
 def remove_rule(services: Services, report: Report, *, user: User, rule_id: str) -> None:
-    """Forget a rule."""
+    """Remove a rule; raises CommandError for an unknown id."""
 
     def work(session: Transaction) -> None:
         session.hold(user.id)
@@ -58,7 +58,7 @@ def remove_rule(services: Services, report: Report, *, user: User, rule_id: str)
 
 
 def edit_rule(services: Services, report: Report, *, user: User, rule_id: str, changes: dict[str, Any]) -> None:
-    """Give a rule other words in its place; `category` may be any place as people type it."""
+    """Change a rule without moving it, and apply the rules; `category` may be any place as people type it."""
     place = place_named(services.everybody, user.id, changes["category"]) if changes.get("category") else None
     wanted = changes if place is None else {**changes, **placed(place)}
     _apply(
@@ -70,7 +70,7 @@ def edit_rule(services: Services, report: Report, *, user: User, rule_id: str, c
 
 
 def order_rules(services: Services, report: Report, *, user: User, rule_ids: list[str]) -> None:
-    """Ask the rules in this order."""
+    """Put the rules into this order, in which they are asked, and apply them."""
     _apply(services, report, user, lambda session: _replace(session, user, lambda known: in_order(known, rule_ids)))
 
 
@@ -86,14 +86,15 @@ def _replace(session: Transaction, owner: User, replaced: Callable[[Sequence[Rul
 
 
 def apply_rules(services: Services, report: Report, *, user: User) -> None:
-    """Read all stored bookings anew under the rules of today."""
+    """Classify all stored bookings anew under the present rules."""
     _apply(services, report, user, lambda _: None)
 
 
 def correct_category(
     services: Services, report: Report, *, user: User, transaction_id: str, place: str, is_one: bool
 ) -> None:
-    """Remember where a booking belongs for all bookings of its counterpart, past and to come, or for it alone."""
+    """Remember a booking's correct place for all bookings of its counterpart, past and future; with `is_one`, for it
+    alone."""
     choice = place_named(services.everybody, user.id, place)
     if is_one:
         annotate(services, report, user=user, transaction_id=transaction_id, changes=placed(choice), tags=[])

@@ -1,4 +1,4 @@
-"""What the command line can do, by name: functions over an open service, in this process or inside a running server."""
+"""The commands by name: functions over an open service, run in this process or inside a running server."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -131,7 +131,7 @@ READS_ONLY = frozenset(
         "check",
     }
 )
-"""Commands that change nothing and hand out nothing that opens a door: the log is silent about them."""
+"""Commands that change nothing and hand out no secret: the log leaves their success out."""
 
 SENTENCES = (
     StoreError,
@@ -154,11 +154,11 @@ log = logging.getLogger("bankdata.commands")
 
 
 def perform(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
-    """Carry out a command by name; every expected failure becomes a CommandError. The log of a server says which
-    command it was and the id of the user it was about, and no name (decision 52)."""
+    """Carry out a command by name; every expected failure becomes a CommandError. The log names the command and the id
+    of the user, and no person's name (decision 52)."""
     user_id = None
     try:
-        with _translated():
+        with _translate_failures():
             user_id = _id_of_changed(services, name, arguments)
             if arguments.get("user") is not None:
                 user = stored_users.named(services.everybody, arguments["user"])
@@ -179,7 +179,7 @@ def _id_of_changed(services: Services, command: str, arguments: Mapping[str, Any
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_failures() -> Iterator[None]:
     try:
         yield
     except SENTENCES as error:

@@ -1,4 +1,4 @@
-"""GET /transactions/export: what the filters of the list let through, as a file."""
+"""GET /transactions/export: the transactions that the list's filters let through, as a file."""
 
 from datetime import date
 from decimal import Decimal
@@ -22,8 +22,8 @@ from storage.database import state_in
 from storage.transactions import Selection
 
 ENDINGS = {"camt053": "xml"}
-"""By format: the ending of the file's name, where that is not the format's."""
-ASK_AGAIN_SECONDS = 30  # after which somebody may have read an export to its end
+"""By format: the ending of the file's name, where it differs from the format's name."""
+ASK_AGAIN_SECONDS = 30  # by then somebody may have finished reading an export
 
 
 async def export_transactions(
@@ -44,8 +44,9 @@ async def export_transactions(
     own_category: str | None = None,
     include: str | None = None,
 ) -> Answer:
-    """The selected accounts' booked transactions, of one state of the data, and the cursor of the feed of changes after
-    it where nothing else is filtered. Each user has one export made at a time: it reads all there is."""
+    """The selected accounts' booked transactions as a file, from one state of the data. If nothing is filtered, the
+    cursor of the feed of changes after that state goes into a header. Each user has one export made at a time, because
+    it reads everything."""
     check_window(date_from, date_to)
     check_words(request.principal, include, tag, own_category)
     filters = Selection(
@@ -61,7 +62,7 @@ async def export_transactions(
     headers: dict[str, str] = {}
     user_id, caller, turns = request.principal.user_id, request.principal, services.exports
 
-    def written(file: BinaryIO) -> None:
+    def write_file(file: BinaryIO) -> None:
         with services.of(user_id).transaction() as session:
             selected = selected_accounts(accounts.of_user(session, user_id), account_ids, caller)
             reading = FromStore(session, user_id, services.reader.render)
@@ -85,7 +86,7 @@ async def export_transactions(
 
     async with turns.of(user_id):
         try:
-            file = await to_thread.run_sync(services.unread_exports.written, user_id, written, limiter=turns.threads)
+            file = await to_thread.run_sync(services.unread_exports.written, user_id, write_file, limiter=turns.threads)
         except TooManyExports as error:
             raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error
     name = f"transactions-{services.clock.today()}.{ENDINGS.get(format, format)}"

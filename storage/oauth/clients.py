@@ -30,7 +30,7 @@ COLUMNS = names_of(Client)
 
 
 def find(session: Session, client_id: str) -> Client | None:
-    """The client of this id."""
+    """The client with this id; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_clients WHERE id = $1", client_id)
     return _client(rows[0]) if rows else None
 
@@ -41,23 +41,24 @@ def list_all(session: Session) -> list[Client]:
 
 
 def add(session: Session, client: Client) -> None:
-    """Store a client; raises Conflict when the id is taken."""
-    add_row(session, "oauth_clients", **{**values_of(client), **_described(client)})
+    """Store a client. Raises Conflict when the id is taken."""
+    add_row(session, "oauth_clients", **{**values_of(client), **_description(client)})
 
 
 def move(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> None:
-    """Give a client other addresses to be answered at."""
+    """Replace the redirect URIs of a client."""
     session.execute(
         "UPDATE oauth_clients SET redirect_uris = $2 WHERE id = $1", client_id, as_json(list(redirect_uris))
     )
 
 
 def describe_anew(session: Session, client: Client) -> None:
-    """Keep what an app says of itself now; requests that wait for an answer end, for they showed something else."""
+    """Store what an app now says about itself, and delete its open requests, because users saw the earlier
+    description."""
     session.execute("DELETE FROM oauth_requests WHERE client_id = $1", client.id)
     session.execute(
         "UPDATE oauth_clients SET name = $2, redirect_uris = $3, metadata = $4 WHERE id = $1",
-        *(client.id, client.name, *_described(client).values()),
+        *(client.id, client.name, *_description(client).values()),
     )
 
 
@@ -68,16 +69,16 @@ def remove(session: Session, client_id: str) -> bool:
 
 
 def unused_of_address(session: Session, address_hash: str | None, *, since: datetime) -> list[datetime]:
-    """The moments at which this address registered clients that nobody has allowed yet, oldest first."""
-    return _unused(session, "address_hash", address_hash, since)
+    """The times at which this address registered clients that no user has allowed yet, oldest first."""
+    return _registration_times(session, "address_hash", address_hash, since)
 
 
 def unused_of_network(session: Session, network_hash: str | None, *, since: datetime) -> list[datetime]:
-    """The moments at which the network of this address registered such clients."""
-    return _unused(session, "network_hash", network_hash, since)
+    """The times at which the network of this address registered clients that no user has allowed yet, oldest first."""
+    return _registration_times(session, "network_hash", network_hash, since)
 
 
-def _unused(session: Session, column: str, origin: str | None, since: datetime) -> list[datetime]:
+def _registration_times(session: Session, column: str, origin: str | None, since: datetime) -> list[datetime]:
     rows = session.rows(
         f"SELECT created_at FROM oauth_clients WHERE {column} = $1 AND created_at > $2 AND used_at IS NULL"
         " ORDER BY created_at",
@@ -87,14 +88,17 @@ def _unused(session: Session, column: str, origin: str | None, since: datetime) 
 
 
 def count_self_registered(session: Session) -> int:
-    """How many clients registered themselves."""
+    """The number of clients that registered themselves."""
     rows = session.rows("SELECT count(*) AS number FROM oauth_clients WHERE registered_by = 'self'")
     return int(rows[0]["number"])
 
 
 def remove_idlest(session: Session) -> bool:
-    """Delete the client that is missed least: of those without a grant the one that waits longest for its first user,
-    else the one whose last use is longest ago; False when each of them has a grant."""
+    """Delete the self-registered client missed least; False when each of them has a grant.
+
+    Of those without a grant, the one that has waited longest for its first user, else the one whose last use is longest
+    ago.
+    """
     rows = session.rows(
         "SELECT id FROM oauth_clients WHERE registered_by = 'self'"
         " AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)"
@@ -104,15 +108,17 @@ def remove_idlest(session: Session) -> bool:
 
 
 def mark_used(session: Session, client_id: str, *, now: datetime, unless_since: datetime) -> None:
-    """A user allowed it, or it fetched tokens: it no longer counts against its address, and is kept from now on as
-    Cleanup says; written only where that was not said since a moment."""
+    """Record that a user allowed the client, or that it fetched tokens; skipped if recorded since `unless_since`.
+
+    It then no longer counts against its address, and cleanup keeps it for a year after its last use.
+    """
     session.execute(
         "UPDATE oauth_clients SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $3)",
         *(client_id, now, unless_since),
     )
 
 
-def _described(client: Client) -> dict[str, str]:
+def _description(client: Client) -> dict[str, str]:
     return {"redirect_uris": as_json(list(client.redirect_uris)), "metadata": as_json(client.metadata)}
 
 

@@ -1,4 +1,4 @@
-"""Refresh tokens, one link of a grant's chain each, and access tokens that were revoked alone."""
+"""Refresh tokens, each a link in the chain of its grant, and single access tokens that were revoked."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from storage.oauth.moments import with_moments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshToken:
-    """One link in the chain of a grant."""
+    """A refresh token: one link in the chain of a grant."""
 
     token_hash: str
     grant_id: str
@@ -27,13 +27,13 @@ def add_refresh(session: Session, token: RefreshToken) -> None:
 
 
 def find_refresh(session: Session, token_hash: str) -> RefreshToken | None:
-    """The refresh token, used or not."""
+    """The refresh token with this hash, used or not; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_refresh_tokens WHERE token_hash = $1", token_hash)
     return RefreshToken(**with_moments(rows[0])) if rows else None
 
 
 def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
-    """True for exactly one caller."""
+    """Mark the refresh token as used; True for exactly one caller."""
     changed = session.execute(
         "UPDATE oauth_refresh_tokens SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL",
         *(token_hash, now),
@@ -42,7 +42,7 @@ def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
 
 
 def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_most: datetime) -> None:
-    """Let the unused refresh tokens of a grant live this long from their issue, but no longer than the grant."""
+    """Set the lifetime of a grant's unused refresh tokens, counted from their issue, but no longer than the grant."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_refresh_tokens WHERE grant_id = $1 AND used_at IS NULL ORDER BY token_hash",
         grant_id,
@@ -56,11 +56,11 @@ def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_
 
 
 def revoke_access(session: Session, token_id: str, *, expires_at: datetime) -> None:
-    """One access token ends before its time."""
+    """Revoke a single access token before it expires."""
     add_row_unless_there(session, "oauth_revoked_tokens", token_id=token_id, expires_at=expires_at)
 
 
 def revoked_access(session: Session, *, now: datetime) -> frozenset[str]:
-    """The ids of access tokens that were revoked alone and have not expired."""
+    """The ids of single access tokens that were revoked and have not expired."""
     rows = session.rows("SELECT token_id FROM oauth_revoked_tokens WHERE expires_at > $1", now)
     return frozenset(row["token_id"] for row in rows)

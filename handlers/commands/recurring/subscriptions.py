@@ -1,4 +1,4 @@
-"""Recurring payments: listed, confirmed, dismissed or left to the service again, and added by hand."""
+"""Commands on recurring payments: list, confirm, dismiss or reset them, and add or remove one by hand."""
 
 from datetime import date
 from decimal import Decimal
@@ -22,7 +22,7 @@ FREQUENCIES = {"week": "weekly", "two-weeks": "biweekly", "month": "monthly", "q
 
 
 def list_subscriptions(services: Services, report: Report, *, user: User) -> None:
-    """Every recurring payment with its id, in and out, ended and dismissed ones too."""
+    """List every recurring payment with its id, incoming and outgoing, ended and dismissed ones too."""
     everything = Selected(accounts.of_user(services.everybody, user.id), is_everything=True)
     found = recurring_of(services.everybody, user.id, everything, today=services.clock.today())
     for row in found.iter_rows(named=True):
@@ -35,7 +35,7 @@ def list_subscriptions(services: Services, report: Report, *, user: User) -> Non
 def decide_subscription(
     services: Services, report: Report, *, user: User, subscription_id: str, confirmation: str
 ) -> None:
-    """Remember what a person says about one, in place of what they said before."""
+    """Store what a person says about a recurring payment, replacing what they said before."""
     clock = services.clock
     try:
         told = decide(services.everybody, user.id, subscription_id, confirmation, now=clock.now(), today=clock.today())
@@ -58,7 +58,7 @@ def add_subscription(
     account: str,
     is_incoming: bool,
 ) -> None:
-    """Remember a payment that the rules do not find; the same one again with another amount or day changes it."""
+    """Add a recurring payment that detection does not find; adding it again with another amount or day changes it."""
     chosen = accounts.named(services.everybody, user.id, account)
     if not AMOUNT.fullmatch(amount):
         raise CommandError("An amount is a number above 0 such as 12.99; --incoming says that it comes in.")
@@ -82,7 +82,7 @@ def add_subscription(
 
 
 def remove_subscription(services: Services, report: Report, *, user: User, subscription_id: str) -> None:
-    """Take away a payment that was added; one that the service has found stays."""
+    """Remove a recurring payment that was added by hand; one that the service detected cannot be removed."""
     if not services.everybody.atomically(lambda session: added.remove(session, user.id, subscription_id)):
         raise CommandError("The user has added no recurring payment of this id.")
     report.note("Removed.")

@@ -34,7 +34,7 @@ def measure(
     data_dir: Path | None,
 ) -> None:
     """Build the stores, ask the servers over them, and write the figures."""
-    sizes = [Size(rows=number, rows_each=per_user) for number in _numbers(rows)]
+    sizes = [Size(rows=number, rows_each=per_user) for number in _sizes(rows)]
     terminal = Terminal()
     plan = Plan(sizes=sizes, connections=connections, seconds=seconds, with_peers=peers)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: no server stays behind
@@ -60,8 +60,8 @@ def measure(
         plot_file.write_text(plot(results))
 
 
-def _numbers(text: str) -> list[int]:
-    """The sizes that were typed, smallest first."""
+def _sizes(text: str) -> list[int]:
+    """The typed numbers of bookings, smallest first."""
     parts = text.replace("_", "").split(",")
     if not all(part.isdecimal() and 1 <= int(part) <= ROWS_MAX for part in parts):
         raise click.BadParameter(f"whole numbers from 1 to {ROWS_MAX}, such as 100000,1000000", param_hint="--rows")
