@@ -56,7 +56,7 @@ def print_calendar_link(services: Services, report: Report, *, user: User) -> No
 def end_calendar_link(services: Services, report: Report, *, user: User) -> None:
     """End the address of a user's calendar; from then on it is answered like one that never existed."""
     if not services.authorization.calendar.revoke(user.id):
-        raise CommandError(f"{user} has no calendar link. `bankdata calendar link` makes one.")
+        raise CommandError(f"{user.name} has no calendar link. `bankdata calendar link` makes one.")
     report.note("Ended.")
 
 
