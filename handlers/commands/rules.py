@@ -40,7 +40,7 @@ def add_rules(services: Services, report: Report, *, user: str, text: str) -> No
 def list_rules(services: Services, report: Report, *, user: str) -> None:
     """The rules in their order, as JSON lines that can be added again."""
     owner = users.named(services.everybody, user)
-    for line in render_rules(rules.of_user(services.everybody, owner.id)).splitlines():
+    for line in render_rules(rules.of_user(services.everybody, owner.id)).split("\n")[:-1]:
         report.line(line)
 
 

@@ -45,6 +45,7 @@ def take_over(
         said = _said(record, now=now)
         if said is not None and said.transaction_id not in stored:
             annotations.sleep(session, user_id, _with_own(named, said, record), anchor, now=now)
+            stored[said.transaction_id] = anchor
             brought.append(said.transaction_id)
     moved = anchors.settle(session, user_id)
     there = annotations.of_user(session, user_id).by_id
