@@ -126,8 +126,8 @@ def test_a_second_server_on_one_folder_is_refused_and_the_first_goes_on(served: 
 
 
 @pytest.mark.requirement("serve.demo")
-def test_serve_refuses_a_demo_and_demo_refuses_real_users(demo_store: Path, tmp_path: Path) -> None:
-    refused = bankdata("serve", "--data", demo_store, "--port", free_port())
+def test_serve_refuses_a_demo_and_demo_refuses_real_users(copied: Callable[[], Path], tmp_path: Path) -> None:
+    refused = bankdata("serve", "--data", copied(), "--port", free_port())
     assert refused.failed_with("holds the demo. Serve it with `bankdata demo`")
     assert bankdata("users", "add", "eva", "--random", "--data", tmp_path).code == 0
     for fresh in ([], ["--fresh"]):

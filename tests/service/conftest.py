@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import httpx
 import pytest
 
 from handlers.commands import control_socket
-from tests.engines import ENGINE
+from tests.engines import ENGINE, made_once
 from tests.engines import free_port as free_port
 
 ALL_SCOPES = "read:accounts read:transactions read:cashflow"
@@ -153,20 +152,15 @@ def running(folder: Path, **how: Any) -> Iterator[Served]:
         served.stop()
 
 
-@cache
-def made_demo(parent: Path) -> Path:
-    """The folder that `bankdata demo` makes in an empty place, made once for all tests that copy it."""
-    folder = parent / "demo" / "data"
-    folder.parent.mkdir()
+def _make_demo(folder: Path) -> None:
     with running(folder, is_measured=False) as served:
         assert served.stop() == 0, served.log.read_text()
-    return folder
 
 
 @pytest.fixture(scope="session")
 def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's folder, with no server; tests copy it."""
-    return made_demo(tmp_path_factory.getbasetemp())
+    """The folder that `bankdata demo` makes in an empty place, with no server; tests copy it."""
+    return made_once(tmp_path_factory.getbasetemp(), "demo", _make_demo)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.engine("duckdb"), pytest.mark.requirement("simplefin.r
 
 
 @pytest.fixture
-def behind(tmp_path: Path) -> Iterator[Behind]:
-    yield from serving(tmp_path / "data")
+def behind(copied: Callable[[], Path]) -> Iterator[Behind]:
+    yield from serving(copied())
 
 
 @pytest.fixture(scope="session")
