@@ -95,7 +95,7 @@ class Cluster:
         """As if its machine died."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
-            self._process.wait(30)
+            self._process.wait(60)
             self._process = None
 
     def remove(self) -> None:

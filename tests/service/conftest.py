@@ -86,7 +86,7 @@ class Served:
     def bare(self, token: str | None = None) -> httpx.Client:
         """A client with this token or none; connections are its own."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=self.base_url, headers=headers, timeout=30, trust_env=False)
+        return httpx.Client(base_url=self.base_url, headers=headers, timeout=60, trust_env=False)
 
     def advance(self, seconds: int) -> None:
         self.command("clock advance", seconds=seconds)
@@ -98,7 +98,7 @@ class Served:
         self.clients.clear()
         if self.process.poll() is None:
             self.process.send_signal(number)
-        code = self.process.wait(30)
+        code = self.process.wait(60)
         if self.process.stdout:
             self.process.stdout.close()
         return code
@@ -133,7 +133,7 @@ def start(
             process.communicate()
             raise AssertionError(f"the server ended at its start: {log.read_text()}")
         try:
-            if httpx.get(f"{served.address}/api/openapi.json", trust_env=False).status_code == 200:
+            if httpx.get(f"{served.address}/api/openapi.json", timeout=60, trust_env=False).status_code == 200:
                 return served
         except httpx.TransportError:
             time.sleep(0.05)

@@ -65,7 +65,7 @@ def server_of(actual: Path, folder: Path) -> Iterator[str]:
 
 def _answers(address: str) -> bool:
     try:
-        return httpx.get(f"{address}/health", trust_env=False).is_success
+        return httpx.get(f"{address}/health", timeout=60, trust_env=False).is_success
     except httpx.TransportError:
         time.sleep(0.05)
         return False
