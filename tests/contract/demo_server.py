@@ -19,7 +19,7 @@ from tests.cli.conftest import bankdata
 COMMAND = str(Path(sys.executable).with_name("bankdata"))
 SCOPES = "read:accounts read:transactions read:cashflow"
 WRITING = "write:imports write:rules write:accounts read:annotations write:annotations"
-START_SECONDS = 120.0
+START_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from tests.engines import ENGINE, made_once
 from tests.engines import free_port as free_port
 
 ALL_SCOPES = "read:accounts read:transactions read:cashflow"
-START_SECONDS_MAX = 120.0  # four seconds on an idle machine
+START_SECONDS_MAX = 600.0  # four seconds on an idle machine
 BANKDATA = Path(sys.executable).with_name("bankdata")
 
 Json = dict[str, Any]

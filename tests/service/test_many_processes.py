@@ -252,7 +252,7 @@ def test_every_process_tells_the_figures_of_all_and_none_that_counts_ever_falls(
     assert last["process_resident_memory_bytes"] > 1.5 * alone
     assert (last["bankdata_store_up"], last["bankdata_store_waiting"]) == (1, 0)
     assert last["bankdata_sync_overdue_seconds"] < 120, "every connection that is due is looked at each minute"
-    assert time.time() - 60 < last["bankdata_scheduler_round_timestamp_seconds"] <= time.time()
+    assert time.time() - 600 < last["bankdata_scheduler_round_timestamp_seconds"] <= time.time()
 
 
 @pytest.mark.requirement("workers.watched")
