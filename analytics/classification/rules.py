@@ -1,8 +1,9 @@
 """The user's rules in a text file, and their remembered corrections; both come before every table."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from analytics.classification.facts import CATEGORIES, TYPES
@@ -24,6 +25,9 @@ VALUE_LENGTH_MAX = 200
 RULES_MAX = 1_000
 TAG_LENGTH_MAX = 100
 TAGS_MAX = 50  # of one booking, and of one rule
+ID = re.compile(r"[^\x00-\x1f\x7f/]{1,200}")  # as the contract has it: an address names a rule by it
+NUMBER = re.compile(r"[0-9]{1,18}")
+HALF_LETTER = re.compile("[\ud800-\udfff]")  # JSON can spell it, and no store can keep it
 
 
 class ChosenCategory(NamedTuple):
@@ -93,7 +97,7 @@ def parse_rules(text: str) -> list[Rule]:
     """
     rules: list[Rule] = []
     seen: set[str] = set()
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):  # other ends of lines stand in values
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         rule = _parse_rule(number, line)
@@ -104,6 +108,21 @@ def parse_rules(text: str) -> list[Rule]:
         seen.add(rule.id)
         rules.append(rule)
     return rules
+
+
+def with_free_ids(known: Iterable[Rule], added: Iterable[Rule]) -> list[Rule]:
+    """The added rules; those whose id a known one has, or no address can name, get the next number."""
+    taken = {rule.id for rule in known}
+    numbered = []
+    for rule in added:
+        number = int(rule.id) if NUMBER.fullmatch(rule.id) else 0
+        wanted = rule.id
+        while wanted in taken or not ID.fullmatch(wanted):
+            number += 1
+            wanted = str(number)
+        taken.add(wanted)
+        numbered.append(replace(rule, id=wanted))
+    return numbered
 
 
 def render_rules(rules: Sequence[Rule]) -> str:
@@ -208,6 +227,6 @@ def _tags(number: int, names: object) -> tuple[str, ...]:
 def _text(number: int, key: str, value: object) -> str:
     if key == "id" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if not isinstance(value, str):
+    if not isinstance(value, str) or HALF_LETTER.search(value):
         raise InvalidRule(number, f"{key} must be a text")
     return value

@@ -38,7 +38,7 @@ def add_rules(services: Services, report: Report, *, user: User, text: str) -> N
 
 def list_rules(services: Services, report: Report, *, user: User) -> None:
     """List the rules in their order, as JSON lines that can be added again."""
-    for line in render_rules(rules.of_user(services.everybody, user.id)).splitlines():
+    for line in render_rules(rules.of_user(services.everybody, user.id)).split("\n")[:-1]:
         report.line(line)
 
 

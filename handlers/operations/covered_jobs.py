@@ -24,11 +24,10 @@ def check_covered(services: Services, caller: Principal, sync_id: str) -> None:
 
 def as_covered(session: Session, caller: Principal, job: Job) -> Job:
     """The job as if only the accounts existed that the caller may read; the bank's own sentences are replaced, for they
-    may be about the others."""
-    is_covered = _accounts_of(session, caller, job)
-    if all(is_covered.values()):
+    may be about the others, those that are gone by now too."""
+    if caller.coverage is None:
         return job
-    covered = [id_ for id_, covers in is_covered.items() if covers]
+    covered = [id_ for id_, covers in _accounts_of(session, caller, job).items() if covers]
     added = job.new_transactions
     if added is not None:
         added = jobs.new_transactions_of(session, job, covered)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from analytics.classification.rules import FIELDS, InvalidRule, Rule, parse_rules, render_rules
+from analytics.classification.rules import FIELDS, InvalidRule, Rule, parse_rules, render_rules, with_free_ids
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
 from handlers.operations.selection import owner_of
@@ -94,7 +94,7 @@ def _of_id(kept: Sequence[Rule], id_: str) -> Json:
 def with_added(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
     """The rules of a text (JSON lines) under ids that no known rule has, and all rules in their order; raises
     InvalidRule."""
-    added = _with_free_ids(known, parse_rules(text))
+    added = with_free_ids(known, parse_rules(text))
     wanted = [*known, *added]
     parse_rules(render_rules(wanted))  # raises InvalidRule if all rules together are not valid
     return added, wanted
@@ -130,20 +130,6 @@ def _whole_place(changes: Mapping[str, Any]) -> dict[str, Any]:
     if changes.get("ownCategoryId"):
         whole = {"category": None, "detailedCategory": None, **whole}
     return whole
-
-
-def _with_free_ids(known: Sequence[Rule], added: Sequence[Rule]) -> list[Rule]:
-    taken = {rule.id for rule in known}
-    numbered = []
-    for rule in added:
-        number = int(rule.id) if rule.id.isdigit() else 0
-        wanted = rule.id
-        while wanted in taken:
-            number += 1
-            wanted = str(number)
-        taken.add(wanted)
-        numbered.append(replace(rule, id=wanted))
-    return numbered
 
 
 def _change_rules(

@@ -332,6 +332,7 @@ class _FileDatabase:
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    _check_name(path)
     try:
         if not os.access(path.parent, os.W_OK, effective_ids=True):  # the write-ahead log stands beside the store
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -375,12 +376,20 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
 
 def check_free(path: Path) -> None:
     """Raise StoreInUse for a file that another process has open, or StoreUnreadable; writes nothing."""
+    _check_name(path)
     try:
         duckdb.connect(str(path), read_only=True).close()
     except duckdb.Error as error:
         if isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
             raise StoreInUse(f"{path} is open in another process. Stop it first.") from error
         raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
+
+
+def _check_name(path: Path) -> None:
+    """Raise StoreUnreadable for a path that DuckDB reads otherwise: what follows a "?" is no name to it."""
+    name = str(path)
+    if "?" in name or "\\" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise StoreUnreadable(f"{name!r} cannot be the path of a store: it has a ? or \\ in it, or is no UTF-8.")
 
 
 def _using_store(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:

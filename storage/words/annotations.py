@@ -23,7 +23,7 @@ from storage.words.anchors import TABLES, Anchor, of_bookings
 NOTE_LENGTH_MAX = 4_000
 DIFFERENT_TAGS_MAX = 1_000  # for each user
 LATEST = datetime(9999, 12, 31)  # noqa: DTZ001 - without a zone, as stored; a person's own spelling of a tag comes before that of rules
-CONTROL = re.compile(r"[\x00-\x08\x0E-\x1F\x7F]")
+CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # halves of letters, too, which no store can keep
 SPLITS_MIN, SPLITS_MAX = 2, 50
 OF_PART = "s.category, s.detailed_category, s.own_category_id"
 SAID = "a.category, a.detailed_category, a.own_category_id, a.note"

@@ -48,6 +48,7 @@ def take_over(
         said = _read_words(record, now=now)
         if said is not None and said.transaction_id not in stored:
             annotations.sleep(session, user_id, _with_own_categories(named, said, record), anchor, now=now)
+            stored[said.transaction_id] = anchor
             brought.append(said.transaction_id)
     moved = anchors.settle(session, user_id)
     there = annotations.of_user(session, user_id).by_id

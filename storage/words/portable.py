@@ -7,6 +7,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import orjson
+
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.leaves import LEAVES, category_of
 from analytics.classification.rules import (
@@ -17,6 +19,7 @@ from analytics.classification.rules import (
     is_tag,
     parse_rules,
     render_rules,
+    with_free_ids,
 )
 from analytics.currencies import in_digits
 from analytics.periods import month_of
@@ -121,7 +124,7 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
         except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise InvalidWords(f"line {number}: {_reason(error)}") from error
     if added:
-        rules.keep(session, user_id, _under_free_ids(known, added))
+        rules.keep(session, user_id, parse_rules(render_rules([*known, *with_free_ids(known, added)])))
     if added_targets:
         targets.add(session, user_id, added_targets)
     anchors.settle(session, user_id)
@@ -151,9 +154,9 @@ def _booking(anchor: Anchor) -> Json:
 
 def _parse_line(number: int, line: str) -> tuple[str, Json]:
     try:
-        told = json.loads(line)
+        told = orjson.loads(line)  # which takes no half of a letter
         kind = told.pop("kind")
-    except (ValueError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidWords(f"line {number}: not a line of `bankdata words export`") from error
     if kind not in ("ownCategory", "rule", "correction", "target", "annotation"):
         raise InvalidWords(f"line {number}: not a line of `bankdata words export`")
@@ -236,13 +239,21 @@ def _map_rule(told: Json, own: Mapping[str, OwnCategory]) -> Json:
 def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
     """The valid note and tags of a booking or a part. Raises ValueError."""
     note = told.get("note")
-    given = [Tag(str(tag["name"]), datetime.fromisoformat(tag["at"])) for tag in told.get("tags", [])]
+    given = [Tag(str(tag["name"]), _moment(tag["at"])) for tag in told.get("tags", [])]
     tags = {folded(tag.name): tag for tag in given}
     if note is not None and (not isinstance(note, str) or not note or not is_note(note)):
         raise ValueError("not a note")
     if len(tags) > TAGS_MAX or not all(is_tag(said.name) for said in tags.values()):
         raise ValueError("not tags")
     return note, tags
+
+
+def _moment(text: str) -> datetime:
+    """As stores keep it, in UTC without saying so: another zone could lead beyond what calendars have."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is not None:
+        raise ValueError("not a moment")
+    return moment
 
 
 def _part(told: Json, own: Mapping[str, OwnCategory]) -> Split:
@@ -304,16 +315,6 @@ def _check_count(number: object) -> int:
 
 def _is_same_rule(one: Rule, other: Rule) -> bool:
     return {**asdict(one), "id": ""} == {**asdict(other), "id": ""}
-
-
-def _under_free_ids(known: list[Rule], added: list[Rule]) -> list[Rule]:
-    """The known rules followed by the added ones; an added rule whose id is taken gets the next free number."""
-    wanted = list(known)
-    for rule in added:
-        ids = {each.id for each in wanted}
-        id_ = next(name for name in (rule.id, *map(str, range(1, len(ids) + 2))) if name not in ids)
-        wanted.append(Rule(**{**asdict(rule), "id": id_}))
-    return parse_rules(render_rules(wanted))
 
 
 def _reason(error: Exception) -> str:

@@ -31,6 +31,13 @@ def test_rules_are_json_lines_and_are_written_back_as_the_same_rules() -> None:
 
 
 @pytest.mark.requirement("issue 4 user rules")
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x1e", "\r"])
+def test_a_value_may_hold_what_ends_lines_elsewhere(end: str) -> None:
+    rules = [Rule(id="1", field="purpose", operator="contains", value=f"one{end}two", category="OTHER")]
+    assert parse_rules(render_rules(rules)) == rules
+
+
+@pytest.mark.requirement("issue 4 user rules")
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -43,6 +50,7 @@ def test_rules_are_json_lines_and_are_written_back_as_the_same_rules() -> None:
         (KITA.replace("OTHER", "FOOD"), "category must be one of GROCERIES"),
         (KITA.replace('"Kita"', '" "'), "value must not be empty"),
         (KITA.replace('"Kita"', "7"), "value must be a text"),
+        (KITA.replace("Kita", "\\ud800"), "value must be a text"),
         (KITA.replace("Kita", "k" * (VALUE_LENGTH_MAX + 1)), "value is longer than 200 characters"),
         (KITA.replace('"category": "OTHER"', '"type": "gift"'), "type must be one of direct_debit"),
         (KITA.replace(', "category": "OTHER"', ""), "nothing to do"),

@@ -181,10 +181,13 @@ def test_a_grant_of_some_accounts_is_told_of_those_alone(granted: Granted) -> No
 @pytest.mark.requirement("forecast.figures_only")
 def test_a_grant_of_figures_only_is_told_the_ends_of_months_and_no_names(granted: Granted) -> None:
     today = granted.service.services.clock.today()
-    answer = body_of(granted.rest(Terms(figures_only=True)), "/forecast", days=100)
+    client = granted.rest(Terms(figures_only=True))
+    answer = body_of(client, "/forecast", days=100)
     check_sums(answer, today)
     for series in series_of(answer):
         days = [date.fromisoformat(day["date"]) for day in series["days"]]
-        assert [(day + timedelta(days=1)).day for day in days[:-1]] == [1] * (len(days) - 1)
+        assert [(day + timedelta(days=1)).day for day in days] == [1] * len(days)
         assert {(event["name"], event["subscriptionId"]) for event in series["events"]} <= {(None, None)}
         assert {event["date"] for event in series["events"]} <= {day["date"] for day in series["days"]}
+    one_less = body_of(client, "/forecast", days=99)  # the difference would be what is due on the last day
+    assert (answer["until"], one_less) == (series["days"][-1]["date"], answer)

@@ -1,5 +1,6 @@
 """What a commit changes is told by that commit: once, in order, and to whom it concerns."""
 
+import dataclasses
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -10,7 +11,7 @@ from auth.principal import Coverage, Principal
 from auth.scopes import ALL_SCOPES, READ_ACCOUNTS
 from connectors import connector as source
 from handlers.commands.control_socket import CommandError
-from handlers.operations.covered_jobs import as_covered
+from handlers.operations.covered_jobs import BANK_FAILED, as_covered
 from handlers.operations.events.event_ids import EventIds
 from handlers.operations.events.event_shapes import NEEDS, data_of, receives
 from handlers.sync.outcomes import Outcomes
@@ -19,6 +20,7 @@ from storage.database import Transaction
 from storage.events import outbox
 from storage.events.outbox import StoredEvent
 from storage.importing.records import StatementRecord
+from storage.undo_and_merge import rebuild
 from tests.imports.household import Household
 from tests.imports.test_change_feed import CARD, GIRO, Life, booked
 
@@ -293,3 +295,21 @@ def test_a_narrowed_count_of_new_bookings_leaves_out_adjusting_entries_as_the_wh
         coverage=only,
     )
     assert (job.new_transactions, as_covered(database, caller, job).new_transactions) == (1, 1)
+
+
+@pytest.mark.requirement("grants.covered")
+def test_a_narrowed_job_tells_nothing_of_an_account_that_is_gone(life: Life) -> None:
+    life.bring(GIRO, booked("2026-01-05", "-100", "A", "a"))
+    life.bring(CARD, booked("2026-01-05", "-7", "Kino", "k"))
+    database, user, giro, card = life.eva.services.everybody, life.eva.user, life.account(GIRO), life.account(CARD)
+    job = jobs.last(database, user.id, life.live.id)
+    assert job is not None
+    assert giro is not None
+    assert card is not None
+    job = dataclasses.replace(job, error="The card 4711 is locked")
+    seen = as_covered(database, caller(life, giro), job)
+    assert (seen.new_transactions, seen.error) == (0, BANK_FAILED)
+    now = life.eva.services.clock.now()
+    database.atomically(lambda session: rebuild.delete(session, user=user, account_id=card, now=now))
+    assert as_covered(database, caller(life, giro), job) == seen
+    assert as_covered(database, caller(life), job) == job

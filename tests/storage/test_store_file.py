@@ -56,6 +56,17 @@ def test_a_store_that_was_overwritten_behind_its_head_is_named_and_left_as_it_is
 
 
 @pytest.mark.requirement("store.unreadable")
+@pytest.mark.parametrize("name", ["a?b", "a\\b", "a\udcff"])
+def test_a_path_that_duckdb_reads_otherwise_holds_no_store(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    for opened in (DuckDBFile, check_free):
+        with pytest.raises(StoreUnreadable, match="cannot be the path of a store"):
+            opened(folder / "bankdata.duckdb")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.requirement("store.unreadable")
 def test_a_folder_in_its_place_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "bankdata.duckdb").mkdir()
     with pytest.raises(StoreUnreadable):

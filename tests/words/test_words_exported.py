@@ -94,3 +94,13 @@ def test_words_in_a_file_that_somebody_has_changed_stay_within_bounds(service: S
         other = service.newcomer()
         bring(other, content.replace(b'"note":"two","tags":["t"]', new), number)
         assert [(each["note"], each["tags"]) for each in rows_of(other, include="annotation")] == [kept]
+
+
+@pytest.mark.requirement("words.exports")
+def test_a_booking_that_a_file_names_twice_has_its_words_once(service: Service, holder: Holder) -> None:
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
+    (row,) = rows_of(holder)
+    writer(holder).patch(f"/transactions/{row['id']}/annotation", json={"note": "x"})
+    content, other = exported(holder, "jsonl"), service.newcomer()
+    bring(other, content + content.replace(b"-9.00", b"-8.00"), 1)
+    assert {each["amount"]: each["note"] for each in rows_of(other, include="annotation")} == {-9: "x", -8: None}

@@ -103,6 +103,7 @@ def test_an_account_is_known_again_by_its_sources_key(service: Service, holder: 
         {"note": ""},
         {"note": "\x1b"},
         {"tags": [{"name": " ", "at": "2026-01-01"}]},
+        {"tags": [{"name": "a", "at": "0001-01-01T00:00:00+14:00"}]},
         {"place": 0},
         {"counterpart": "x"},
         {"bookingDate": None},
@@ -124,3 +125,17 @@ def test_what_is_no_export_of_words_is_refused(holder: Holder, changed: dict[str
     del line["amount"]
     with pytest.raises(InvalidWords, match="line 1: lacks 'amount'"):
         read(holder, [json.dumps(line)])
+
+
+@pytest.mark.requirement("words.portable")
+@pytest.mark.parametrize("line", ["[1]", '["kind"]', '{"kind": "correction", "key": "\\ud800", "category": "RENT"}'])
+def test_a_line_of_another_shape_is_no_words(holder: Holder, line: str) -> None:
+    with pytest.raises(InvalidWords, match="line 1: not a line of `bankdata words export`"):
+        read(holder, [line])
+
+
+@pytest.mark.requirement("words.portable")
+def test_a_rule_gets_an_id_by_which_it_can_be_removed(holder: Holder) -> None:
+    lines = [json.dumps({"kind": "rule", "id": id_, **KITA, "value": id_[-3:]}) for id_ in ("a/b", "x" * 201, "\u00b2")]
+    assert read(holder, lines) == 3
+    assert [rule["id"] for rule in writer(holder).get("/rules").json()["rules"]] == ["1", "2", "\u00b2"]

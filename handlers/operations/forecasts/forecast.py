@@ -11,6 +11,7 @@ import polars as pl
 from analytics.forecasting.back_test import TESTED_DAYS, Accuracy, accuracy
 from analytics.forecasting.flows import names_of, streams_of
 from analytics.forecasting.projection import Event, NextPay, Stream, by_month, next_pay, project
+from analytics.periods import last_day
 from analytics.recurring.confirmations import DISMISSED
 from analytics.recurring.directions import INCOMING
 from analytics.recurring.history import Charge
@@ -31,6 +32,8 @@ def get_forecast(
 ) -> Answer:
     """Forecast the coming days of each account and of each currency, with a formula that anyone can check."""
     caller, today = request.principal, services.clock.today()
+    if caller.figures_only:  # of two answers that end a day apart the difference is what is due on that day
+        days = (last_day(today + timedelta(days=days)) - today).days
     user_id = caller.user_id
     database = services.of(user_id)
     with database.transaction() as session:
