@@ -1,5 +1,5 @@
-"""The finer categories of bookings that were stored by a version that knew none, or none for them: given at the first
-start with other tables, one user a transaction. One that is there stays, and nothing else of a booking changes."""
+"""The finer categories of bookings stored by a version that knew none, or none for them: assigned at the first start
+with other tables, with one transaction per user. An existing one stays, and nothing else of a booking changes."""
 
 from functools import partial
 
@@ -25,8 +25,8 @@ READ: dict[str, pl.DataType] = {
 
 
 def fill(store: Store) -> None:
-    """Give them, unless that is done with these tables; a process that ends before goes on with the rest the next
-    time."""
+    """Assign the finer categories unless that is done with these tables; an interrupted process continues at the next
+    start."""
     everybody, tables = store.for_everybody(), edition()
     if store_facts.recall(everybody, GIVEN) == tables:
         return

@@ -1,4 +1,4 @@
-"""Rules of a person's own on the page: changed, ordered and taken back by keyboard; and what they give is filtered by."""
+"""Rules of a person's own on the page: changed, ordered and taken back by keyboard; and filters by what they give."""
 
 import re
 
@@ -44,7 +44,8 @@ SAID = {
         "category": "Kategorie",
         "tags": "Schlagwörter",
         "tag_hint": "Ihre Schlagwörter stehen an jeder Buchung, auf die sie passt.",
-        "needs": "Eine Regel braucht einen Text, nach dem sie sucht, und eine Kategorie, einen Namen oder Schlagwörter.",
+        "needs": "Eine Regel braucht einen Text, nach dem sie sucht, und eine Kategorie, einen Namen oder "
+        "Schlagwörter.",
         "changes": r"^Sie ändert \d+ Buchung(en)? und entscheidet alle künftigen\.",
         "edit": "Regel ändern",
         "change": "Ändern: ",
