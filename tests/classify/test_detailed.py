@@ -46,8 +46,8 @@ def test_a_finer_category_is_right_on_95_of_100_lines_that_have_one_and_three_qu
     answered = [told == given for told, given in zip(said, answers, strict=True) if given]
     labelled = [told == given for told, given in zip(said, answers, strict=True) if told]
     assert len(said) >= 250
-    given = {leaf for leaf in said if leaf}
-    assert given == set(LEAVES) if is_of_every_leaf else given < set(LEAVES)
+    different = {leaf for leaf in said if leaf}
+    assert different == set(LEAVES) if is_of_every_leaf else different < set(LEAVES)
     assert sum(answered) >= PRECISION_MIN * len(answered)
     assert sum(labelled) >= COVERAGE_MIN * len(labelled)
 
