@@ -99,7 +99,7 @@ function RuleForm({ before, onClose }) {
     const timer = setTimeout(async () => {
       try {
         const { changed } = await sent(rule, before, { parameters: { dryRun: true }, signal: overtaken.signal });
-        setFound({ changed });
+        if (!overtaken.signal.aborted) setFound({ changed });
       } catch (error) {
         if (!overtaken.signal.aborted) setFound({ error: said(error) });
       }
