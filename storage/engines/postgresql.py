@@ -39,7 +39,7 @@ from storage.database import (
 from storage.engines import distribution
 from storage.engines.asked_states import AskedStates
 from storage.engines.dialect import POSTGRESQL
-from storage.engines.watched_connection import PATIENT_SECONDS, PEER, SILENT_SECONDS, WatchedConnection
+from storage.engines.watched_connection import PATIENT_SECONDS, PEER, SILENT_SECONDS, FellSilent, WatchedConnection
 from storage.events import outbox
 
 T = TypeVar("T")
@@ -114,6 +114,7 @@ class PostgreSQL:
         self._saying = threading.Lock()
         self._is_opened = self._is_away = False
         self._gone_at = -math.inf
+        self._in_use: set[Connection] = set()
         self._pool = self._connected(url, connections_max, prepare)
         self._app_pool = self._connected(app_url, connections_max, prepare) if app_url else None
         self._asked_states: AskedStates | None = None
@@ -232,6 +233,7 @@ class PostgreSQL:
             connection = pool.getconn(WAIT_SECONDS_DOWN if self._is_down.is_set() else None)
             self._is_down.clear()
             connection.patience = self._patience
+            self._in_use.add(connection)
             try:
                 yield connection
                 if connection.opened_at > self._gone_at:
@@ -239,13 +241,18 @@ class PostgreSQL:
             except psycopg.Error as error:
                 if not _is_gone(connection, error):
                     raise
-                self._gone(connection, _first_line(error))
+                self._gone(connection, error)
                 raise _ConnectionDead(StoreUnavailable.__doc__) from error
             finally:
+                self._in_use.discard(connection)
                 pool.putconn(connection)
 
-    def _gone(self, connection: Connection, reason: str) -> None:
-        """A connection is dead or cannot be written to: others of its time have most likely gone with it."""
+    def _gone(self, connection: Connection, error: psycopg.Error) -> None:
+        """A connection is dead or cannot be written to: others of its time have most likely gone with it. Where it fell
+        silent nobody has patience any more, for they would wait minutes for what never comes."""
+        if isinstance(error, FellSilent):
+            for each in tuple(self._in_use):
+                each.patience = min(each.patience, SILENT_SECONDS)
         if connection.opened_at <= self._gone_at:
             return
         self._gone_at = time.monotonic()
@@ -253,7 +260,7 @@ class PostgreSQL:
         self._drain()
         if self._asked_states is not None:
             self._asked_states.give_up()
-        self._say(is_away=True, words=f"away: {reason}")
+        self._say(is_away=True, words=f"away: {_first_line(error)}")
 
     def _unreachable(self, url: str, *, prepare: bool) -> None:
         """No connection can be made."""

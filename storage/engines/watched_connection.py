@@ -22,9 +22,14 @@ PEER = {  # milliseconds, seconds: a peer that acknowledges nothing for five sec
 }
 
 
+class FellSilent(psycopg.OperationalError):
+    """Nothing comes any more, and nobody stops when told to."""
+
+
 class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
     """Gives up a statement of which it has heard nothing for as long as its `patience`. One that the server stops when
-    it is told to leaves the connection as good as before; else the connection is closed."""
+    it is told to leaves the connection as good as before; else the connection is closed. Its patience may be lowered
+    meanwhile."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -33,9 +38,9 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def wait(self, gen: PQGen[T], *arguments: Any, **named: Any) -> T:
         """What comes of a question to the server; raises OperationalError when it is given up."""
-        return super().wait(self._watched(gen, self.patience), *arguments, **named)
+        return super().wait(self._watched(gen), *arguments, **named)
 
-    def _watched(self, asking: PQGen[T], patience: float) -> Generator[Any, Any, T]:
+    def _watched(self, asking: PQGen[T]) -> Generator[Any, Any, T]:
         heard_at, is_cancelled = time.monotonic(), False
         try:
             wanted = next(asking)
@@ -43,13 +48,13 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
                 ready = yield wanted
                 if ready:
                     heard_at = time.monotonic()
-                elif time.monotonic() - heard_at > patience:
+                elif time.monotonic() - heard_at > (CANCEL_SECONDS if is_cancelled else self.patience):
                     if is_cancelled:
                         self.pgconn.finish()
-                        raise psycopg.OperationalError("it says nothing, and does not stop when it is told to")
+                        raise FellSilent("it says nothing, and does not stop when it is told to")
                     with suppress(psycopg.Error):
                         self.cancel_safe(timeout=CANCEL_SECONDS)
-                    heard_at, is_cancelled, patience = time.monotonic(), True, CANCEL_SECONDS
+                    heard_at, is_cancelled = time.monotonic(), True
                 wanted = asking.send(ready)
         except StopIteration as end:
             answer: T = end.value
