@@ -4,8 +4,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
+expect.set_options(timeout=30_000)  # as long as Playwright waits for whatever is clicked
 FULL = "/usr/bin/chromium"
 # The same engine of the same version without the windows around it: half as much work for each tab
 SHELL = shutil.which("chromium-headless-shell") or FULL

@@ -6,6 +6,7 @@ copy of one that was migrated once.
 """
 
 import ctypes
+import fcntl
 import hashlib
 import os
 import pwd
@@ -14,7 +15,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -94,7 +95,7 @@ class Cluster:
         """As if its machine died."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
-            self._process.wait(30)
+            self._process.wait(60)
             self._process = None
 
     def remove(self) -> None:
@@ -203,6 +204,20 @@ class Engine:
 
 ENGINE = Engine()
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def made_once(basetemp: Path, name: str, make: Callable[[Path], object]) -> Path:
+    """The data folder of this name, filled by the first test of a run that needs it: nobody may open it, everybody may
+    copy it. Workers of pytest-xdist share a file of DuckDB, while each has a PostgreSQL of its own."""
+    is_shared = ENGINE.name == "duckdb" and "PYTEST_XDIST_WORKER" in os.environ
+    around = (basetemp.parent if is_shared else basetemp) / name
+    around.mkdir(exist_ok=True)
+    with (around / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (around / "is-made").exists():
+            make(around / "data")
+            (around / "is-made").touch()
+    return around / "data"
 
 
 def _dies_with_us() -> None:

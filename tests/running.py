@@ -20,4 +20,4 @@ def running(app: Any, listener: socket.socket, **settings: Any) -> Iterator[None
         time.sleep(0.01)
     yield
     server.should_exit = True
-    thread.join(20)
+    thread.join(60)

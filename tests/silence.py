@@ -41,7 +41,7 @@ class Between:
     def close(self) -> None:
         """Hang up."""
         self._is_over = True
-        self._thread.join(10)
+        self._thread.join(60)
         for each in (self._listener, *self._pairs):
             each.close()
 
@@ -106,7 +106,7 @@ def pooled(cluster: Cluster) -> Iterator[str]:
         yield f"postgresql://bankdata@127.0.0.1:{port}/postgres"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(60)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -76,7 +76,6 @@ def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
         "required": described["required"],
         "additionalProperties": False,
     }
-    Draft202012Validator.check_schema(input_schema)
     return Tool(
         name=described["name"],
         operations=described["operations"],

@@ -16,6 +16,7 @@ class Contract:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
+        self._resolved: dict[str, Any] = {}  # by pointer: each is referred to many times
         self.operations: dict[str, tuple[str, str, Json]] = {
             operation["operationId"]: (path, method, operation)
             for path, item in document["paths"].items()
@@ -51,10 +52,12 @@ class Contract:
         return [self.resolved(each) for each in node] if isinstance(node, list) else node
 
     def _at(self, pointer: str) -> Any:
-        found: Any = self._document
-        for part in pointer.removeprefix("#/").split("/"):
-            found = found[part]
-        return self.resolved(found)
+        if pointer not in self._resolved:
+            found: Any = self._document
+            for part in pointer.removeprefix("#/").split("/"):
+                found = found[part]
+            self._resolved[pointer] = self.resolved(found)
+        return self._resolved[pointer]
 
 
 def _as_json_schema(schema: Mapping[str, Any]) -> Json:

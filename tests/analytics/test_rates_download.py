@@ -193,7 +193,7 @@ def test_a_host_that_falls_silent_is_given_up(server: RateServer, monkeypatch: p
 
     def silent() -> Iterator[bytes]:
         yield response(b"first", length=10)
-        given_up.wait(10)
+        given_up.wait(60)
 
     server.pages["/a"] = silent()
     said = refused(f"{server.address}/a", ProviderUnavailable)

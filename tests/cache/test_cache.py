@@ -201,7 +201,7 @@ def test_one_caller_reads_and_the_others_wait_for_what_it_brings() -> None:
     def read(known: UserData | None) -> UserData:
         reads.append(known)
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return user_data()
 
     found: list[UserData | None] = []
@@ -211,7 +211,7 @@ def test_one_caller_reads_and_the_others_wait_for_what_it_brings() -> None:
     ]
     for caller in callers:
         caller.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     go_on.set()
     for caller in callers:
         caller.join()
@@ -229,12 +229,12 @@ def test_a_read_that_hangs_keeps_nobody_else_waiting_and_its_own_callers_not_for
 
     def hangs(_known: UserData | None) -> UserData:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return user_data()
 
     reading = threading.Thread(target=lambda: kept.fetch("a", is_enough=lambda _: True, read=hangs))
     reading.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     for name in names:
         put(kept, name)
     with pytest.raises(StoreUnavailable):

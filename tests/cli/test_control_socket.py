@@ -65,7 +65,7 @@ def test_a_command_that_is_interrupted_stops_at_its_next_step(tmp_path: Path) ->
     def perform(_name: str, _arguments: Mapping[str, Any], report: Report) -> None:
         report.progress("step", 1, 2)
         report.line("begun")
-        assert pressed.wait(10)
+        assert pressed.wait(60)
         report.progress("step", 2, 2)
 
     def press() -> None:
@@ -85,7 +85,7 @@ def test_a_command_that_can_no_longer_be_stopped_says_so(tmp_path: Path) -> None
 
     def perform(_name: str, _arguments: Mapping[str, Any], report: Report) -> None:
         report.line("stored")
-        assert pressed.wait(10)
+        assert pressed.wait(60)
 
     def press() -> None:
         keyboard.press()
@@ -108,7 +108,7 @@ def test_a_client_that_is_gone_stops_the_command_without_a_traceback(
         if says.endswith("not read"):
             report.line("the client goes away and leaves this")
         begun.set()
-        assert gone.wait(10)
+        assert gone.wait(60)
         try:
             for _ in range(1000):
                 if says == "lines":
@@ -123,7 +123,7 @@ def test_a_client_that_is_gone_stops_the_command_without_a_traceback(
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(tmp_path / FILE_NAME))
             client.sendall(json.dumps({"command": "x", "arguments": {}}).encode() + b"\n")
-            assert begun.wait(10)
+            assert begun.wait(60)
         gone.set()
     assert ended == ["interrupted"]
     assert "Traceback" not in caplog.text
@@ -137,7 +137,7 @@ def test_a_command_that_the_end_of_the_server_cuts_off_is_told_so_and_no_failure
 
     def perform(_name: str, _arguments: Mapping[str, Any], _report: Report) -> None:
         begun.set()
-        assert closed.wait(10)
+        assert closed.wait(60)
         raise RuntimeError("the store is closed")
 
     listening = ControlServer(tmp_path, perform)
@@ -150,10 +150,10 @@ def test_a_command_that_the_end_of_the_server_cuts_off_is_told_so_and_no_failure
 
     client = threading.Thread(target=command)
     client.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     assert not listening.close(within=0)
     closed.set()
-    client.join(10)
+    client.join(60)
     assert failures == ["The server stopped before the command had ended; what was not stored by then is undone."]
     assert [record.exc_info for record in caplog.records] == [None]
 
@@ -185,4 +185,4 @@ def test_a_server_that_is_killed_over_a_command_is_one_sentence(tmp_path: Path) 
         killed.start()
         with pytest.raises(CommandError, match=r"^The server stopped before it had answered\. Try again\.$"):
             ask(tmp_path, "x", {}, Told())
-        killed.join(10)
+        killed.join(60)

@@ -59,7 +59,7 @@ def test_the_first_ctrl_c_asks_and_the_second_one_leaves() -> None:
         for expected in ("ready\n", "asked\n"):
             assert process.stdout.readline() == expected
             process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=60)
     finally:
         process.kill()
     assert (process.returncode, told.strip()) == (1, "Aborted!")

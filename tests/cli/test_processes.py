@@ -81,7 +81,7 @@ def test_a_sync_waits_for_a_slow_bank(copied: Callable[[], Path]) -> None:
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.2)
             served.advance(30)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (0, "")
         assert out.startswith("solo\tMusterbank\t")
 
@@ -93,7 +93,7 @@ def test_the_demo_prints_a_line_that_works_when_pasted(served: Served) -> None:
     (curl,) = [line.strip() for line in lines if line.strip().startswith("curl ")]
     header = curl.split('"')[1]
     name, _, value = header.partition(": ")
-    answer = httpx.get(curl.split()[-1], headers={name: value}, trust_env=False)
+    answer = httpx.get(curl.split()[-1], headers={name: value}, timeout=60, trust_env=False)
     assert len(answer.json()["accounts"]) == 4
     for user in ("demo", "solo", "empty", "lapsed", "globe"):
         assert any(line.startswith(f"  user {user} ") for line in lines)
@@ -103,7 +103,7 @@ def test_the_demo_prints_a_line_that_works_when_pasted(served: Served) -> None:
 @pytest.mark.parametrize("command", ["demo", "serve"])
 def test_a_port_in_use_is_one_line(served: Served, tmp_path: Path, command: str) -> None:
     process = bankdata_process(command, "--data", tmp_path / "data", "--port", served.port)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, "")
     assert err == (
         f"Error: Port {served.port} of 127.0.0.1 is in use. Choose another with --port, or stop what listens there.\n"
@@ -126,8 +126,8 @@ def test_a_second_server_on_one_folder_is_refused_and_the_first_goes_on(served: 
 
 
 @pytest.mark.requirement("serve.demo")
-def test_serve_refuses_a_demo_and_demo_refuses_real_users(demo_store: Path, tmp_path: Path) -> None:
-    refused = bankdata("serve", "--data", demo_store, "--port", free_port())
+def test_serve_refuses_a_demo_and_demo_refuses_real_users(copied: Callable[[], Path], tmp_path: Path) -> None:
+    refused = bankdata("serve", "--data", copied(), "--port", free_port())
     assert refused.failed_with("holds the demo. Serve it with `bankdata demo`")
     assert bankdata("users", "add", "eva", "--random", "--data", tmp_path).code == 0
     for fresh in ([], ["--fresh"]):
@@ -174,7 +174,7 @@ def test_fresh_throws_the_demo_away(copied: Callable[[], Path]) -> None:
     assert process.stdout.readline().startswith("The demo bank is open at ")
     names = [line.split("\t")[0] for line in bankdata("users", "list", "--data", folder).lines]
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert process.returncode == 0
     assert names == ["demo", "empty", "globe", "lapsed", "solo"]
 
@@ -249,7 +249,7 @@ def ofx(count: int) -> str:
 
 @pytest.mark.requirement("cli.users")
 def test_without_a_terminal_nobody_is_asked_for_a_password(tmp_path: Path) -> None:
-    out, err = bankdata_process("users", "add", "eva", "--data", tmp_path / "data").communicate(timeout=30)
+    out, err = bankdata_process("users", "add", "eva", "--data", tmp_path / "data").communicate(timeout=60)
     assert out == ""
     assert err == "Error: There is no terminal to ask for the password. Use --password-stdin or --random.\n"
 

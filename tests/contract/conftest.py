@@ -307,7 +307,7 @@ def live(app: ASGIApp) -> Iterator[Live]:
     port = server.servers[0].sockets[0].getsockname()[1]
 
     def send(request: bytes) -> bytes:
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
             connection.sendall(request)
             answer = b""
             while chunk := connection.recv(65536):
@@ -316,4 +316,4 @@ def live(app: ASGIApp) -> Iterator[Live]:
 
     yield send
     server.should_exit = True
-    thread.join(10)
+    thread.join(60)

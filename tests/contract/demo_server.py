@@ -19,7 +19,7 @@ from tests.cli.conftest import bankdata
 COMMAND = str(Path(sys.executable).with_name("bankdata"))
 SCOPES = "read:accounts read:transactions read:cashflow"
 WRITING = "write:imports write:rules write:accounts read:annotations write:annotations"
-START_SECONDS = 120.0
+START_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Demo:
         """One request of the data interface; refusals are answers too."""
         request = Request(self.base_url + path, method=method, headers={"Authorization": f"Bearer {token}"})
         try:
-            with urlopen(request, timeout=30) as response:
+            with urlopen(request, timeout=60) as response:
                 return Answer(response.status, _lower(response.headers), json.load(response))
         except HTTPError as refusal:
             with refusal:
@@ -102,7 +102,7 @@ def running_demo(folder: Path, **settings: str) -> Iterator[Demo]:
     finally:
         process.terminate()
         try:
-            process.wait(20)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -119,7 +119,7 @@ def _wait(demo: Demo, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         try:
-            with urlopen(f"{demo.origin}/api/openapi.json", timeout=5):
+            with urlopen(f"{demo.origin}/api/openapi.json", timeout=60):
                 return
         except OSError:
             time.sleep(0.1)

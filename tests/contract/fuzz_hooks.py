@@ -9,7 +9,7 @@ from typing import Any
 import requests
 import schemathesis
 
-JOB_SECONDS = 30.0
+JOB_SECONDS = 120.0
 _open_jobs: list[tuple[str, str]] = []
 
 
@@ -22,7 +22,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         address, authorization = _open_jobs.pop()
         deadline = time.monotonic() + JOB_SECONDS
         while time.monotonic() < deadline:
-            job = requests.get(address, headers={"Authorization": authorization}, timeout=10).json()
+            job = requests.get(address, headers={"Authorization": authorization}, timeout=60).json()
             if job["status"] in ("completed", "failed"):
                 break
             time.sleep(0.05)

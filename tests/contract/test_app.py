@@ -189,7 +189,7 @@ def test_the_lifespan_surrounds_the_requests(make_app: MakeApp) -> None:
 
 @pytest.mark.requirement("loop.concurrency")
 def test_parallel_requests_keep_their_arguments_apart(make_app: MakeApp, connect: Connect) -> None:
-    together = threading.Barrier(8, timeout=10)
+    together = threading.Barrier(8, timeout=60)
 
     def get_transaction(_request: object, *, id: str) -> dict[str, Any]:
         together.wait()
@@ -207,5 +207,5 @@ def test_parallel_requests_keep_their_arguments_apart(make_app: MakeApp, connect
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert answers == {name: name for name in ids}

@@ -35,7 +35,7 @@ POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 REFUSED = b'{"error":"Unauthorized"}'
 PIECES_MAX = DROPPED_BYTES_MAX_UNSTATED // 65_536 + 200  # of 64 KB; some lie in buffers of the kernel
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 
 
 class Meeting:

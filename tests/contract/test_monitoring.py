@@ -127,11 +127,11 @@ def test_a_slow_request_is_named_without_what_was_asked_unless_waiting_is_its_ta
 def test_a_client_that_sends_slowly_is_no_slow_request(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(request_durations, "SLOW_SECONDS", 0.3)
+    monkeypatch.setattr(request_durations, "SLOW_SECONDS", 1.0)
 
     def slowly() -> Iterator[bytes]:
         yield b"{"
-        time.sleep(0.4)
+        time.sleep(1.1)
         yield b"}"
 
     with caplog.at_level(logging.WARNING, logger="bankdata.requests"):
@@ -202,7 +202,7 @@ def test_a_store_that_hangs_is_not_ready_and_costs_one_thread(
 
     def hangs() -> bool:
         asked.append(time.monotonic())
-        return answered.wait(30)
+        return answered.wait(60)
 
     with from_address(measured(make_app, is_ready=hangs), "127.0.0.1") as client:
         assert [client.get("/readyz").status_code for _ in range(3)] == [503, 503, 503]

@@ -149,7 +149,7 @@ def bank() -> Iterator[HillBankServer]:
 def test_the_connector_of_the_page_waits_reads_its_pages_and_finds_only_what_is_new(
     database: OpenStore, bank: HillBankServer, tmp_path: Path
 ) -> None:
-    with httpx.Client(base_url=f"http://127.0.0.1:{bank.server_port}", timeout=5, trust_env=False) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{bank.server_port}", timeout=60, trust_env=False) as client:
         hill = example(0, tmp_path).HillBank(client)
         connection = connected(database, hill.name, {"account": "4711"})
         with engine(database, hill) as (sync, clock):
@@ -198,7 +198,7 @@ def test_what_the_page_says_of_errors_is_what_happens(
     connection_status: str,
 ) -> None:
     bank.refusal = (status, headers)
-    with httpx.Client(base_url=f"http://127.0.0.1:{bank.server_port}", timeout=5, trust_env=False) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{bank.server_port}", timeout=60, trust_env=False) as client:
         hill = example(0, tmp_path).HillBank(client)
         connection = connected(database, hill.name, {"account": "4711"})
         with engine(database, hill) as (sync, _):
@@ -210,7 +210,7 @@ def test_what_the_page_says_of_errors_is_what_happens(
 
 @pytest.mark.requirement("docs.sources")
 def test_a_bank_that_cannot_be_reached_fails_the_job(database: OpenStore, tmp_path: Path) -> None:
-    with httpx.Client(base_url="http://127.0.0.1:9", timeout=5, trust_env=False) as client:
+    with httpx.Client(base_url="http://127.0.0.1:9", timeout=60, trust_env=False) as client:
         hill = example(0, tmp_path).HillBank(client)
         with engine(database, hill) as (sync, _):
             job = begun(sync, connected(database, hill.name, {"account": "4711"}))

@@ -15,13 +15,13 @@ from auth.scopes import SCOPES
 from handlers.commands import demo
 from handlers.server import application
 from handlers.services import Services, open_services
-from handlers.settings import load
 from storage import connections, users
 from storage.connections import StoredConnection
 from storage.importing import ingest
 from storage.importing.batches import read_batch
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.users import User
+from tests.engines import ENGINE, made_once
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
@@ -130,16 +130,27 @@ def body_of(client: TestClient, path: str, **query: object) -> Any:
 
 
 def opened(folder: Path, *, validate_responses: bool = True) -> Service:
-    services = open_services(load({"BANKDATA_RATE_LIMIT": "off"}, data_dir=folder))
+    services = open_services(ENGINE.settings(folder, RATE_LIMIT="off"))
     services.clock.offset = NOON - services.clock.now_in_utc()
     return Service(services, application(services, validate_responses=validate_responses))
+
+
+def demo_at_noon(factory: pytest.TempPathFactory) -> Path:
+    """A copy of the store that `bankdata demo` makes, on the day of these tests."""
+
+    def make(folder: Path) -> None:
+        service = opened(folder)
+        service.services.clock.offset -= timedelta(hours=1)  # whoever copies it may sync at once
+        demo.prepare(service.services, Silent())
+        service.services.close()
+
+    return ENGINE.copy(made_once(factory.getbasetemp(), "noon", make), factory.mktemp("demo") / "data")
 
 
 @pytest.fixture(scope="session")
 def demo_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The store that `bankdata demo` makes; every answer is held against the contract."""
-    service = opened(tmp_path_factory.mktemp("demo") / "data")
-    demo.prepare(service.services, Silent())
+    service = opened(demo_at_noon(tmp_path_factory))
     yield service
     service.services.close()
 

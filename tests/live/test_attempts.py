@@ -170,14 +170,14 @@ class Provider:
 def test_access_is_ended_at_the_providers_side_by_side_and_what_could_not_be_is_said_in_time(
     scene: Scene, tmp_path: Path
 ) -> None:
-    hangs, both = threading.Event(), threading.Barrier(2, timeout=30)
+    hangs, both = threading.Event(), threading.Barrier(2, timeout=60)
 
     def refuses() -> None:
         both.wait()
         raise UserActionRequired("It wants to see you.")
 
     does: dict[str, Callable[[], object]] = {
-        "refuses": refuses, "ends": both.wait, "hangs": lambda: hangs.wait(30), "breaks": lambda: 1 / 0, "file": int,
+        "refuses": refuses, "ends": both.wait, "hangs": lambda: hangs.wait(60), "breaks": lambda: 1 / 0, "file": int,
     }  # fmt: skip
     sources = {name: cast(LiveSource, Provider(name, work)) for name, work in does.items() if name != "file"}
     scene.connecting.sources = sources
@@ -288,7 +288,7 @@ def test_of_two_answers_that_have_looked_at_once_one_is_sent(scene: Scene, monke
 
     def found(*arguments: Any) -> Any:
         stored = find(*arguments)
-        both_have_looked.wait(30)
+        both_have_looked.wait(60)
         return stored
 
     attempt = scene.begin()

@@ -22,7 +22,9 @@ PICTURE = Question(text=Sentence(en="Look", de="Sehen"), image=b"\x89PNG", image
 
 @pytest.fixture
 def browser(live: Live) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=live.served.address, trust_env=False, headers={"Accept-Language": "en"}) as made:
+    with httpx.Client(
+        base_url=live.served.address, timeout=60, trust_env=False, headers={"Accept-Language": "en"}
+    ) as made:
         yield made
 
 

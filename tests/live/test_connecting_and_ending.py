@@ -26,7 +26,11 @@ def page(live: Live) -> Iterator[Callable[[str, str], httpx.Client]]:
 
     def opened(user: str, language: str) -> httpx.Client:
         browser = httpx.Client(
-            base_url=live.served.address, follow_redirects=True, trust_env=False, headers={"accept-language": language}
+            base_url=live.served.address,
+            follow_redirects=True,
+            timeout=60,
+            trust_env=False,
+            headers={"accept-language": language},
         )
         made.append(browser)
         signed_in(browser, user)

@@ -108,7 +108,7 @@ def test_a_rotation_waits_for_what_is_sealed_and_not_yet_stored(
         connection_secrets.keep(session, keys, "u1", "con_1", {"pin": "12345"})
         rotating.start()
         rotating.join(0.2)
-    rotating.join(30)
+    rotating.join(60)
     assert not rotating.is_alive()
     assert connection_secrets.find(database, keys, "u1", "con_1") == {"pin": "12345"}
 

@@ -47,7 +47,7 @@ def connected(live: Live, user: str, *, way: str = "approve") -> tuple[int, str,
     process = live.started("connect", "enable-banking", "--user", user, "--country", "DE", "--bank", BANK)
     assert process.stdout is not None
     url = process.stdout.readline().strip()
-    with httpx.Client(follow_redirects=True, trust_env=False) as browser:
+    with httpx.Client(follow_redirects=True, timeout=60, trust_env=False) as browser:
         assert "Mock Bank" in browser.get(url).text
         page = browser.get(f"{url}/{way}")
         assert page.status_code == 200, page.text
@@ -110,7 +110,11 @@ def test_a_bank_that_tells_less_is_asked_for_less_and_an_account_it_refuses_is_a
 @pytest.fixture
 def browser(live: Live) -> Iterator[httpx.Client]:
     with httpx.Client(
-        base_url=live.served.address, follow_redirects=True, trust_env=False, headers={"Accept-Language": "de"}
+        base_url=live.served.address,
+        follow_redirects=True,
+        timeout=60,
+        trust_env=False,
+        headers={"Accept-Language": "de"},
     ) as made:
         yield made
 
@@ -202,8 +206,8 @@ def test_the_way_back_is_good_once_in_the_browser_that_was_sent_and_for_no_forge
     signed_in(browser, user)
     link = at_the_bank(browser)
     exchanges = bank.paths().count("POST /sessions")
-    back = httpx.get(f"{link}/approve", trust_env=False).headers["location"]
-    with httpx.Client(follow_redirects=True, trust_env=False) as other:
+    back = httpx.get(f"{link}/approve", timeout=60, trust_env=False).headers["location"]
+    with httpx.Client(follow_redirects=True, timeout=60, trust_env=False) as other:
         assert other.get(back).status_code == 400
         signed_in_other = live.user()
         other.base_url = httpx.URL(live.served.address)

@@ -85,7 +85,7 @@ def seen(live: Live) -> Seen:
 
 def from_the_page(live: Live, user: str, token: str) -> None:
     """SimpleFIN, from the account page."""
-    with httpx.Client(base_url=live.served.address, follow_redirects=True, trust_env=False) as browser:
+    with httpx.Client(base_url=live.served.address, follow_redirects=True, timeout=60, trust_env=False) as browser:
         signed_in(browser, user)
         form = fields(browser.get("/account/connect").text)["form_token"]
         step = browser.post("/account/connect", data={"form_token": form, "source": "simplefin"})
@@ -119,7 +119,7 @@ def test_no_secret_of_any_source_is_found_where_anybody_else_reads(live: Live, s
     from_the_page(live, user, second.token)
 
     def signs_in(url: str) -> None:
-        httpx.get(f"{url}/approve", follow_redirects=True, trust_env=False)
+        httpx.get(f"{url}/approve", follow_redirects=True, timeout=60, trust_env=False)
 
     enable_banking = ("connect", "enable-banking", "--user", user, "--country", "DE", "--bank", BANK)
     assert f"{BANK}: 1 new account" in seen.command(*enable_banking, then=signs_in)

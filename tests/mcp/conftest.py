@@ -2,7 +2,7 @@
 
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -13,14 +13,16 @@ from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
-from handlers.commands import demo
 from handlers.mcp.messages import NAMING
 from handlers.server import application
 from handlers.services import open_services
 from handlers.settings import load
 from storage import users
-from tests.explanations.conftest import Service, Silent, opened
+from tests.explanations.conftest import Service, demo_at_noon, opened
 from tests.running import running
+from tests.service.conftest import copied, demo_store
+
+__all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these too
 
 ADDRESS = "http://127.0.0.1:8000"
 MODERN = "2026-07-28"
@@ -95,8 +97,7 @@ def assistant(service: Service, name: str, scopes: frozenset[str] = frozenset(SC
 @pytest.fixture(scope="session")
 def demo_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The store that `bankdata demo` makes."""
-    service = opened(tmp_path_factory.mktemp("demo") / "data", validate_responses=False)
-    demo.prepare(service.services, Silent())
+    service = opened(demo_at_noon(tmp_path_factory), validate_responses=False)
     yield service
     service.services.close()
 
@@ -108,14 +109,12 @@ def demo_user(demo_service: Service) -> Assistant:
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(copied: Callable[[], Path]) -> Iterator[str]:
     """A running server with the demo's data."""
-    folder: Path = tmp_path_factory.mktemp("sdk") / "data"
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         base = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        services = open_services(load({}, data_dir=folder, address=base))
-        demo.prepare(services, Silent())
+        services = open_services(load({}, data_dir=copied(), address=base))
         with running(application(services), listener, log_level="warning"):
             yield base

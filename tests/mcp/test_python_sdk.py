@@ -48,7 +48,7 @@ async def connected(
     async def person(url: str) -> None:
         """Opens the page in a browser, signs in, allows."""
         consents.append(url)
-        async with httpx.AsyncClient(base_url=base, follow_redirects=False, timeout=30) as browser:
+        async with httpx.AsyncClient(base_url=base, follow_redirects=False, timeout=60) as browser:
             page = await browser.get(url)
             form = fields((await browser.get(page.headers["location"])).text)
             page = await browser.post("/oauth/login", data={**form, "username": "demo", "password": "demo-demo-2024"})

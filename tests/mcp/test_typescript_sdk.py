@@ -68,10 +68,10 @@ def run(address: str, command: list[str], folder: Path) -> tuple[str, int]:
 
 def allow(address: str, page_address: str) -> None:
     """What a person does in a browser: open the page, sign in, allow, be sent back."""
-    with httpx.Client(base_url=address, timeout=30) as browser:
+    with httpx.Client(base_url=address, timeout=60) as browser:
         page = browser.get(page_address)
         form = fields(browser.get(page.headers["location"]).text)
         page = browser.post("/oauth/login", data={**form, "username": "demo", "password": "demo-demo-2024"})
         form = fields(browser.get(page.headers["location"]).text)
         back = browser.post("/oauth/consent", data={**form, "decision": "allow"})
-    httpx.get(back.headers["location"], timeout=30)
+    httpx.get(back.headers["location"], timeout=60)

@@ -50,7 +50,7 @@ def stored(path: Path = STORED) -> Advisories:
 def refresh(packages: Iterable[str], today: date, *, path: Path = STORED, database: str = DATABASE) -> int:
     """Ask the database about all packages and store what it answers; how many advisories. Raises httpx.HTTPError."""
     lines = []
-    with httpx.Client(timeout=30) as client:
+    with httpx.Client(timeout=60) as client:
         for package in packages:
             token = None
             while True:

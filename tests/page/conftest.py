@@ -14,8 +14,6 @@ from tests.service.conftest import copied, demo_store
 
 __all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these too
 
-expect.set_options(timeout=15_000)
-
 Opening = Callable[..., Page]
 
 

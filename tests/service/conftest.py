@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,11 @@ import httpx
 import pytest
 
 from handlers.commands import control_socket
-from tests.engines import ENGINE
+from tests.engines import ENGINE, made_once
 from tests.engines import free_port as free_port
 
 ALL_SCOPES = "read:accounts read:transactions read:cashflow"
-START_SECONDS_MAX = 120.0  # four seconds on an idle machine
+START_SECONDS_MAX = 600.0  # four seconds on an idle machine
 BANKDATA = Path(sys.executable).with_name("bankdata")
 
 Json = dict[str, Any]
@@ -87,7 +86,7 @@ class Served:
     def bare(self, token: str | None = None) -> httpx.Client:
         """A client with this token or none; connections are its own."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=self.base_url, headers=headers, timeout=30, trust_env=False)
+        return httpx.Client(base_url=self.base_url, headers=headers, timeout=60, trust_env=False)
 
     def advance(self, seconds: int) -> None:
         self.command("clock advance", seconds=seconds)
@@ -99,7 +98,7 @@ class Served:
         self.clients.clear()
         if self.process.poll() is None:
             self.process.send_signal(number)
-        code = self.process.wait(30)
+        code = self.process.wait(60)
         if self.process.stdout:
             self.process.stdout.close()
         return code
@@ -134,7 +133,7 @@ def start(
             process.communicate()
             raise AssertionError(f"the server ended at its start: {log.read_text()}")
         try:
-            if httpx.get(f"{served.address}/api/openapi.json", trust_env=False).status_code == 200:
+            if httpx.get(f"{served.address}/api/openapi.json", timeout=60, trust_env=False).status_code == 200:
                 return served
         except httpx.TransportError:
             time.sleep(0.05)
@@ -153,20 +152,15 @@ def running(folder: Path, **how: Any) -> Iterator[Served]:
         served.stop()
 
 
-@cache
-def made_demo(parent: Path) -> Path:
-    """The folder that `bankdata demo` makes in an empty place, made once for all tests that copy it."""
-    folder = parent / "demo" / "data"
-    folder.parent.mkdir()
+def _make_demo(folder: Path) -> None:
     with running(folder, is_measured=False) as served:
         assert served.stop() == 0, served.log.read_text()
-    return folder
 
 
 @pytest.fixture(scope="session")
 def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's folder, with no server; tests copy it."""
-    return made_demo(tmp_path_factory.getbasetemp())
+    """The folder that `bankdata demo` makes in an empty place, with no server; tests copy it."""
+    return made_once(tmp_path_factory.getbasetemp(), "demo", _make_demo)
 
 
 @pytest.fixture(scope="session")

@@ -155,7 +155,7 @@ def test_every_error_is_one_sentence_under_one_key(service: Served) -> None:
         client.post("/sync", content=b"[]", headers={"content-type": "application/json"}),
         client.post("/sync", json={"accountIds": [1]}),
         client.get("/cashflow", params={"months": "six"}),
-        httpx.get(f"{service.address}/nowhere", trust_env=False),
+        httpx.get(f"{service.address}/nowhere", timeout=60, trust_env=False),
     ]
     for answer in answers:
         assert 400 <= answer.status_code < 500
@@ -167,7 +167,7 @@ def test_every_error_is_one_sentence_under_one_key(service: Served) -> None:
 
 @pytest.mark.requirement("interface 9")
 def test_the_contract_is_served_byte_for_byte_and_names_the_version(service: Served) -> None:
-    answer = httpx.get(f"{service.address}/api/openapi.json", trust_env=False)
+    answer = httpx.get(f"{service.address}/api/openapi.json", timeout=60, trust_env=False)
     assert answer.content == CONTRACT_FILE.read_bytes()
     assert json.loads(answer.content)["info"]["version"].startswith("1.0")
     assert service.base_url.endswith("/v1")

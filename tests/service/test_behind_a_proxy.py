@@ -31,7 +31,7 @@ from tests.service.conftest import Served, free_port, running
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 CALLBACK = "http://127.0.0.1:9/callback"
 WELL_KNOWN = ("oauth-protected-resource/bank/api/v1", "oauth-authorization-server/bank")
 
@@ -197,7 +197,7 @@ def behind(copied: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory)
                 block = documented(folder, port=port, behind=served.port)
                 block = under(path, block) if path else compressing(block, behind=served.port)
                 stack.enter_context(nginx(folder, block, port))
-            client = stack.enter_context(httpx.Client(verify=believed, trust_env=False, timeout=30))
+            client = stack.enter_context(httpx.Client(verify=believed, trust_env=False, timeout=60))
             return Proxied(served, client, public)
 
         yield begin

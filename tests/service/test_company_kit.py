@@ -128,7 +128,7 @@ def test_roles_pooler_and_secrets_of_the_kit_open_a_service_with_the_second_wall
                 assert row == {"role": "bankdata_app", "most": "30s"}
         finally:
             pooler.terminate()
-            pooler.wait(30)
+            pooler.wait(60)
             log.close()
     finally:
         cluster.remove()

@@ -16,7 +16,7 @@ import pytest
 
 from tests.service.conftest import Served, account_ids, get, running, start
 
-SECONDS_MAX = 30.0
+SECONDS_MAX = 60.0
 
 Json = dict[str, Any]
 

@@ -19,7 +19,9 @@ SENDERS = {"203.0.113.7": "203.0.113.7", "2001:db8:1:2:3::4": "2001:db8:1:2::/64
 def come_to_grief(served: Served, address: str) -> None:
     """Two wrong passwords, whose name tries to forge a line, and a registration that is refused."""
     forged = "\nWARNING bankdata.auth wrong password address=198.51.100.1"
-    with httpx.Client(base_url=served.address, headers={"X-Forwarded-For": address}, trust_env=False) as client:
+    with httpx.Client(
+        base_url=served.address, headers={"X-Forwarded-For": address}, timeout=60, trust_env=False
+    ) as client:
         for _ in range(2):
             token = re.findall(r'name="form_token" value="([^"]*)"', client.get("/oauth/login").text)[0]
             form = {"form_token": token, "username": f"alice{forged}", "password": "wrong"}

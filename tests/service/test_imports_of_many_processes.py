@@ -62,7 +62,7 @@ class Processes:
 
     def _uploads(self, database: OpenStore, leases: Leases) -> UploadedFiles:
         def profiles(_: str) -> Sequence[Profile]:
-            self.let_go.wait(30)
+            self.let_go.wait(60)
             return ()
 
         return UploadedFiles(database, self.clock, ImportLane(), leases, profiles=profiles, after_import=print)
@@ -78,7 +78,7 @@ def test_an_import_is_told_by_every_process_until_it_is_forgotten_by_one(process
     report = processes.begin()
     assert processes.told(report) == ("running", None)
     processes.let_go.set()
-    report.ended.result(30)
+    report.ended.result(60)
     assert processes.told(report) == ("done", None)
     processes.there.forget(processes.user.id, report.id)
     assert processes.told(report) is None
@@ -89,7 +89,7 @@ def test_an_import_is_told_by_every_process_until_it_is_forgotten_by_one(process
 def test_an_import_is_answered_by_a_process_that_did_not_take_it(processes: Processes) -> None:
     report = processes.begin()
     processes.let_go.set()
-    report.ended.result(30)
+    report.ended.result(60)
     services: Any = SimpleNamespace(uploads=processes.there)
     request: Any = SimpleNamespace(principal=SimpleNamespace(user_id=processes.user.id, coverage=None))
     answer = asyncio.run(imports.get_import(services, request, id=report.id))
@@ -109,7 +109,7 @@ def test_a_preview_that_another_process_has_taken_ends_when_it_is_deleted_here(
     assert processes.told(preview) is None
     processes.leases.renew()  # as it does three times a minute
     processes.let_go.set()
-    preview.ended.result(30)
+    preview.ended.result(60)
     assert preview.error == GIVEN_UP
 
 
@@ -123,7 +123,7 @@ def test_a_process_that_says_nothing_for_a_minute_has_ended(processes: Processes
     processes.forward(2)
     assert processes.told(report) == ("done", ENDED)
     processes.let_go.set()
-    report.ended.result(30)
+    report.ended.result(60)
 
 
 @pytest.mark.requirement("http.uploads")
@@ -145,7 +145,7 @@ def test_an_import_whose_machine_is_away_keeps_no_other_from_being_said_to_go_on
     assert (processes.told(away), processes.told(other)) == (("done", ENDED), ("running", None))
     processes.let_go.set()
     for report in (away, other):
-        report.ended.result(30)
+        report.ended.result(60)
 
 
 @pytest.mark.requirement("http.uploads")
@@ -160,7 +160,7 @@ def test_an_end_that_cannot_be_kept_is_logged_and_soon_told_as_the_end_of_the_pr
 
     report = processes.begin(told_once)
     processes.let_go.set()
-    report.ended.result(30)
+    report.ended.result(60)
     assert (report.is_done, report.error) == (True, None)
     assert caplog.messages == [f"the end of import {report.id} could not be kept"]
     assert processes.told(report) == ("running", None)

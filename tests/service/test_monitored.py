@@ -27,7 +27,7 @@ def figures(service: Served) -> dict[str, float]:
     """What /metrics says after a request has been answered, by name and labels."""
     assert service.client("demo").get("/accounts").status_code == 200
     assert service.client("demo").get("/accounts").status_code == 200
-    answer = httpx.get(f"{service.address}/metrics", trust_env=False)
+    answer = httpx.get(f"{service.address}/metrics", timeout=60, trust_env=False)
     assert answer.headers["content-type"].startswith("text/plain")
     return {
         " ".join([sample.name, *sample.labels.values()]): sample.value
@@ -50,7 +50,7 @@ def test_a_server_tells_requests_cache_jobs_store_loop_and_process(figures: dict
     assert (figures["bankdata_store_up"], figures["bankdata_store_waiting"]) == (1, 0)
     assert abs(figures["bankdata_clock_offset_seconds"]) < 1  # it is one machine
     assert figures["bankdata_schema_version"] == migrations()[-1].number
-    assert time.time() - 60 < figures["bankdata_scheduler_round_timestamp_seconds"] <= time.time()
+    assert time.time() - 600 < figures["bankdata_scheduler_round_timestamp_seconds"] <= time.time()
 
 
 @pytest.mark.requirement("monitoring.metrics")
@@ -82,7 +82,7 @@ def test_a_store_that_does_not_answer_is_one_figure_and_how_late_syncs_are_anoth
 
 @pytest.mark.requirement("monitoring.ready")
 def test_a_server_with_an_open_store_is_ready(service: Served) -> None:
-    answer = httpx.get(f"{service.address}/readyz", trust_env=False)
+    answer = httpx.get(f"{service.address}/readyz", timeout=60, trust_env=False)
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 

@@ -49,7 +49,11 @@ def test_every_panel_asks_what_prometheus_understands(tmp_path: Path) -> None:
 
 
 def test_alerts_and_panels_ask_for_figures_that_the_service_tells(service: Served) -> None:
-    told = set(re.findall(r"^([a-z_]+)", httpx.get(f"{service.address}/metrics", trust_env=False).text, re.MULTILINE))
+    told = set(
+        re.findall(
+            r"^([a-z_]+)", httpx.get(f"{service.address}/metrics", timeout=60, trust_env=False).text, re.MULTILINE
+        )
+    )
     asked = set(NAME.findall(RULES.read_text("utf-8")))
     asked |= {name for each in panels() for name in NAME.findall(each["targets"][0]["expr"])}
     assert len(asked) > 10

@@ -20,7 +20,7 @@ from tests.engines import ENGINE, opened
 
 pytestmark = pytest.mark.engine("one server")
 
-SECONDS_MAX = 30.0
+SECONDS_MAX = 60.0
 PATHS = ("/accounts", "/transactions?perPage=5&accountIds={}", "/cashflow?accountIds={}", "/snapshot?accountIds={}")
 FEED = "/accounts/changes"
 

@@ -12,13 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from handlers.commands import demo
 from handlers.server import application
 from handlers.services import open_services
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.oauth.grants import EVERYTHING, Terms
 from tests.engines import ENGINE
-from tests.explanations.conftest import NOON, Holder, Service, Silent
+from tests.explanations.conftest import NOON, Holder, Service, demo_at_noon
 
 ADDRESS = "http://127.0.0.1:8000"
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")
@@ -107,8 +106,7 @@ def served(folder: Path, **settings: str) -> Service:
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service without limits, with the data of the demo."""
-    made = served(tmp_path_factory.mktemp("simplefin") / "data", RATE_LIMIT="off")
-    demo.prepare(made.services, Silent())
+    made = served(demo_at_noon(tmp_path_factory), RATE_LIMIT="off")
     yield made
     made.services.close()
 

@@ -107,11 +107,11 @@ def test_the_second_of_two_transactions_of_a_user_waits_before_it_works(bank: Ba
     with bank.database.transaction() as session:
         session.hold(bank.user.id)
         thread.start()
-        has_begun.wait(10)
+        has_begun.wait(60)
         time.sleep(0.1)
         order.append("first")
         session.changes(bank.user.id)
-    thread.join(10)
+    thread.join(60)
     assert order == ["first", "second"]
 
 
@@ -132,7 +132,7 @@ def test_whoever_waited_sees_what_the_first_one_brought(bank: Bank) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert sorted(rules.corrections(bank.database, bank.user.id)) == [f"merchant:{number}" for number in range(8)]
     assert len(seen) == 7
 
@@ -144,7 +144,7 @@ def test_a_statement_on_its_own_comes_after_the_transaction_that_was_first(bank:
         users.set_password_hash(session, bank.user.id, "first")
         late.start()
         time.sleep(0.1)
-    late.join(10)
+    late.join(60)
     found = users.find(bank.database, bank.user.id)
     assert found is not None
     assert found.password_hash == "late"

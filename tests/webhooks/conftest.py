@@ -24,7 +24,7 @@ from storage.users import User
 from tests.imports.household import Household
 from tests.imports.test_change_feed import GIRO, Life, booked
 
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 
 Json = dict[str, Any]
 Answer = tuple[int, dict[str, str]]

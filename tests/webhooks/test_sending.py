@@ -74,7 +74,7 @@ def saying(said: Callable[[socket.socket], None]) -> Iterator[str]:
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        thread.join(5)
+        thread.join(60)
 
 
 @ADDRESSES

@@ -311,14 +311,18 @@ def test_outcomes_that_a_store_does_not_take_are_sent_again_by_the_same_process(
     def away(*_ignored: Any, **_too: Any) -> bool:
         raise StoreUnavailable
 
-    def never(*_ignored: Any, **_too: Any) -> list[Any]:
+    outcomes: list[Any] = []
+    heard = SendingProcess.heard
+
+    def later(process: SendingProcess, **how: Any) -> list[Any]:
+        outcomes.extend(heard(process, **how))
         return []
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(SendingProcess, "heard", never)
-        told.heard(2)
-        time.sleep(0.2)  # so that both outcomes come at once
+        meanwhile.setattr(SendingProcess, "heard", later)
+        told.until(lambda: len(outcomes) == 2)
     with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(SendingProcess, "heard", lambda *_ignored, **_too: outcomes)  # both at once
         meanwhile.setattr(deliveries, "settle", away)
         with pytest.raises(StoreUnavailable):
             told.deliverer.round()

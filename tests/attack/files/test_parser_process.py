@@ -54,7 +54,7 @@ def waiting() -> psutil.Process:
 def begun(path: Path, check: Callable[[], None] = lambda: None) -> tuple[Iterator[Record], psutil.Process]:
     """A file of which some records have come, and the process that is still reading it."""
     format_name(BytesIO(MT940.encode()))
-    psutil.wait_procs(waiting().children(), timeout=30)
+    psutil.wait_procs(waiting().children(), timeout=60)
     records = read_records(path, check=check)
     next(records)
     _keeper, child = waiting().children(recursive=True)
@@ -192,7 +192,7 @@ def test_many_files_take_one_interpreter() -> None:
 def test_a_reading_that_is_given_up_ends(large: Path) -> None:
     records, child = begun(large)
     records.close()  # type: ignore[attr-defined]  # a generator
-    assert psutil.wait_procs([child], timeout=30)[1] == []
+    assert psutil.wait_procs([child], timeout=60)[1] == []
 
 
 def test_a_reading_of_which_nothing_comes_ends_once_it_is_given_up(large: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_reading_of_which_nothing_comes_ends_once_it_is_given_up(large: Path) 
     is_unwanted = True
     with pytest.raises(Unwanted):
         list(records)
-    assert psutil.wait_procs([child], timeout=30)[1] == []
+    assert psutil.wait_procs([child], timeout=60)[1] == []
 
 
 def test_a_short_file_passes_a_long_one(large: Path) -> None:

@@ -69,7 +69,7 @@ def attacked(name: str, port: int, server: int, *, is_large: bool = False) -> No
 
 
 def _read(port: int, noticed: Noticed, over: threading.Event, keeps: bool) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     while not over.wait(PAUSE_SECONDS):
         began = time.perf_counter()
         try:

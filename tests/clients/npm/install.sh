@@ -6,6 +6,7 @@ set -euo pipefail
 here=$(cd "${1:-$(dirname "$0")}" && pwd)
 scripts=${2:---ignore-scripts}
 [ ! -d /usr/include/node ] || export npm_config_nodedir=/usr # what is built asks nobody for the headers of Node.js
+export CFLAGS="-O0 -g0" CXXFLAGS="-O0 -g0" # after those of the package: a store of a few rows is built in a third of the time
 lock=$(cat "$here/package.json" "$here/package-lock.json" | sha256sum | cut -c1-16)
 folder="${XDG_CACHE_HOME:-$HOME/.cache}/bankdata-ci/npm-$lock"
 if [ ! -d "$folder" ]; then

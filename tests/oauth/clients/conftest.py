@@ -75,7 +75,7 @@ def run(live: Any, tmp_path: Path) -> Iterator[Run]:
         deadline.start()
         assert process.stdout is not None
         printed = ""
-        with httpx.Client(base_url=base, follow_redirects=False, timeout=20) as browser:
+        with httpx.Client(base_url=base, follow_redirects=False, timeout=60) as browser:
             for line in process.stdout:
                 printed += line
                 match = re.match(r"Open (http\S+)", line)
@@ -86,7 +86,7 @@ def run(live: Any, tmp_path: Path) -> Iterator[Run]:
                         process.stdin.write(dict(httpx.URL(back).params)["code"] + "\n")
                         process.stdin.flush()
                     else:
-                        httpx.get(back, timeout=20)
+                        httpx.get(back, timeout=60)
         code = process.wait(SECONDS_MAX)
         deadline.cancel()
         assert code == 0, printed

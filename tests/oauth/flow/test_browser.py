@@ -45,7 +45,7 @@ def callback() -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_address[1]}/callback"
     server.shutdown()
     server.server_close()
-    thread.join(5)
+    thread.join(60)
 
 
 @pytest.fixture(scope="module")

@@ -289,7 +289,7 @@ def test_of_two_who_turn_it_on_at_once_one_gets_the_recovery_codes(fresh: Any, m
 
     def found(*arguments: Any) -> Any:
         kept = find(*arguments)
-        both_have_looked.wait(30)
+        both_have_looked.wait(60)
         return kept
 
     seed, _form = begun(signed_in(fresh))

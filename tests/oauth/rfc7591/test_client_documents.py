@@ -186,7 +186,7 @@ class Host:
                 with suppress(OSError):  # the other side has had enough
                     while host.dribbles and not host.goes_on.wait(0.01):
                         self.wfile.write(b" ")
-                host.goes_on.wait(20)
+                host.goes_on.wait(60)
 
             def log_message(self, *_ignored: Any) -> None:
                 pass

@@ -30,7 +30,7 @@ class Hang:
 
     def __call__(self) -> None:
         self.asked.set()
-        assert self.answers.wait(30)
+        assert self.answers.wait(60)
 
 
 @pytest.fixture

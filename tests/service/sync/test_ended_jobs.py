@@ -38,13 +38,13 @@ def test_a_source_that_hangs_is_ended_after_15_minutes_and_stores_nothing_when_i
     step = scene.engine.advance(scene.job)
     assert step is not None
     assert scene.engine.advance(scene.job) is step, "a step is done once, whoever asks for it"
-    assert hang.asked.wait(10)
+    assert hang.asked.wait(60)
     scene.clock.moment += sync_time_limits.PROGRESS_MAX
     assert not step.done()
     scene.scheduler.round()
     assert state(scene.database, scene.job) == ("failed", TIMED_OUT)
     hang.answers.set()
-    step.result(10)
+    step.result(60)
     assert state(scene.database, scene.job) == ("failed", TIMED_OUT)
     assert scene.database.rows("SELECT id FROM transactions") == []
 
@@ -110,7 +110,7 @@ def test_a_step_that_another_process_has_taken_is_left_to_it(
     assert database.atomically(lambda session: jobs.lease(session, job, holder="another", now=clock.now())) is not None
     step = sync_engine.advance(job)
     assert step is not None
-    step.result(10)
+    step.result(60)
     assert state(database, job) == ("pending", None)
 
 
@@ -165,7 +165,7 @@ def test_leases_are_renewed_until_the_engine_stops_and_one_that_cannot_be_is_tol
     scene.bank.before_poll = hang = Hang()
     step = scene.engine.advance(scene.job)
     assert step is not None
-    assert hang.asked.wait(10)
+    assert hang.asked.wait(60)
     scene.engine.leases.keep_renewing()
     hang.answers.set()
     assert renewed == [scene.job.id] * 2

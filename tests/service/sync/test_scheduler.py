@@ -37,7 +37,7 @@ def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
     while not after:
         worker.join(0.01)
     assert scene.engine.close()
-    worker.join(10)
+    worker.join(60)
     assert not worker.is_alive()
     assert "ZeroDivisionError" in caplog.text
     assert state(scene.database, scene.job) == ("completed", None)

@@ -20,7 +20,7 @@ def test_a_sync_cut_off_between_two_batches_goes_on_with_the_second_and_counts_a
     scene.bank.before_second_batch = scene.engine.stop
     step = scene.engine.advance(scene.job)
     assert step is not None
-    step.result(10)
+    step.result(60)
     assert scene.engine.close()
     assert scene.engine.advance(scene.job) is None
     assert state(scene.database, scene.job) == ("importing", None)

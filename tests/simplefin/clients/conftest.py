@@ -9,14 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from handlers.commands import demo
 from handlers.server import application
 from handlers.services import open_services
 from handlers.settings import load
 from storage import users
 from storage.oauth.grants import EVERYTHING
-from tests.explanations.conftest import Service, Silent, body_of
+from tests.explanations.conftest import Service, body_of
 from tests.running import running
+from tests.service.conftest import copied, demo_store
+
+__all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these too
 
 NODE_MIN = 20  # which Actual asks for; .ci/run installs what the system has
 
@@ -63,7 +65,7 @@ class Behind:
 
 
 def serving(folder: Path) -> Iterator[Behind]:
-    """The demo's first user, on the real clock."""
+    """The demo's first user, on the real clock, in this copy of its folder."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -72,7 +74,6 @@ def serving(folder: Path) -> Iterator[Behind]:
                 {"BANKDATA_RATE_LIMIT": "off"}, data_dir=folder, address=f"http://127.0.0.1:{listener.getsockname()[1]}"
             )
         )
-        demo.prepare(services, Silent())
         app = application(services)
         with running(app, listener, log_level="warning"):
             yield Behind(Service(services, app), users.named(services.everybody, "demo").id)

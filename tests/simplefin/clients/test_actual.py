@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.engine("duckdb"), pytest.mark.requirement("simplefin.r
 
 
 @pytest.fixture
-def behind(tmp_path: Path) -> Iterator[Behind]:
-    yield from serving(tmp_path / "data")
+def behind(copied: Callable[[], Path]) -> Iterator[Behind]:
+    yield from serving(copied())
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +65,7 @@ def server_of(actual: Path, folder: Path) -> Iterator[str]:
 
 def _answers(address: str) -> bool:
     try:
-        return httpx.get(f"{address}/health", trust_env=False).is_success
+        return httpx.get(f"{address}/health", timeout=60, trust_env=False).is_success
     except httpx.TransportError:
         time.sleep(0.05)
         return False

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.engine("duckdb"), pytest.mark.requirement("simplefin.r
 
 
 @pytest.fixture(scope="module")
-def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
-    yield from serving(tmp_path_factory.mktemp("apps") / "data")
+def behind(copied: Callable[[], Path]) -> Iterator[Behind]:
+    yield from serving(copied())
 
 
 @pytest.fixture(scope="session")
