@@ -264,7 +264,7 @@ class AccountBatch:
             self._rewrite(piece)
 
     def _rewrite(self, changed: pl.DataFrame) -> None:
-        before = self._stored.records(changed["stored_id"].to_list())
+        before = self._stored.records(changed["stored_id"])
         told = self._spool.records(changed["place"].to_list())
         spool, rows = Spool(), []
         columns = ("stored_id", "identity", "created_at", "told_print", "is_correction", "connection_id", "batch_id")

@@ -25,23 +25,7 @@ def record(**said: object) -> TransactionRecord:
 
 
 def stored(id_: str = "row", *, is_other_source: bool = False, **said: object) -> StoredRow:
-    told = record(**said)
-    return StoredRow(
-        id=id_,
-        is_other_source=is_other_source,
-        claim=None,
-        told_print="print",
-        references=told.references,
-        booking_date=told.booking_date,
-        amount=told.amount,
-        currency=told.currency,
-        value_date=told.value_date,
-        counterpart_iban=told.counterpart_iban,
-        counterpart_name=told.counterpart_name,
-        creditor_id=told.creditor_id,
-        mandate_reference=told.mandate_reference,
-        purpose=told.purpose,
-    )
+    return StoredRow(id=id_, record=record(**said), claim=None, told_print="print", is_other_source=is_other_source)
 
 
 def test_an_umlaut_is_its_letter_however_it_is_written() -> None:

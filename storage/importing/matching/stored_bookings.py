@@ -4,13 +4,13 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
-from decimal import Decimal
+from datetime import timedelta
+from typing import Any
 
 import polars as pl
 
 from analytics.frames import MONEY
-from storage.database import Transaction
+from storage.database import Row, Transaction
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import PROVIDER, fingerprint
 from storage.importing.matching.windows import ToldWindow
@@ -43,36 +43,30 @@ _SELECTED = (
     " connection_id, batch_id"
 )
 _AS_SELECTED = {name: dtype for name, dtype in STORED.items() if name not in ("claim", "told_print", "first_claim")}
-_IN_FULL = (
-    "id, reference_keys, booking_date, amount, currency, value_date, counterpart_iban, counterpart_name, creditor_id,"
-    " mandate_reference, purpose, connection_id"
-)
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
+IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRow:
-    """A stored booking as it is compared one by one. `claim` and `told_print` as in STORED."""
+    """A stored booking as it is compared one by one; `claim` and `told_print` as in STORED."""
 
     id: str
-    is_other_source: bool
+    record: TransactionRecord
     claim: str | None
     told_print: str | None
-    references: tuple[str, ...]
-    booking_date: date
-    amount: Decimal
-    currency: str
-    value_date: date | None
-    counterpart_iban: str | None
-    counterpart_name: str | None
-    creditor_id: str | None
-    mandate_reference: str | None
-    purpose: str | None
+    is_other_source: bool
 
 
-Said = TransactionRecord | StoredRow
-"""A booking as it is compared, told or stored."""
+def as_record(row: Row, **others: Any) -> TransactionRecord:
+    """What a row of the store (IN_FULL) says, as a source would say it."""
+    return TransactionRecord(
+        merchant_name=row["source_merchant_name"],
+        references=tuple(json.loads(row["reference_keys"])),
+        **{name: row[name] for name in _SAID},
+        **others,
+    )
 
 
 def base_of(identity: str) -> pl.Expr:
@@ -156,42 +150,32 @@ class StoredBookings:
 
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
         """These rows (STORED) in their order, with all that is compared one by one."""
-        if stored.is_empty():
-            return []
-        with self._session.staged("looked_at", stored.select("id")):
+        said = self.records(stored["id"], table)
+        return [
+            StoredRow(
+                id=id_,
+                record=said[id_],
+                claim=claim,
+                told_print=told_print,
+                is_other_source=self._source_of(connection_id) != self._source,
+            )
+            for id_, claim, told_print, connection_id in stored.select(
+                "id", "claim", "told_print", "connection_id"
+            ).iter_rows()
+        ]
+
+    def records(self, ids: pl.Series, table: str = "transactions") -> dict[str, TransactionRecord]:
+        """What the store says of these rows, by id."""
+        if ids.is_empty():
+            return {}
+        with self._session.staged("looked_at", ids.alias("id").to_frame()):
             rows = self._session.rows(
-                f"SELECT {_IN_FULL} FROM {table} WHERE user_id = $1 AND account_id = $2"
+                f"SELECT {IN_FULL} FROM {table} WHERE user_id = $1 AND account_id = $2"
                 " AND id IN (SELECT id FROM looked_at)",
                 self._user_id,
                 self._account_id,
             )
-        by_id = {row["id"]: row for row in rows}
-        found = []
-        for id_, claim, told_print in stored.select("id", "claim", "told_print").iter_rows():
-            row = by_id[id_]
-            is_other = self._source_of(row.pop("connection_id")) != self._source
-            references = tuple(json.loads(row.pop("reference_keys")))
-            found.append(
-                StoredRow(claim=claim, told_print=told_print, is_other_source=is_other, references=references, **row)
-            )
-        return found
-
-    def records(self, ids: Sequence[str]) -> dict[str, TransactionRecord]:
-        """What the store says of these rows, as a source would say it, by id."""
-        with self._session.staged("looked_at", pl.DataFrame({"id": list(ids)}, schema={"id": pl.String()})):
-            rows = self._session.rows(
-                f"SELECT id, source_merchant_name, reference_keys, {', '.join(_SAID)} FROM transactions"
-                " WHERE user_id = $1 AND id IN (SELECT id FROM looked_at)",
-                self._user_id,
-            )
-        return {
-            row["id"]: TransactionRecord(
-                merchant_name=row["source_merchant_name"],
-                references=tuple(json.loads(row["reference_keys"])),
-                **{name: row[name] for name in _SAID},
-            )
-            for row in rows
-        }
+        return {row["id"]: as_record(row) for row in rows}
 
     def other_words(self, stored: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
         """The words, other than the stored ones, in which each source last reported these rows (STORED), by id."""

@@ -50,22 +50,7 @@ def items(records: Sequence[TransactionRecord]) -> list[Item]:
 def stored(records: Sequence[TransactionRecord]) -> list[StoredRow]:
     """The same as rows that a file has told."""
     return [
-        StoredRow(
-            id=f"row{number}",
-            is_other_source=True,
-            claim=None,
-            told_print=None,
-            references=record.references,
-            booking_date=record.booking_date,
-            amount=record.amount,
-            currency=record.currency,
-            value_date=None,
-            counterpart_iban=None,
-            counterpart_name=record.counterpart_name,
-            creditor_id=None,
-            mandate_reference=None,
-            purpose=record.purpose,
-        )
+        StoredRow(id=f"row{number}", record=record, claim=None, told_print=None, is_other_source=True)
         for number, record in enumerate(records)
     ]
 
