@@ -1,7 +1,7 @@
 """What one batch does to one account: bookings compared, written and claimed, pending ones ended, balances kept."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -11,8 +11,7 @@ import polars as pl
 from analytics import frames
 from storage import journal
 from storage.changes import feed
-from storage.connections import StoredConnection
-from storage.database import Transaction, as_json
+from storage.database import as_json
 from storage.importing import statements, taken_back
 from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
@@ -21,14 +20,14 @@ from storage.importing.matching.booking_keys import fingerprint, transaction_id
 from storage.importing.matching.exact_matches import MONEY, exact_matches, left_over, new_identities, prepare_bookings
 from storage.importing.matching.likely_matches import Item, Remaining
 from storage.importing.matching.pending_bookings import AFTER, BEFORE, SAME_DAY, pending_matches
-from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, STORED, StoredBookings, claims_with
+from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, STORED, WAITING, StoredBookings, claims_with
 from storage.importing.matching.windows import ToldWindow, is_whole, windows
 from storage.importing.rows import incoming
 from storage.importing.same_accounts import Lookalike
 from storage.importing.spool import PARTING, Spool
 from storage.importing.taken_back import TakenBack
+from storage.importing.teller import FILES, Teller
 
-WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids
 COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
 TELLER = ("connection_id", "batch_id", "added_state")
 WRITTEN = ("place", "stored_id", "identity", "fingerprint", "created_at", "claims", *MONEY, *TELLER)
@@ -51,34 +50,15 @@ class AccountReport:
 class AccountBatch:
     """One account (`account_id`) while one batch is merged into it; `changes` are the journal's."""
 
-    def __init__(
-        self,
-        session: Transaction,
-        *,
-        user_id: str,
-        account_id: str,
-        connection: StoredConnection,
-        batch_id: str,
-        spool: Spool,
-        derivation: Derivation,
-        file_connections: Collection[str],
-        now: datetime,
-    ) -> None:
+    def __init__(self, teller: Teller, account_id: str, *, batch_id: str, spool: Spool, derivation: Derivation) -> None:
         self.changes: list[pl.DataFrame] = []
-        self._session = session
-        self._user_id = user_id
-        self.account_id = account_id
-        self._connection = connection
+        self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
+        self._account_id = account_id
         self._batch_id = batch_id
         self._spool = spool
-        self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
         self._derivation = derivation
-        self._now = now
-        self._file_connections = file_connections
-        self._source = FILES if connection.id in file_connections else connection.id
-        self._stored = StoredBookings(
-            session, user_id=user_id, account_id=account_id, source=self._source, file_connections=file_connections
-        )
+        self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
+        self._stored = StoredBookings(teller, account_id)
 
     def merge(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
         """Bookings, balances and gaps of the account after what was reported of it under this source's name."""
@@ -89,20 +69,12 @@ class AccountBatch:
         if is_complete or not waiting.is_empty():
             booked = self._keys(told, "is_booked")["provider_id"].drop_nulls().implode()
             still = waiting.filter(~pl.col("provider_id").is_in(booked).fill_null(value=False))
-            self._merge_pending(prepare_bookings(still, self._source), is_complete=is_complete)
-        changes = statements.keep(
-            self._session,
-            user_id=self._user_id,
-            account_id=self.account_id,
-            connection_id=self._connection.id,
-            batch_id=self._batch_id,
-            stated=[(each.statement, each.adds_up) for each in told],
-            file_connections=self._file_connections,
-            now=self._now,
-        )
+            self._merge_pending(prepare_bookings(still, self._teller.source), is_complete=is_complete)
+        stated = [(each.statement, each.adds_up) for each in told]
+        changes = statements.keep(self._teller, self._account_id, self._batch_id, stated)
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
         former = pl.DataFrame(self._former, schema=FORMER, orient="row").with_columns(
-            user_id=pl.lit(self._user_id), account_id=pl.lit(self.account_id), ended_at=pl.lit(self._now)
+            user_id=pl.lit(self._user_id), account_id=pl.lit(self._account_id), ended_at=pl.lit(self._teller.now)
         )
         self._session.append("former_amounts", former)
         return report
@@ -115,7 +87,7 @@ class AccountBatch:
     ) -> AccountReport:
         """New bookings and pending ones that booked are written, rows that are told otherwise are written again, and
         those that the bank has taken back are put aside; of what is known as it is told nothing is derived."""
-        booked = prepare_bookings(self._keys(told, "is_booked"), self._source)
+        booked = prepare_bookings(self._keys(told, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         found, gone = self._matches(source, booked, stored, given)
         known = booked.join(found, on="place").join(
@@ -125,38 +97,33 @@ class AccountBatch:
             maintain_order="left",
         )
         new = self._taking_over(booked.filter(~pl.col("place").is_in(known["place"].implode())))
-        new = self._identified(new, stored)
+        new = self._identified(new)
         difference = known.filter(~pl.col("is_part")).join(stored.select(stored_id="id", was="amount"), on="stored_id")
         back = taken_back.proven(
-            self._session,
-            user_id=self._user_id,
-            account_id=self.account_id,
+            self._teller,
+            self._account_id,
             gone=gone,
             arrived=new.select("booking_date", "amount"),
             corrected=difference.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0),
             told=[each.statement for each in told],
             given=given,
-            file_connections=self._file_connections,
         )
         ids = [each.id for each in back]
         self._former += [(each.booking_date, each.amount, each.created_at) for each in back]
-        self.changes.append(taken_back.put_aside(self._session, self._user_id, self.account_id, ids, now=self._now))
+        self.changes.append(taken_back.put_aside(self._teller, self._account_id, ids))
         self._reword(known.filter(~pl.col("is_part")))
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())
-        report = AccountReport(account_id=self.account_id, new=new.height, known=known.height, taken_back=back)
+        report = AccountReport(account_id=self._account_id, new=new.height, known=known.height, taken_back=back)
         del known, stored, found  # what is written takes long, and needs the room
         self._write("transactions", new, self._spool, "added")
         return report
 
-    def _identified(self, rows: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+    def _identified(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Each row with the identity that its id is made of: its own, or one more under its key. A row that has another
         one beside its id would leave that for the next booking, which would get the same id."""
         new = rows.filter(pl.col("identity").is_null())
-        is_first = stored.is_empty() and self._stored.is_empty()
-        new = new.with_columns(
-            new_identities(new, self._stored.highest(new["base"].head(0) if is_first else new["base"]))
-        )
+        new = new.with_columns(new_identities(new, self._stored.highest(new["base"])))
         return pl.concat([rows.filter(pl.col("identity").is_not_null()), new])
 
     def _matches(
@@ -250,7 +217,7 @@ class AccountBatch:
         """Write what is told otherwise: a correction of the source that had told it, or the fuller words of another
         one; and remember what each source has told, and under which id and references."""
         is_news = (pl.col("told_print") != pl.col("fingerprint")).fill_null(value=True)
-        is_live = self._source != FILES
+        is_live = self._teller.is_live
         changed = known.filter(
             (pl.col("fingerprint") != pl.col("stored_print")) & (is_news if is_live else pl.lit(value=True))
         )
@@ -271,11 +238,11 @@ class AccountBatch:
         claims = self._claims(changed)
         for row, record, claim in zip(changed.select(columns).iter_rows(), told, claims, strict=True):
             id_, identity, created_at, told_print, is_correction, *teller = row
-            corrects = is_correction or (self._source != FILES and told_print is not None)
+            corrects = is_correction or (self._teller.is_live and told_print is not None)
             words = fuller_words(before[id_], record, is_correction=corrects)
             if words != before[id_]:
                 money = (words.booking_date, words.amount, words.currency)
-                teller = [self._connection.id, self._batch_id] if corrects else teller
+                teller = [self._teller.connection.id, self._batch_id] if corrects else teller
                 was = before[id_]
                 if money != (was.booking_date, was.amount, was.currency):
                     self._former += [(was.booking_date, was.amount, created_at), (money[0], -money[1], created_at)]
@@ -317,7 +284,7 @@ class AccountBatch:
 
     def _name(self, claim: str | None) -> str | None:
         """Under what this source is remembered as a teller of a row: a file only by an id that it gave."""
-        return claim or (f"{self._source}:" if self._source != FILES else None)
+        return claim or (f"{self._teller.source}:" if self._teller.is_live else None)
 
     def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
         """What is still pending keeps its id; a complete set ends all others."""
@@ -337,7 +304,7 @@ class AccountBatch:
         rows = waiting.join(pairs, on="place", how="left", maintain_order="left").join(
             stored.select("identity", "created_at", stored_id="id"), on="stored_id", how="left", maintain_order="left"
         )
-        rows = self._identified(rows, stored).with_columns(claims=pl.lit(None, dtype=pl.String))
+        rows = self._identified(rows).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
         self._write("pending_transactions", rows, self._spool)
 
@@ -351,7 +318,7 @@ class AccountBatch:
         done = 0
         state = self._session.coming_state(self._user_id)
         if "batch_id" not in bookings.columns:
-            teller = (self._connection.id, self._batch_id, state)
+            teller = (self._teller.connection.id, self._batch_id, state)
             bookings = bookings.with_columns(
                 pl.lit(value).alias(name) for name, value in zip(TELLER, teller, strict=True)
             )
@@ -360,14 +327,16 @@ class AccountBatch:
             piece = bookings.slice(done, len(places))
             done += len(places)
             ids = [
-                id_ or transaction_id(self.account_id, identity)
+                id_ or transaction_id(self._account_id, identity)
                 for id_, identity in piece.select("stored_id", "identity").iter_rows()
             ]
-            keys = piece.with_columns(pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._now))
+            keys = piece.with_columns(
+                pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._teller.now)
+            )
             rows = self._derivation.derive(
                 incoming(keys, wordings).with_columns(
                     user_id=pl.lit(self._user_id),
-                    account_id=pl.lit(self.account_id),
+                    account_id=pl.lit(self._account_id),
                     connection_id=piece["connection_id"],
                     batch_id=piece["batch_id"],
                     is_adjusting_entry=False,

@@ -17,6 +17,7 @@ from storage.database import Row, Session, Transaction
 from storage.importing.batches import AccountStatement
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.importing.spool import CHUNK_ROWS, Spool, record_of
+from storage.importing.teller import Teller
 
 COLUMNS = "sequence, job_id, connection_id, account_id, source_id, batch_id, label, blocks, imported_at"
 
@@ -97,17 +98,12 @@ def remember(
 
 
 def forget_repeat(
-    session: Session,
-    *,
-    user_id: str,
-    account_id: str,
-    connection_id: str,
-    source_id: str,
-    told: list[AccountStatement],
+    teller: Teller, account_id: str, source_id: str, told: list[AccountStatement]
 ) -> list[AccountStatement]:
     """Forget the last contribution to an account of a live source if it said nothing but what the one before it had
     said, so that syncs without news leave one contribution, however many they are. What is told now is handed on, and
     speaks for the days of the forgotten one, too."""
+    session, user_id = teller.session, teller.user.id
     rows = session.rows(
         f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND account_id = $2 ORDER BY sequence DESC LIMIT 2",
         user_id,
@@ -116,7 +112,7 @@ def forget_repeat(
     if len(rows) < 2:
         return told
     last, before = map(_contribution, rows)
-    if any((each.connection_id, each.source_id) != (connection_id, source_id) for each in (last, before)):
+    if any((each.connection_id, each.source_id) != (teller.connection.id, source_id) for each in (last, before)):
         return told
     days = _days_of_both(told, last, before)
     if days is None or not _repeats(session, user_id, last, before):

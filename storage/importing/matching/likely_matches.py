@@ -15,9 +15,10 @@ from operator import itemgetter
 from typing import TypeVar
 
 from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
-from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, StoredRow
+from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
 from storage.importing.matching.windows import ToldWindow, is_day_whole
 from storage.importing.records import TransactionRecord
+from storage.importing.teller import FILES
 
 PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
 PAIRS_MAX = 10_000  # of what bookings of one day and amount say; more are compared where they have a text in common

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -10,13 +10,14 @@ from typing import Any
 import polars as pl
 
 from analytics.frames import MONEY
-from storage.database import Row, Transaction
+from storage.database import Row
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import PROVIDER, fingerprint
 from storage.importing.matching.windows import ToldWindow
 from storage.importing.records import TransactionRecord
+from storage.importing.teller import FILES, Teller
 
-FILES = "files"  # the source of all files: their ids are chosen by whoever wrote them
+WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids
 PRINT = ':"[0-9a-f]{32}"'  # a fingerprint in `claims`
 NEIGHBOUR_DAYS = 7  # around a batch: a pending row books within a week or lapses, and so far a booking's day moves
 STORED: dict[str, pl.DataType] = {
@@ -77,14 +78,9 @@ def base_of(identity: str) -> pl.Expr:
 class StoredBookings:
     """What one account of the user has, seen by one source: a connection, or FILES."""
 
-    def __init__(
-        self, session: Transaction, *, user_id: str, account_id: str, source: str, file_connections: Collection[str]
-    ) -> None:
-        self._session = session
-        self._user_id = user_id
+    def __init__(self, teller: Teller, account_id: str) -> None:
+        self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
         self._account_id = account_id
-        self._source = source
-        self._file_connections = file_connections
 
     def told_elsewhere(self, source: str, told: pl.DataFrame) -> set[str]:
         """Ids of the account's bookings that were reported under another source's name for it, on these days."""
@@ -112,17 +108,6 @@ class StoredBookings:
         margin = timedelta(days=NEIGHBOUR_DAYS)
         return self._frame(table, "booking_date BETWEEN $3 AND $4", min(days) - margin, max(days) + margin)
 
-    def is_empty(self) -> bool:
-        """Whether nothing has been stored for the account, or pending there, or taken back."""
-        found = self._session.rows(
-            "SELECT EXISTS (SELECT 1 FROM transactions WHERE user_id = $1 AND account_id = $2)"
-            " OR EXISTS (SELECT 1 FROM pending_transactions WHERE user_id = $1 AND account_id = $2)"
-            " OR EXISTS (SELECT 1 FROM taken_back_transactions WHERE user_id = $1 AND account_id = $2) AS is_there",
-            self._user_id,
-            self._account_id,
-        )
-        return not found[0]["is_there"]
-
     def every(self, table: str) -> pl.DataFrame:
         """All rows of the account, likewise."""
         return self._frame(table, "TRUE")
@@ -132,19 +117,18 @@ class StoredBookings:
         ago."""
         if bases.is_empty():
             return pl.DataFrame(schema={"base": pl.String(), "highest": pl.Int64()})
-        found = []
         with self._session.staged("wanted", bases.unique().alias("base").to_frame()):
-            for table in ("transactions", "pending_transactions", "taken_back_transactions"):
-                found.append(
-                    self._session.frame(
-                        f"SELECT identity FROM {table} WHERE user_id = $1 AND account_id = $2 AND"
-                        " substr(identity, 1, length(identity) - strpos(reverse(identity), '#'))"
-                        " IN (SELECT base FROM wanted)",
-                        self._user_id,
-                        self._account_id,
-                        schema={"identity": pl.String()},
-                    )
+            found = [
+                self._session.frame(
+                    f"SELECT identity FROM {table} WHERE user_id = $1 AND account_id = $2 AND"
+                    " substr(identity, 1, length(identity) - strpos(reverse(identity), '#'))"
+                    " IN (SELECT base FROM wanted)",
+                    self._user_id,
+                    self._account_id,
+                    schema={"identity": pl.String()},
                 )
+                for table in ("transactions", *WAITING)
+            ]
         ordinal = pl.col("identity").str.extract(r"(\d+)$").cast(pl.Int64)
         return pl.concat(found).group_by(base=base_of("identity")).agg(highest=ordinal.max())
 
@@ -157,7 +141,7 @@ class StoredBookings:
                 record=said[id_],
                 claim=claim,
                 told_print=told_print,
-                is_other_source=self._source_of(connection_id) != self._source,
+                is_other_source=self._teller.source_of(connection_id) != self._teller.source,
             )
             for id_, claim, told_print, connection_id in stored.select(
                 "id", "claim", "told_print", "connection_id"
@@ -201,32 +185,24 @@ class StoredBookings:
             *parameters,
             schema=_AS_SELECTED,
         )
-        source = pl.when(pl.col("connection_id").is_in(list(self._file_connections))).then(pl.lit(FILES))
+        source = pl.when(pl.col("connection_id").is_in(list(self._teller.file_connections))).then(pl.lit(FILES))
         own_id = pl.when(pl.col("identity").str.starts_with(PROVIDER)).then(
             base_of("identity").str.strip_prefix(PROVIDER)
         )
         first = pl.format("{}:{}", source.otherwise("connection_id"), own_id.fill_null(""))
-        is_ours = pl.col("first_claim").str.starts_with(f"{self._source}:")
+        name = f"{self._teller.source}:"
+        is_ours = pl.col("first_claim").str.starts_with(name)
         rows = rows.with_columns(first_claim=pl.when(pl.col("claims").is_null()).then(first)).with_columns(
             claim=pl.when(is_ours).then("first_claim"), told_print=pl.when(is_ours).then("fingerprint")
         )
-        several = rows.filter(pl.col("claims").is_not_null())
-        if not several.is_empty():
-            rows = rows.update(self._claimed(several), on="id", how="left")
+        several = rows.filter(pl.col("claims").is_not_null()).select("id", "claims").iter_rows()
+        claims = ((id_, *claim) for id_, known in several for claim in json.loads(known).items())
+        ours = [claim for claim in claims if claim[1].startswith(name)]
+        if ours:
+            schema = {"id": pl.String, "claim": pl.String, "told_print": pl.String}
+            last = pl.DataFrame(ours, schema=schema, orient="row").unique("id", keep="last")
+            rows = rows.update(last, on="id", how="left")
         return rows.select(*STORED).sort(pl.col("identity").str.len_chars(), "identity")
-
-    def _claimed(self, several: pl.DataFrame) -> pl.DataFrame:
-        found = [(id_, *self._last_claim(claims)) for id_, claims in several.select("id", "claims").iter_rows()]
-        schema = {"id": pl.String, "claim": pl.String, "told_print": pl.String}
-        return pl.DataFrame(found, schema=schema, orient="row")
-
-    def _last_claim(self, claims: str) -> tuple[str | None, str | None]:
-        """Under which id this source knows a row, and what it last reported of it."""
-        ours = [(claim, told) for claim, told in json.loads(claims).items() if claim.startswith(f"{self._source}:")]
-        return ours[-1] if ours else (None, None)
-
-    def _source_of(self, connection_id: str) -> str:
-        return FILES if connection_id in self._file_connections else connection_id
 
 
 def claims_with(claims: str | None, first: tuple[str, str] | None, told: tuple[str, str] | None) -> dict[str, str]:
