@@ -17,10 +17,17 @@ from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
 from storage.importing.fuller_words import all_references, fuller_words
 from storage.importing.matching.booking_keys import fingerprint, transaction_id
-from storage.importing.matching.exact_matches import MONEY, exact_matches, left_over, new_identities, prepare_bookings
+from storage.importing.matching.exact_matches import (
+    MONEY,
+    PAIRS,
+    exact_matches,
+    left_over,
+    new_identities,
+    prepare_bookings,
+)
 from storage.importing.matching.likely_matches import Item, Remaining
 from storage.importing.matching.pending_bookings import AFTER, BEFORE, SAME_DAY, pending_matches
-from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, STORED, WAITING, StoredBookings, claims_with
+from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, STORED, WAITING, StoredBookings
 from storage.importing.matching.windows import ToldWindow, is_whole, windows
 from storage.importing.rows import incoming
 from storage.importing.same_accounts import Lookalike
@@ -29,11 +36,13 @@ from storage.importing.taken_back import TakenBack
 from storage.importing.teller import FILES, Teller
 
 COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
-TELLER = ("connection_id", "batch_id", "added_state")
-WRITTEN = ("place", "stored_id", "identity", "fingerprint", "created_at", "claims", *MONEY, *TELLER)
+WRITTEN = (
+    *("place", "stored_id", "identity", "fingerprint", "created_at", "claims"),
+    *(*MONEY, "connection_id", "batch_id", "added_state"),
+)
 STORED_AS = {"fingerprint": "stored_print", "claim": "stored_claim", "references": "stored_references"}
 FORMER = {name: dtype for name, dtype in frames.FORMER.items() if name not in ("account_id", "ended_at")}
-FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
+FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +59,7 @@ class AccountReport:
 class AccountBatch:
     """One account (`account_id`) while one batch is merged into it; `changes` are the journal's."""
 
-    def __init__(self, teller: Teller, account_id: str, *, batch_id: str, spool: Spool, derivation: Derivation) -> None:
+    def __init__(self, teller: Teller, account_id: str, batch_id: str, spool: Spool, derivation: Derivation) -> None:
         self.changes: list[pl.DataFrame] = []
         self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
         self._account_id = account_id
@@ -96,8 +105,7 @@ class AccountBatch:
             right_on="id",
             maintain_order="left",
         )
-        new = self._taking_over(booked.filter(~pl.col("place").is_in(known["place"].implode())))
-        new = self._identified(new)
+        new = self._identified(self._taking_over(booked.filter(~pl.col("place").is_in(known["place"].implode()))))
         difference = known.filter(~pl.col("is_part")).join(stored.select(stored_id="id", was="amount"), on="stored_id")
         back = taken_back.proven(
             self._teller,
@@ -204,13 +212,7 @@ class AccountBatch:
             found += [(item.place, row.id, *kept[row.id], self._claimed(item)) for item, row in pairs]
             self._former += [(item.record.booking_date, -item.record.amount, kept[row.id][1]) for item, row in pairs]
             left = left.filter(~pl.col("place").is_in([item.place for item, _ in pairs]))
-        schema = {
-            "place": pl.UInt32(),
-            "stored_id": pl.String(),
-            "identity": pl.String(),
-            "created_at": STORED["created_at"],
-            "claims": pl.String(),
-        }
+        schema = {**PAIRS, **{name: STORED[name] for name in ("identity", "created_at", "claims")}}
         return new.join(pl.DataFrame(found, schema=schema, orient="row"), on="place", how="left", maintain_order="left")
 
     def _reword(self, known: pl.DataFrame) -> None:
@@ -248,15 +250,7 @@ class AccountBatch:
                     self._former += [(was.booking_date, was.amount, created_at), (money[0], -money[1], created_at)]
                 rows.append((len(spool), id_, identity, fingerprint(words), created_at, claim, *money, *teller))
                 spool.add(words)
-        schema = {
-            "place": pl.UInt32(),
-            "stored_id": pl.String(),
-            "identity": pl.String(),
-            "fingerprint": pl.String(),
-            "created_at": STORED["created_at"],
-            "claims": pl.String(),
-            **{name: STORED[name] for name in (*MONEY, "connection_id", "batch_id")},
-        }
+        schema = {**PAIRS, **{name: STORED[name] for name in WRITTEN if name in STORED}}
         again = pl.DataFrame(rows, schema=schema, orient="row")
         added = feed.added_states(self._session, self._user_id, again["stored_id"].to_list())
         again = again.join(added, left_on="stored_id", right_on="id", how="left", maintain_order="left")
@@ -264,17 +258,18 @@ class AccountBatch:
         self._write("transactions", again, spool, "modified")
 
     def _claims(self, known: pl.DataFrame) -> pl.Series:
-        """The ids by which sources know these rows, this one included; a file is remembered by its ids alone."""
+        """The ids by which sources know these rows, each with what was last told under it, of each source the last one;
+        a file is remembered by its ids alone."""
         found = []
         for claims, first, stored_print, claim, told in known.select(
             "claims", "first_claim", "stored_print", "claim", "fingerprint"
         ).iter_rows():
-            now = self._name(claim)
-            is_told_first = first is not None and first != f"{FILES}:"
-            with_now = claims_with(
-                claims, (first, stored_print) if is_told_first else None, (now, told) if now else None
-            )
-            found.append(as_json(with_now) if with_now else None)
+            by_id: dict[str, str] = json.loads(claims) if claims else {first: stored_print}
+            by_id.pop(f"{FILES}:", None)
+            if name := self._name(claim):
+                others = {id_: each for id_, each in by_id.items() if id_.partition(":")[0] != self._teller.source}
+                by_id = {**others, name: told}
+            found.append(as_json(by_id) if by_id else None)
         return pl.Series("claims", found, dtype=pl.String)
 
     def _claimed(self, item: Item) -> str:
@@ -296,11 +291,7 @@ class AccountBatch:
         around = self._stored.around("transactions", left).join(left, on=["amount", "currency"], how="semi")
         booked = pending_matches(self._items(left), self._stored.rows("transactions", around), direction=AFTER)
         waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
-        pairs = pl.DataFrame(
-            [(item.place, row.id) for item, row in known],
-            schema={"place": pl.UInt32(), "stored_id": pl.String()},
-            orient="row",
-        )
+        pairs = pl.DataFrame([(item.place, row.id) for item, row in known], schema=PAIRS, orient="row")
         rows = waiting.join(pairs, on="place", how="left", maintain_order="left").join(
             stored.select("identity", "created_at", stored_id="id"), on="stored_id", how="left", maintain_order="left"
         )
@@ -318,10 +309,8 @@ class AccountBatch:
         done = 0
         state = self._session.coming_state(self._user_id)
         if "batch_id" not in bookings.columns:
-            teller = (self._teller.connection.id, self._batch_id, state)
-            bookings = bookings.with_columns(
-                pl.lit(value).alias(name) for name, value in zip(TELLER, teller, strict=True)
-            )
+            told_by = {"connection_id": self._teller.connection.id, "batch_id": self._batch_id, "added_state": state}
+            bookings = bookings.with_columns(**{name: pl.lit(value) for name, value in told_by.items()})
         bookings = bookings.select(WRITTEN).sort("place")
         for places, wordings in spool.pieces(bookings["place"].to_list()):
             piece = bookings.slice(done, len(places))
@@ -362,9 +351,8 @@ def _as_found(remaining: Remaining, *, is_correction: bool) -> pl.DataFrame:
 
 def _with_other_references(known: pl.DataFrame) -> pl.DataFrame:
     """Rows that are told under references by which they were not known, with all of them: `id`, `reference_keys`."""
-    as_stored = pl.format(
-        '"{}"', pl.col("references").str.replace_all(PARTING, '","', literal=True)
-    )  # as `as_json` has it
+    in_json = pl.col("references").str.replace_all(PARTING, '","', literal=True)  # as `as_json` has it
+    as_stored = pl.format('"{}"', in_json)
     is_known = pl.col("stored_references").str.contains(as_stored, literal=True)
     told = known.filter((pl.col("references") != "") & ~is_known)
     rows = [

@@ -92,9 +92,7 @@ def replay(
         for statement in told:
             run.bring(statement.account, contribution.account_id)
         derivation = Derivation.of_user(session, user.id)
-        into = AccountBatch(
-            run.teller, contribution.account_id, batch_id=contribution.batch_id, spool=spool, derivation=derivation
-        )
+        into = AccountBatch(run.teller, contribution.account_id, contribution.batch_id, spool, derivation)
         run.merge(into, contribution.source_id, told)
     run.flag_duplicates()
 
@@ -151,7 +149,7 @@ class _Import:
                 spool=batch.spool,
                 now=self.teller.now,
             )
-            into = AccountBatch(self.teller, id_, batch_id=batch_id, spool=batch.spool, derivation=derivation)
+            into = AccountBatch(self.teller, id_, batch_id, batch.spool, derivation)
             reports.append(self.merge(into, source, told))
             if batch.spool.with_words:
                 self._take_over_words(batch.spool, id_, told)
@@ -215,19 +213,8 @@ def _part_of(batch: ReadBatch, part: int) -> str:
 
 def _each_once(changes: pl.DataFrame) -> pl.DataFrame:
     """One row per transaction: what was added in this import is not also modified by it, nor is a passing row kept."""
-    several = changes.filter(pl.col("transaction_id").is_duplicated())
-    net: dict[str, journal.Change | None] = {}
-    for id_, change in several.iter_rows():
-        before = net.get(id_)
-        if before == "added":
-            net[id_] = None if change == "removed" else "added"
-        elif before == "removed" and change == "added":
-            net[id_] = "modified"
-        else:
-            net[id_] = change
-    if not net:
-        return changes
-    once = changes.unique("transaction_id", keep="first", maintain_order=True)
-    return once.with_columns(
-        pl.col("transaction_id").replace_strict(net, default=pl.col("change"), return_dtype=pl.String).alias("change")
-    ).drop_nulls("change")
+    first, last = pl.col("change").first(), pl.col("change").last()
+    is_gone = last == "removed"
+    there = pl.when(is_gone).then(last).otherwise(pl.lit("modified"))
+    net = pl.when(first != "added").then(there).when(~is_gone).then(first)
+    return changes.group_by("transaction_id", maintain_order=True).agg(change=net).drop_nulls("change")

@@ -58,7 +58,7 @@ def keep(
 ) -> list[tuple[str, Change]]:
     """Remember the statements (each with whether it adds up), set the balance, and settle the gaps between them;
     the adjusting entries that came and went."""
-    session, user_id, now = teller.session, teller.user.id, teller.now
+    session, user_id = teller.session, teller.user.id
     told = [
         (place, *one)
         for place, one in enumerate(stated)
@@ -75,15 +75,12 @@ def keep(
             (
                 *(user_id, account_id, batch_id, place, *_said(statement)),
                 *(statement.is_authoritative and adds_up is True, adds_up, statement.told_from, statement.told_until),
+                *(teller.connection.id, teller.now),
             )
             for place, statement, adds_up in _news(known, told, None if teller.is_live else batch_id)
         ]
-        names = [name for name in STATEMENTS if name not in ("connection_id", "received_at")]
-        frame = pl.DataFrame(rows, schema={name: STATEMENTS[name] for name in names}, orient="row")
-        session.append(
-            "statements", frame.with_columns(connection_id=pl.lit(teller.connection.id), received_at=pl.lit(now))
-        )
-    last_day = now.date() + timedelta(days=AHEAD_DAYS_MAX)
+        session.append("statements", pl.DataFrame(rows, schema=STATEMENTS, orient="row"))
+    last_day = teller.now.date() + timedelta(days=AHEAD_DAYS_MAX)
     _set_balance(teller, account_id, last_day)
     return _settle_gaps(teller, account_id, last_day)
 

@@ -203,14 +203,3 @@ class StoredBookings:
             last = pl.DataFrame(ours, schema=schema, orient="row").unique("id", keep="last")
             rows = rows.update(last, on="id", how="left")
         return rows.select(*STORED).sort(pl.col("identity").str.len_chars(), "identity")
-
-
-def claims_with(claims: str | None, first: tuple[str, str] | None, told: tuple[str, str] | None) -> dict[str, str]:
-    """The ids by which sources know a row, each with what was last reported: of each source the last one. `first` is
-    that of the source which told the row first, `told` the one that is told now."""
-    known: dict[str, str] = json.loads(claims) if claims else dict([first] if first else [])
-    if told:
-        source = told[0].partition(":")[0]
-        known = {claim: fingerprint for claim, fingerprint in known.items() if claim.partition(":")[0] != source}
-        known[told[0]] = told[1]
-    return known
