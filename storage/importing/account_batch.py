@@ -25,7 +25,7 @@ from storage.importing.matching.exact_matches import (
     new_identities,
     prepare_bookings,
 )
-from storage.importing.matching.likely_matches import Item, Remaining
+from storage.importing.matching.likely_matches import Item, Pair, Remaining
 from storage.importing.matching.pending_bookings import AFTER, BEFORE, SAME_DAY, pending_matches
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, STORED, WAITING, StoredBookings
 from storage.importing.matching.windows import ToldWindow, is_whole, windows
@@ -200,20 +200,24 @@ class AccountBatch:
     def _taking_over(self, new: pl.DataFrame) -> pl.DataFrame:
         """New bookings with id, identity and `created_at` of the row that each was, pending or taken back, and with
         `claims`, which say under which id it is told now."""
-        found: list[tuple[int, str, str, datetime, str]] = []
+        pairs: list[Pair] = []
         left = new
         for table, direction in zip(WAITING, (BEFORE, SAME_DAY), strict=True):
             waiting = self._stored.every(table)
             if waiting.is_empty() or left.is_empty():
                 continue
-            kept = {id_: each for id_, *each in waiting.select("id", "identity", "created_at").iter_rows()}
             alike = left.join(waiting, on=["amount", "currency"], how="semi")
-            pairs = pending_matches(self._items(alike), self._stored.rows(table, waiting), direction=direction)
-            found += [(item.place, row.id, *kept[row.id], self._claimed(item)) for item, row in pairs]
-            self._former += [(item.record.booking_date, -item.record.amount, kept[row.id][1]) for item, row in pairs]
-            left = left.filter(~pl.col("place").is_in([item.place for item, _ in pairs]))
+            found = pending_matches(self._items(alike), self._stored.rows(table, waiting), direction=direction)
+            left = left.filter(~pl.col("place").is_in([item.place for item, _ in found]))
+            pairs += found
+        self._former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]
+        return self._as_rows(new, pairs)
+
+    def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
+        found = [(item.place, row.id, row.identity, row.created_at, self._claimed(item)) for item, row in pairs]
         schema = {**PAIRS, **{name: STORED[name] for name in ("identity", "created_at", "claims")}}
-        return new.join(pl.DataFrame(found, schema=schema, orient="row"), on="place", how="left", maintain_order="left")
+        known = pl.DataFrame(found, schema=schema, orient="row")
+        return told.join(known, on="place", how="left", maintain_order="left")
 
     def _reword(self, known: pl.DataFrame) -> None:
         """Write what is told otherwise: a correction of the source that had told it, or the fuller words of another
@@ -291,11 +295,7 @@ class AccountBatch:
         around = self._stored.around("transactions", left).join(left, on=["amount", "currency"], how="semi")
         booked = pending_matches(self._items(left), self._stored.rows("transactions", around), direction=AFTER)
         waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
-        pairs = pl.DataFrame([(item.place, row.id) for item, row in known], schema=PAIRS, orient="row")
-        rows = waiting.join(pairs, on="place", how="left", maintain_order="left").join(
-            stored.select("identity", "created_at", stored_id="id"), on="stored_id", how="left", maintain_order="left"
-        )
-        rows = self._identified(rows).with_columns(claims=pl.lit(None, dtype=pl.String))
+        rows = self._identified(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
         self._write("pending_transactions", rows, self._spool)
 

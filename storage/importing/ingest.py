@@ -59,7 +59,7 @@ def store(
     run.flag_duplicates()
     changes = pl.concat(run.changes)
     touched = {each.account_id for of_batch in reports.values() for each in of_batch}
-    asked = same_accounts.ask(session, user.id, connection.id, touched, now=now)
+    asked = same_accounts.ask(teller, touched)
     reports = {
         id_: [replace(each, same_as=asked.get(each.account_id)) for each in of_batch]
         for id_, of_batch in reports.items()

@@ -1,17 +1,16 @@
 """What banks and files said of an account as a whole: its balance, and the gaps between statements."""
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from itertools import accumulate
 from typing import Any
 
 import polars as pl
 
-from analytics.frames import MONEY
+from analytics.day_totals import DayTotals
+from analytics.frames import FORMER, MONEY, MOVED
 from analytics.statement_gaps import OF_ONE_DAY_MAX, Stated, gaps, number
 from storage import accounts
 from storage.changes import feed
@@ -208,59 +207,47 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> li
     )
     stated = [Stated(**row) for row in rows]
     between = list(gaps(stated))
-    moved = _Moved(session, user_id, account_id) if between else None
+    if not between:
+        return []
+    moved = session.frame(
+        "SELECT account_id, booking_date, sum(amount) AS amount, max(created_at) AS created_at FROM transactions"
+        " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry GROUP BY account_id, booking_date",
+        user_id,
+        account_id,
+        schema={**MOVED, "amount": pl.Decimal(38, 5)},  # of all bookings of a day
+    )
+    totals = DayTotals(moved, pl.DataFrame(schema=FORMER))
     found = []
     for earlier, later in between:
-        assert moved is not None
-        closings = moved.at_the_end([one for one in stated if one.closing_date == earlier.closing_date])
+        closings = _at_the_end([one for one in stated if one.closing_date == earlier.closing_date], totals)
         if len(closings) != 1:
             continue  # what follows within that day is told, or something of it is not
         closing, day = closings.pop(), earlier.closing_date
-        missing = later.opening - closing - moved.between(day, later.opening_date)
-        tells_day_again = day == later.opening_date and moved.between(day - DAY, day + DAY) == -missing
+        missing = later.opening - closing - totals.between(day + DAY, later.opening_date - DAY)
+        tells_day_again = day == later.opening_date and totals.between(day, day) == -missing
         if missing and not tells_day_again:
-            day = max(earlier.closing_date, later.opening_date - timedelta(days=1))
+            day = max(earlier.closing_date, later.opening_date - DAY)
             identity = f"gap:{earlier.closing_date}:{later.opening_date}:{later.sequence or ''}#1"
             found.append(_Gap(identity=identity, day=day, amount=missing))
     return found
 
 
-class _Moved:
-    """What the bookings of an account add up to, up to each of its days."""
+def _at_the_end(of_day: Sequence[Stated], totals: DayTotals) -> set[Decimal]:
+    """The closing balances, among these statements that close on one day, that include every booking of that day.
 
-    def __init__(self, session: Session, user_id: str, account_id: str) -> None:
-        rows = session.rows(
-            "SELECT booking_date, sum(amount) AS total FROM transactions WHERE user_id = $1 AND account_id = $2"
-            " AND NOT is_adjusting_entry GROUP BY booking_date ORDER BY booking_date",
-            user_id,
-            account_id,
-        )
-        self._days = [row["booking_date"] for row in rows]
-        self._totals = list(accumulate((row["total"] for row in rows), initial=Decimal(0)))
-
-    def between(self, after: date, before: date) -> Decimal:
-        """The sum of the bookings of the days between these two, neither of them included."""
-        first, end = bisect_right(self._days, after), bisect_left(self._days, before)
-        total: Decimal = self._totals[max(first, end)] - self._totals[first]
-        return total
-
-    def at_the_end(self, of_day: Sequence[Stated]) -> set[Decimal]:
-        """The closing balances, among these statements that close on one day, that include every booking of that day.
-
-        A statement proves it by its sum, alone or with those of the same day before it. The day on which it opens may
-        be that of the statement before, whose bookings it then does not hold."""
-        found = set()
-        for one in of_day:
-            first, opening = one.opening_date, one.opening
-            for _ in range(min(len(of_day), OF_ONE_DAY_MAX)):
-                held = {self.between(day, one.closing_date + DAY) for day in (first - DAY, first)}
-                if one.closing - opening in held:
-                    found.add(one.closing)
-                before = next((each for each in of_day if each.closing == opening), None)
-                if first != one.closing_date or before is None:
-                    break
-                first, opening = before.opening_date, before.opening
-        return found
+    A statement proves it by its sum, alone or with those of the same day before it. The day on which it opens may
+    be that of the statement before, whose bookings it then does not hold."""
+    found = set()
+    for one in of_day:
+        first, opening = one.opening_date, one.opening
+        for _ in range(min(len(of_day), OF_ONE_DAY_MAX)):
+            if one.closing - opening in {totals.between(day, one.closing_date) for day in (first, first + DAY)}:
+                found.add(one.closing)
+            before = next((each for each in of_day if each.closing == opening), None)
+            if first != one.closing_date or before is None:
+                break
+            first, opening = before.opening_date, before.opening
+    return found
 
 
 def _adjusting_rows(teller: Teller, account_id: str, missing: Mapping[str, _Gap]) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """What two tellings of a booking say of each other, one smallest pair each."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime, time
 from decimal import Decimal
 
 import pytest
@@ -25,7 +25,15 @@ def record(**said: object) -> TransactionRecord:
 
 
 def stored(id_: str = "row", *, is_other_source: bool = False, **said: object) -> StoredRow:
-    return StoredRow(id=id_, record=record(**said), claim=None, told_print="print", is_other_source=is_other_source)
+    return StoredRow(
+        id=id_,
+        identity=f"content:{id_}#1",
+        created_at=datetime.combine(DAY, time(12)),
+        record=record(**said),
+        claim=None,
+        told_print="print",
+        is_other_source=is_other_source,
+    )
 
 
 def test_an_umlaut_is_its_letter_however_it_is_written() -> None:

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import polars as pl
@@ -54,6 +54,8 @@ class StoredRow:
     """A stored booking as it is compared one by one; `claim` and `told_print` as in STORED."""
 
     id: str
+    identity: str
+    created_at: datetime
     record: TransactionRecord
     claim: str | None
     told_print: str | None
@@ -135,17 +137,14 @@ class StoredBookings:
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
         """These rows (STORED) in their order, with all that is compared one by one."""
         said = self.records(stored["id"], table)
+        columns = ("id", "identity", "created_at", "claim", "told_print", "connection_id")
         return [
             StoredRow(
-                id=id_,
-                record=said[id_],
-                claim=claim,
-                told_print=told_print,
-                is_other_source=self._teller.source_of(connection_id) != self._teller.source,
+                record=said[row["id"]],
+                is_other_source=self._teller.source_of(row.pop("connection_id")) != self._teller.source,
+                **row,
             )
-            for id_, claim, told_print, connection_id in stored.select(
-                "id", "claim", "told_print", "connection_id"
-            ).iter_rows()
+            for row in stored.select(columns).iter_rows(named=True)
         ]
 
     def records(self, ids: pl.Series, table: str = "transactions") -> dict[str, TransactionRecord]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import FrameType
 from typing import Any
@@ -50,7 +50,15 @@ def items(records: Sequence[TransactionRecord]) -> list[Item]:
 def stored(records: Sequence[TransactionRecord]) -> list[StoredRow]:
     """The same as rows that a file has told."""
     return [
-        StoredRow(id=f"row{number}", record=record, claim=None, told_print=None, is_other_source=True)
+        StoredRow(
+            id=f"row{number}",
+            identity=f"content:{number}#1",
+            created_at=datetime.combine(DAY, time(12)),
+            record=record,
+            claim=None,
+            told_print=None,
+            is_other_source=True,
+        )
         for number, record in enumerate(records)
     ]
 
