@@ -123,7 +123,7 @@ class AccountBatch:
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())
         report = AccountReport(account_id=self._account_id, new=new.height, known=known.height, taken_back=back)
-        del known, stored, found  # what is written takes long, and needs the room
+        del booked, known, stored, found  # what is written takes long, and needs the room
         self._write("transactions", new, self._spool, "added")
         return report
 
@@ -132,7 +132,7 @@ class AccountBatch:
         one beside its id would leave that for the next booking, which would get the same id."""
         new = rows.filter(pl.col("identity").is_null())
         new = new.with_columns(new_identities(new, self._stored.highest(new["base"])))
-        return pl.concat([rows.filter(pl.col("identity").is_not_null()), new])
+        return pl.concat([rows.filter(pl.col("identity").is_not_null()), new]).drop("base")
 
     def _matches(
         self, source: str, told: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ToldWindow]

@@ -1,5 +1,6 @@
 """Which account of the user a source's account is: known by its ids, by its IBAN, by an alias, by what stands in it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,11 +12,12 @@ from msgspec.structs import replace
 from storage.accounts import StoredAccount, every
 from storage.database import Session
 from storage.importing import contributions
-from storage.importing.matching.booking_keys import account_id, fingerprint
+from storage.importing.matching.booking_keys import account_id, fingerprint, own_id
 from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.importing.teller import Teller
 
 NEW_ACCOUNT = "new"  # the choice of an account that is not there yet
+OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again
 KNOWN_BOOKINGS_MIN = 3  # that prove whose file it is: fewer, such as a fee of the bank, stand in many accounts
 
 
@@ -115,6 +117,42 @@ def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.Data
     return Owner(proven.pop(), natural.source_id, account)
 
 
+def exported_from(teller: Teller, account: AccountRecord, records: Sequence[TransactionRecord]) -> str | None:
+    """The account that comes back in an export although it has no IBAN: the one whose bookings these are by our
+    own ids (or were, in the store that wrote them), or without a booking the one of the same key, currency and
+    bank, where there is only one. A file may name any id: it counts only where it names the same money."""
+    session, user_id = teller.session, teller.user.id
+    if account.iban is not None:
+        return None
+    if records:
+        named = {own: record for record in reversed(records) if (own := own_id(record))}
+        if not named:
+            return None
+        first, record = next(reversed(named.items()))
+        stored = session.rows(
+            "SELECT account_id AS id, id AS own, booking_date, amount, currency FROM transactions"
+            " WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR strpos(identity, $3) > 0)",
+            user_id,
+            list(named),
+            first.removeprefix("txn_"),  # camt has no room for the dash
+        )
+        money = ("booking_date", "amount", "currency")
+        rows = [
+            row for row in stored if all(row[name] == getattr(named.get(row["own"], record), name) for name in money)
+        ]
+    else:
+        rows = session.rows(
+            "SELECT id FROM accounts WHERE user_id = $1 AND stable_key = $2 AND currency = $3 AND iban IS NULL"
+            " AND ($4::TEXT IS NULL OR bank_name = $4)",
+            user_id,
+            account.stable_key,
+            account.currency,
+            account.bank_name,
+        )
+    found = {row["id"] for row in rows}
+    return found.pop() if len(found) == 1 else None
+
+
 def chosen_owner(teller: Teller, account: AccountRecord, choice: str) -> Owner:
     """The account that the user has chosen; what the source itself names is remembered to belong there."""
     if choice == NEW_ACCOUNT:
@@ -191,14 +229,11 @@ def _holds(session: Session, user_id: str, account_id: str, source_id: str, book
     days = pl.concat([stored["booking_date"], earlier["booking_date"]])
     if days.is_empty():
         return False
-    told, there, before = (each.group_by("fingerprint").agg(n=pl.len()) for each in (bookings, stored, earlier))
-    counts = told.join(there, on="fingerprint", how="left", suffix="_there").join(
-        before, on="fingerprint", how="left", suffix="_before"
-    )
-    known = counts.select(pl.min_horizontal("n", pl.max_horizontal("n_there", "n_before").fill_null(0)).sum()).item()
+    told, there, before = (Counter(each["fingerprint"]) for each in (bookings, stored, earlier))
+    known = (told & (there | before)).total()
     last = pl.lit(days.max()) - timedelta(days=1)  # the last day may have been incomplete
     shared = bookings.filter(pl.col("booking_date").is_between(pl.lit(days.min()), last)).height
-    return bool(known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared)
+    return known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared
 
 
 def _own_id(teller: Teller, account: AccountRecord) -> str:

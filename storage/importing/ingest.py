@@ -13,11 +13,19 @@ from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, same_accounts, transfer_pairs
 from storage.importing.account_batch import AccountBatch, AccountReport
-from storage.importing.account_identity import Owner, anonymous_owner, chosen_owner, owner, remember, still_there
+from storage.importing.account_identity import (
+    OWN_IDS_LOOKED_AT,
+    Owner,
+    anonymous_owner,
+    chosen_owner,
+    exported_from,
+    owner,
+    remember,
+    still_there,
+)
 from storage.importing.batches import AccountStatement, ReadBatch, spool_statements
 from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation, derive_again
-from storage.importing.own_exports import OWN_IDS_LOOKED_AT, exported_from
 from storage.importing.records import AccountRecord, InvalidRecord
 from storage.importing.spool import Spool
 from storage.importing.teller import Teller
@@ -93,7 +101,8 @@ def replay(
             run.bring(statement.account, contribution.account_id)
         derivation = Derivation.of_user(session, user.id)
         into = AccountBatch(run.teller, contribution.account_id, contribution.batch_id, spool, derivation)
-        run.merge(into, contribution.source_id, told)
+        into.merge(contribution.source_id, told)
+        run.changes += into.changes
     run.flag_duplicates()
 
 
@@ -150,7 +159,8 @@ class _Import:
                 now=self.teller.now,
             )
             into = AccountBatch(self.teller, id_, batch_id, batch.spool, derivation)
-            reports.append(self.merge(into, source, told))
+            reports.append(into.merge(source, told))
+            self.changes += into.changes
             if batch.spool.with_words:
                 self._take_over_words(batch.spool, id_, told)
         return reports
@@ -171,7 +181,7 @@ class _Import:
             return chosen_owner(self.teller, account, self.choice)
         keys = batch.spool.keys(each.places for each in told)
         looked_at = [] if account.iban else batch.spool.records(keys["place"].head(OWN_IDS_LOOKED_AT).to_list())
-        exported = exported_from(self.session, self.user.id, account, looked_at)
+        exported = exported_from(self.teller, account, looked_at)
         if exported is not None:
             return Owner(exported, exported, account)
         if not account.is_anonymous:
@@ -198,12 +208,6 @@ class _Import:
         """Mark what looks like a booking that came from elsewhere."""
         there = pl.concat(self.changes).filter(pl.col("change") != "removed")
         duplicate_flags.flag_new(self.session, self.user.id, there["transaction_id"].unique())
-
-    def merge(self, into: AccountBatch, source: str, told: Sequence[AccountStatement]) -> AccountReport:
-        """The account after what this source reported of it."""
-        report = into.merge(source, told)
-        self.changes += into.changes
-        return report
 
 
 def _part_of(batch: ReadBatch, part: int) -> str:

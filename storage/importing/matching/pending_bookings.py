@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 
@@ -83,7 +83,7 @@ class _WaitingRows:
         for theirs, ids in islice(worded, CANDIDATES_MAX):
             if self._head(ids) is None:
                 del rows[theirs]
-            elif is_alike(ours, theirs):
+            elif ours and theirs and len(ours & theirs) >= SHARED_WORDS_MIN * min(len(ours), len(theirs)):
                 yield ids
 
     def _head(self, ids: list[str] | None) -> StoredRow | None:
@@ -93,12 +93,6 @@ class _WaitingRows:
                 return row
             ids.pop()
         return None
-
-
-def is_alike(ours: Set[str], theirs: Set[str]) -> bool:
-    """Whether two texts share half of the words of the shorter one."""
-    shorter = min(len(ours), len(theirs))
-    return shorter > 0 and len(ours & theirs) / shorter >= SHARED_WORDS_MIN
 
 
 def _content(what: TransactionRecord) -> Hashable:
