@@ -214,6 +214,7 @@ class AccountBatch:
         return self._as_rows(new, pairs)
 
     def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
+        """The bookings, those of the pairs with what the row has that each is."""
         found = [(item.place, row.id, row.identity, row.created_at, self._claimed(item)) for item, row in pairs]
         schema = {**PAIRS, **{name: STORED[name] for name in ("identity", "created_at", "claims")}}
         known = pl.DataFrame(found, schema=schema, orient="row")
