@@ -1,4 +1,5 @@
-"""How much a service of a given size needs, from what was measured (`tests/benchmarks/capacity.py`)."""
+"""What a service of a given size needs in disk, memory and processor, computed from measured costs
+(`tests/benchmarks/capacity.py`)."""
 
 import math
 from dataclasses import dataclass
@@ -19,8 +20,8 @@ MB, GB = 2**20, 2**30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Of one kind of store: bytes on disk; milliseconds of a core for a request and for a planned sync without news, in
-    the service and in the database beside it."""
+    """Costs over one kind of store: bytes on disk per user, bank connection and booking; milliseconds of processor time
+    per request and per planned sync without news, each as a pair (in the service, in the database)."""
 
     user_bytes: int
     connection_bytes: int
@@ -29,11 +30,11 @@ class Costs:
     sync_ms: tuple[float, float]
 
     def disk(self, users: int, bookings: int, connections: int) -> int:
-        """Bytes."""
+        """The bytes on disk that so many users, bookings and bank connections take."""
         return users * self.user_bytes + bookings * self.booking_bytes + connections * self.connection_bytes
 
     def cores(self, requests: float, syncs: float) -> tuple[float, float]:
-        """The cores that the service and the database need for so many requests and syncs a second."""
+        """The processor cores that the service and the database need for so many requests and syncs a second."""
         service, database = (
             (requests * request + syncs * sync) / 1000 / BUSY
             for request, sync in zip(self.request_ms, self.sync_ms, strict=True)
@@ -49,7 +50,7 @@ LINK_MB = 17  # of a connection to PostgreSQL
 
 
 def capacity(settings: Settings, report: Report, *, users: int, bookings: int, connections: int) -> None:
-    """Say what the service needs over each kind of store, in the busiest hour of the day and after a year."""
+    """Report what the service needs over each kind of store, in the busiest hour of the day and after a year."""
     requests = users * REQUESTS_A_DAY * BUSIEST_HOUR / 3600
     syncs = connections / PLANNED_WITHIN if settings.schedule else 0.0
     report.line(

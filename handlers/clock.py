@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 
 class Clock:
-    """Instants in UTC (without zone, as the store keeps them) and calendar days in the configured zone.
+    """Gives instants in UTC (without zone, as the store keeps them) and calendar days in the configured zone.
 
     `offset` is how far a demo server lives in the future; a real one lives in the present.
     """
@@ -14,20 +14,20 @@ class Clock:
         self.zone = zone
         self.offset = offset
         now = self.now_in_utc()
-        self._minute = now, now, now.date()  # from, until, and the day that it is between them: nothing yet
+        self._minute = now, now, now.date()  # from, until, and the day between these two instants: empty at first
 
     def now(self) -> datetime:
-        """The present instant in UTC, milliseconds at most: what is stored is what is sent."""
+        """The present instant in UTC, without zone, cut to milliseconds: as precise as it is stored and sent."""
         return self.now_in_utc().replace(tzinfo=None)
 
     def now_in_utc(self) -> datetime:
-        """The present moment, with its zone said."""
+        """The present instant with UTC as its zone, cut to milliseconds."""
         moment = datetime.now(UTC) + self.offset
         return moment - timedelta(microseconds=moment.microsecond % 1000)
 
     def today(self) -> date:
-        """The calendar day in the configured zone (decision 10). Days begin on whole minutes, and every request asks:
-        so the day is found once a minute."""
+        """Today's calendar day in the configured zone (decision 10). Every request asks, and days begin on whole
+        minutes, so the day is computed once a minute."""
         moment = self.now_in_utc()
         since, until, day = self._minute
         if not since <= moment < until:
@@ -36,5 +36,5 @@ class Clock:
         return day
 
     def in_zone(self, moment: datetime) -> datetime:
-        """An instant of the store as the clocks of the configured zone show it."""
+        """An instant of the store, converted to the configured zone."""
         return moment.replace(tzinfo=UTC).astimezone(self.zone)

@@ -1,4 +1,5 @@
-"""Whether the clock of this machine is that of the database: tokens and leases of several machines are compared."""
+"""Watches whether this machine's clock agrees with the database's, because several machines compare times of tokens and
+leases."""
 
 import logging
 from datetime import timedelta
@@ -14,7 +15,8 @@ log = logging.getLogger("bankdata")
 
 
 class ClockWatch:
-    """Compares the two and says in the log when they part, and when they agree again."""
+    """Compares this machine's clock with the database's, and logs when the two drift apart and when they agree
+    again."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -22,8 +24,8 @@ class ClockWatch:
         self._was_off = False
 
     def apart(self) -> timedelta:
-        """How far this machine is ahead, or behind where that is negative. How long the answer took is no difference,
-        and a store on this machine has no other clock."""
+        """How far this machine's clock is ahead of the database's; negative where it is behind. The time that the query
+        took is not counted as a difference. Zero for a store on this machine, which has no other clock."""
         before = self._clock.now() - self._clock.offset
         there = store_facts.clock(self._database)
         if there is None:
@@ -32,14 +34,14 @@ class ClockWatch:
         return max(before - there, NONE) + min(after - there, NONE)
 
     def look(self) -> None:
-        """Say once that they are apart, and once that this is over."""
+        """Compare the clocks, and log a warning once when they have drifted apart and once when they agree again."""
         wrong = self.wrong()
         if (wrong is not None) != self._was_off:
             self._was_off = wrong is not None
             log.warning("%s", wrong or "This machine's clock is that of the database again.")
 
     def wrong(self) -> str | None:
-        """A sentence for the operator where the clocks are too far apart; None where they agree."""
+        """A sentence for the operator where the clocks differ by more than APART_MAX; None where they agree."""
         apart = self.apart()
         if abs(apart) <= APART_MAX:
             return None

@@ -1,4 +1,5 @@
-"""What is stored, as files that other programs and this one read: `bankdata export`, and GET /transactions/export."""
+"""Writes the stored bookings as files that other programs and this one read: `bankdata export`, and GET
+/transactions/export."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from storage.words.annotations import OwnWords, Split
 TRANSFER = ("transfer_account_id", "transfer_id", "transfer_rule")
 WORD_COLUMNS = dict.fromkeys(WORDS, pl.String())
 KEY_CHARACTERS_MAX = 24  # camt ends a number that is no IBAN at 34 characters
-SAID = tuple(
+REPORTED = tuple(
     name
     for name in TransactionRecord.__struct_fields__
     if name
@@ -40,11 +41,11 @@ SAID = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """What is written: the booked transactions that a selection lets through, of these accounts of one user.
+    """What an export contains: the booked transactions of these accounts of one user that a selection lets through.
 
-    `selection` None: all of them, and then each account's balance too; of some bookings no statement adds up.
-    `may_read` says of which accounts a booking may name the other side of a transfer. `leaf` None: without finer
-    categories, else how they are shown.
+    `selection` None: all bookings, and each account's balance too (with only some of the bookings, no statement would
+    add up). `may_read` says which accounts may be named as the other side of a transfer. `leaf` turns the code of a
+    finer category into the name that is exported; None leaves finer categories out.
     """
 
     user_id: str
@@ -57,22 +58,22 @@ class Export:
     words: OwnWords | None = None
 
     def said(self, row: Mapping[str, Any]) -> Said:
-        """What the user says of this booking, where that is to be written."""
+        """The user's own words on this booking (category, note, tags, parts); empty where they are not exported."""
         annotation = self.words.by_id.get(row["id"]) if self.words is not None else None
         if annotation is None:
             return Said()
         tags = [self._names[tag][0] for tag in annotation.tags]
         splits = [(part.place.category, self._part(part, row["currency"])) for part in annotation.parts]
         place = annotation.detailed_category or annotation.category
-        return Said(place, annotation.note, tags, splits, self._own(annotation.own_category_id))
+        return Said(place, annotation.note, tags, splits, self._own_category_name(annotation.own_category_id))
 
     def _part(self, part: Split, currency: str) -> SaidPart:
         tags = [self._names[tag][0] for tag in part.tags]
         amount = in_digits(part.amount, currency)
         category, leaf, own_id = part.place
-        return SaidPart(amount, leaf or category, part.note, tags, self._own(own_id))
+        return SaidPart(amount, leaf or category, part.note, tags, self._own_category_name(own_id))
 
-    def _own(self, own_id: str | None) -> str | None:
+    def _own_category_name(self, own_id: str | None) -> str | None:
         own = self.words.own.get(own_id or "") if self.words is not None else None
         return own and own.name
 
@@ -86,43 +87,47 @@ class Export:
         for piece in transactions.pieces(session, self.user_id, account.id, self.selection or Selection()):
             others = piece["transfer_account_id"].unique().drop_nulls()
             hidden = [account_id for account_id in others if not self.may_read(account_id)]
-            told = pl.when(~pl.col("transfer_account_id").is_in(hidden).fill_null(value=False))
-            yield piece.with_columns(told.then(pl.col(*TRANSFER)).name.keep()) if hidden else piece
+            is_readable = pl.when(~pl.col("transfer_account_id").is_in(hidden).fill_null(value=False))
+            yield piece.with_columns(is_readable.then(pl.col(*TRANSFER)).name.keep()) if hidden else piece
 
     def each(self, session: Session, account: StoredAccount) -> Iterator[Mapping[str, Any]]:
-        """The rows of an account, one by one."""
+        """The rows of an account, one by one, oldest first."""
         for piece in self.rows(session, account):
             yield from piece.iter_rows(named=True)
 
     def detailed(self, piece: pl.DataFrame) -> pl.DataFrame:
-        """The frame with its columns as a table has them."""
+        """The frame with the columns of a table, and the codes of finer categories replaced by their exported names."""
         if self.leaf is not None:
             told = [self.leaf(code) for code in piece["detailed_category"]]
             piece = piece.with_columns(pl.Series("detailed_category", told, dtype=pl.String))
         return piece.select(*_columns(self))
 
     def leaf_of(self, row: Mapping[str, Any]) -> str | None:
-        """The finer category of a booking, as it is shown; None where it is not asked for."""
+        """The exported name of a booking's finer category; None where finer categories are left out."""
         return self.leaf(row["detailed_category"]) if self.leaf is not None else None
 
     def closing(self, account: StoredAccount) -> StatementRecord:
-        """The account's balance."""
+        """The account's balance as a statement; an empty one where only some bookings are exported or no balance is
+        known."""
         if self.selection is not None or account.balance is None:
             return StatementRecord()
-        return StatementRecord(closing=_trimmed(account.balance, account.currency), closing_date=account.balance_date)
+        return StatementRecord(
+            closing=_without_extra_zeros(account.balance, account.currency), closing_date=account.balance_date
+        )
 
 
 def write(session: Session, export: Export, format_: str, stream: BinaryIO) -> int:
-    """Write the transactions, streaming; how many. Balance adjustments are not in the statement formats, and marked in
-    the others: they are made anew where a gap is.
+    """Write the export to the stream piece by piece, and return the number of bookings. Adjusting entries are left out
+    of the statement formats and marked in the others: an import makes them anew wherever a gap is.
 
-    The session is one transaction, or rows and balances that a sync brings meanwhile would not add up.
+    The session has to be one transaction: rows and balances that a sync brings meanwhile would not add up.
     """
-    return FORMATS[format_](session, replace(export, accounts=_told_apart(export.accounts)), stream)
+    return FORMATS[format_](session, replace(export, accounts=_with_distinct_keys(export.accounts)), stream)
 
 
-def _told_apart(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
-    """The accounts; keys that several connections use for accounts without IBAN get the end of our id."""
+def _with_distinct_keys(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
+    """The accounts, where a key that several connections use for accounts without IBAN gets the end of our id, so that
+    no two accounts share a key."""
     uses = Counter((account.stable_key, account.currency) for account in owned if account.iban is None)
     return [
         replace(account, stable_key=f"{account.stable_key[:KEY_CHARACTERS_MAX]}-{account.id[-8:]}")
@@ -151,19 +156,19 @@ def _jsonl(session: Session, export: Export, stream: BinaryIO) -> int:
 def _parquet(session: Session, export: Export, stream: BinaryIO) -> int:
     schema = _columns(export) if export.words is None else {**_columns(export), **WORD_COLUMNS}
     blocks = (
-        (_account(account), export.closing(account), _completed(export, export.rows(session, account)))
+        (_account(account), export.closing(account), _with_words(export, export.rows(session, account)))
         for account in export.accounts
     )
     return parquet_writer.write(blocks, stream, schema=schema)
 
 
 def _columns(export: Export) -> Mapping[str, pl.DataType]:
-    """The columns of a table: the finer categories and their rules only where they are asked for, at the end."""
+    """The columns of a table by name; those of the finer category come last, and only where they are exported."""
     usual = {name: dtype for name, dtype in transactions.EVERYTHING.items() if name not in LEAF}
     return usual if export.leaf is None else {**usual, **{name: transactions.EVERYTHING[name] for name in LEAF}}
 
 
-def _completed(export: Export, pieces: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def _with_words(export: Export, pieces: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     for piece in map(export.detailed, pieces):
         if export.words is None:
             yield piece
@@ -173,7 +178,7 @@ def _completed(export: Export, pieces: Iterator[pl.DataFrame]) -> Iterator[pl.Da
 
 
 def _words(said: Said) -> dict[str, Any]:
-    """Members of a line of JSON, absent where nothing is said."""
+    """The user's own words as members of a line of JSON; what the user has not said is absent."""
     splits = [part.json() for _, part in said.splits]
     place = {"chosenCategory": said.category, "ownCategory": said.own}
     told = {"note": said.note, "tags": said.tags, **place, "splits": splits}
@@ -181,16 +186,16 @@ def _words(said: Said) -> dict[str, Any]:
 
 
 def _statements(write_pairs: Callable[[Iterator[Pair], BinaryIO, Export], None]) -> "Write":
-    def written(session: Session, export: Export, stream: BinaryIO) -> int:
-        counted = _Counted()
+    def write_statements(session: Session, export: Export, stream: BinaryIO) -> int:
+        counted = _BookingCounter()
         write_pairs(counted.of(_pairs(session, export)), stream, export)
         return counted.rows
 
-    return written
+    return write_statements
 
 
-class _Counted:
-    """How many bookings went by."""
+class _BookingCounter:
+    """Counts the bookings that pass through an iterator."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -213,7 +218,7 @@ def _pairs(session: Session, export: Export) -> Iterator[Pair]:
             words = export.said(row)
             yield _record(row), Classification(row["type"], row["category"], export.leaf_of(row), words)
         said = export.closing(account)
-        opening = None if said.closing is None else _trimmed(said.closing - total, account.currency)
+        opening = None if said.closing is None else _without_extra_zeros(said.closing - total, account.currency)
         yield structs.replace(said, opening=opening, opening_date=first), UNCLASSIFIED
 
 
@@ -234,19 +239,22 @@ def _account(account: StoredAccount) -> AccountRecord:
 
 
 def _record(row: Mapping[str, Any]) -> TransactionRecord:
-    """The booking as its source reported it; our id is its provider's id, by which an import knows it again."""
+    """The booking as its source reported it, with our id as the provider's id, by which a later import recognises
+    it."""
     original = row["original_amount"]
     return TransactionRecord(
         provider_id=row["id"],
         merchant_name=row["source_merchant_name"],
-        amount=_trimmed(row["amount"], row["currency"]),
-        original_amount=None if original is None else _trimmed(original, row["original_currency"] or row["currency"]),
-        **{name: row[name] for name in SAID},
+        amount=_without_extra_zeros(row["amount"], row["currency"]),
+        original_amount=None
+        if original is None
+        else _without_extra_zeros(original, row["original_currency"] or row["currency"]),
+        **{name: row[name] for name in REPORTED},
     )
 
 
-def _trimmed(amount: Decimal, currency: str) -> Decimal:
-    """The amount without the zeros that the store adds, but with the decimals of its currency."""
+def _without_extra_zeros(amount: Decimal, currency: str) -> Decimal:
+    """The amount without the zeros that the store appends, but with all decimals of its currency."""
     short = amount.quantize(Decimal(1).scaleb(-minor_digits(currency)))
     return short if short == amount else amount.normalize()
 

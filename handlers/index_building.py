@@ -1,5 +1,5 @@
-"""The thread of a server that does what an upgrade has left to be done beside the requests: builds indexes, then gives
-the bookings that were there their finer categories."""
+"""The background thread of a server that does what an upgrade has left over: it builds indexes, then gives the bookings
+that were already stored their finer categories."""
 
 import logging
 import threading
@@ -7,13 +7,13 @@ import threading
 from storage.database import Store, StoreError
 from storage.migrations import later_indexes, later_leaves
 
-AGAIN = 60.0  # seconds before what could not be built is tried again, and what another process builds is looked at
+AGAIN = 60.0  # seconds before a failed build is tried again, and another process's build is checked
 
 log = logging.getLogger("bankdata.store")
 
 
 def keep_building(store: Store, stopped: threading.Event) -> None:
-    """Build what is missing and end once it is there; until then each minute try again what did not work."""
+    """Build the missing indexes and fill in finer categories, then end; after a failure try again each minute."""
     said = ""
     while not stopped.is_set():
         try:
@@ -23,7 +23,8 @@ def keep_building(store: Store, stopped: threading.Event) -> None:
                 later_leaves.fill(store)
                 return
         except StoreError as error:
-            if said != str(error) and not stopped.is_set():  # a store that is closed meanwhile is no news
+            # That a stopping server closed the store is not worth a line
+            if said != str(error) and not stopped.is_set():
                 log.warning("what an upgrade has left to do waits: %s", error)
             said = str(error)
         stopped.wait(AGAIN)

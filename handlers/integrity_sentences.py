@@ -1,4 +1,4 @@
-"""What is wrong with the ledger of an account, in sentences for its user."""
+"""Sentences that tell users what is wrong with the ledgers of their accounts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
@@ -13,7 +13,7 @@ from storage.accounts import StoredAccount
 from storage.database import Session
 
 MISSING = "Bookings from {first} to {last} are missing. Import a statement of these days."
-SAID_FOR = timedelta(days=7)  # how long what a bank has taken back is said
+SAID_FOR = timedelta(days=7)  # how long a warning says that a bank has taken a booking back
 TAKEN_BACK = "The bank has taken back the booking of {amount} on {first}. No figure counts it any more."
 PERHAPS_SAME = "Is this the same account as {other}? Its bookings are there too. It counts once you have said so."
 SENTENCES: Mapping[Kind, str] = {
@@ -29,13 +29,13 @@ SENTENCES: Mapping[Kind, str] = {
 def of_accounts(
     session: Session, user_id: str, accounts: Sequence[StoredAccount], *, today: date
 ) -> list[AccountIntegrity]:
-    """Whether what is stored of these accounts proves itself, in their order."""
+    """The findings for each account, in the order given: whether its bookings, balances and statements add up."""
     ids = [account.id for account in accounts]
     return integrity(ids, stored.evidence(session, user_id, ids), today=today)
 
 
 def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, today: date) -> list[str]:
-    """What makes figures of these accounts wrong or is asked about them, hidden ones too."""
+    """All warnings and questions about these accounts, as sentences; hidden accounts are included."""
     wanted, owned = set(account_ids), stored_accounts.every(session, user_id)
     meant = [account for account in owned if account.id in wanted]
     said = warnings(of_accounts(session, user_id, meant, today=today), meant)
@@ -44,7 +44,7 @@ def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, t
 
 
 def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
-    """What the user of each account is asked: whether it is another one of theirs."""
+    """By account id: the question for its user whether the account is the same as another one of theirs."""
     by_id = {account.id: account for account in owned}
     return {
         account.id: [f"{account.called}: {PERHAPS_SAME.format(other=by_id[account.same_as].called)}"]
@@ -56,7 +56,7 @@ def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
 def taken_back_lately(
     session: Session, user_id: str, accounts: Sequence[StoredAccount], *, today: date
 ) -> dict[str, list[str]]:
-    """The bookings of each account that its bank has taken back within SAID_FOR."""
+    """A sentence for each booking that a bank has taken back within SAID_FOR, by account id."""
     by_id, said = {account.id: account for account in accounts}, dict[str, list[str]]()
     for row in stored_transactions.taken_back(session, user_id, list(by_id)):
         if row["taken_back_at"] is not None and row["taken_back_at"].date() > today - SAID_FOR:
@@ -66,7 +66,7 @@ def taken_back_lately(
 
 
 def sentence(problem: LedgerProblem, currency: str) -> str:
-    """The problem, with days and amount."""
+    """The problem as a sentence with its days and amount."""
     days = {"first": _day(problem.first), "last": _day(problem.last)}
     if problem.amount is None:
         return MISSING.format(**days)
@@ -74,7 +74,8 @@ def sentence(problem: LedgerProblem, currency: str) -> str:
 
 
 def warnings(found: Iterable[AccountIntegrity], accounts: Iterable[StoredAccount]) -> dict[str, list[str]]:
-    """What makes the figures of each account wrong, with the account's name; accounts that are sound are absent."""
+    """The sentences on what makes an account's figures wrong, each beginning with the account's name, by account id;
+    sound accounts are absent."""
     by_id = {account.id: account for account in accounts}
     said: dict[str, list[str]] = {}
     for each in found:

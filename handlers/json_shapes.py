@@ -1,4 +1,4 @@
-"""Rows and frames become the JSON shapes of the interface: decimals become numbers here, and dates strings."""
+"""Turns rows and frames into the JSON shapes of the interface; decimals become numbers here, and dates strings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
@@ -23,33 +23,33 @@ Json = dict[str, Any]
 
 
 def money(amount: Decimal, currency: str) -> orjson.Fragment:
-    """An exact JSON number with the currency's decimals; never by way of binary floating point."""
-    return orjson.Fragment(f"{_exact(amount, currency):f}")
+    """The amount as an exact JSON number with the decimals of its currency; never by way of binary floating point."""
+    return orjson.Fragment(f"{_exact_amount(amount, currency):f}")
 
 
 def money_text(amount: Decimal, currency: str) -> str:
-    """An amount as a text with two decimals at least: there is an app that makes cents by leaving out the point."""
-    exact = _exact(amount, currency)
+    """The amount as text with at least two decimals, because one app turns it into cents by deleting the point."""
+    exact = _exact_amount(amount, currency)
     return f"{exact:.2f}" if minor_digits(currency) < 2 else f"{exact:f}"
 
 
-def _exact(amount: Decimal, currency: str) -> Decimal:
+def _exact_amount(amount: Decimal, currency: str) -> Decimal:
     # Adding zero turns -0.00 into 0.00
     return in_digits(amount, currency) + 0
 
 
 def day(value: date | None) -> str | None:
-    """A bank's calendar day as date-time, never shifted by a zone (decision 10)."""
+    """A bank's calendar day as a date-time at midnight, never shifted by a time zone (decision 10)."""
     return f"{value.isoformat()}T00:00:00.000Z" if value is not None else None
 
 
 def instant(value: datetime | None) -> str | None:
-    """An instant of the store (UTC) with milliseconds."""
+    """An instant of the store (UTC) as text with milliseconds."""
     return f"{value.isoformat(timespec='milliseconds')}Z" if value is not None else None
 
 
 def account(value: StoredAccount, connection_status: str) -> Json:
-    """Account (interface 2.1)."""
+    """Account of the contract (interface 2.1)."""
     return {
         "id": value.id,
         "accountName": value.name,
@@ -63,7 +63,7 @@ def account(value: StoredAccount, connection_status: str) -> Json:
 
 
 def transaction(row: Mapping[str, Any], accounts: Mapping[str, StoredAccount]) -> Json:
-    """Transaction (interface 2.4)."""
+    """Transaction of the contract (interface 2.4)."""
     owner = accounts[row["account_id"]]
     return {
         "id": row["id"],
@@ -88,7 +88,7 @@ def transaction(row: Mapping[str, Any], accounts: Mapping[str, StoredAccount]) -
 
 
 def transaction_detail(row: Mapping[str, Any], accounts: Mapping[str, StoredAccount]) -> Json:
-    """TransactionDetail (interface 2.5)."""
+    """TransactionDetail of the contract (interface 2.5)."""
     return {
         **transaction(row, accounts),
         "counterpartBic": row["counterpart_bic"],
@@ -104,7 +104,7 @@ def transaction_detail(row: Mapping[str, Any], accounts: Mapping[str, StoredAcco
 
 
 def month(row: Mapping[str, Any], currency: str) -> Json:
-    """MonthlyCashflow (interface 2.7)."""
+    """MonthlyCashflow of the contract (interface 2.7)."""
     return {
         "month": row["month"].strftime("%Y-%m"),
         **{name: money(row[name], currency) for name in ("income", "expenses", "net")},
@@ -112,7 +112,8 @@ def month(row: Mapping[str, Any], currency: str) -> Json:
 
 
 def sums(value: Sums, currency: str, *, with_days: bool) -> Json:
-    """The figures of TransactionSums; without days where nothing of single bookings is to be told."""
+    """The figures of TransactionSums; `with_days` False leaves out the first and last day, which would tell of single
+    bookings."""
     days = (value.first, value.last) if with_days else (None, None)
     return {
         "count": value.count,
@@ -174,9 +175,10 @@ def connection(
     message: str | None,
     wrong: Iterable[str],
 ) -> Json:
-    """Connection of the contract; `owned` are its accounts, `last` its latest job, `message` what its user should
-    know, `reminder` that its consent ends soon, `wrong` what balances contradict; `quota` is that of a source that
-    counts how often it is asked."""
+    """Connection of the contract. `owned` are its accounts, `last` its latest job, `next_at` when its next sync is
+    allowed, `quota` how often its source may be asked (None for a source that does not count), `reminder` a sentence
+    that its consent ends soon, `message` a sentence on its state for the user, `wrong` sentences on contradicting
+    balances."""
     accounts = list(owned)
     is_syncing = last is not None and not last.is_final
     allowed_at = [next_at, quota.resets_at(now) if quota is not None and not quota.remaining else None]
@@ -245,7 +247,7 @@ def snapshot(value: Snapshot) -> Json:
 
 
 def subscription(row: Mapping[str, Any]) -> Json:
-    """DetectedSubscription (interface 2.10)."""
+    """DetectedSubscription of the contract (interface 2.10)."""
     return {
         "merchantName": row["merchant_name"],
         "amount": money(row["amount"], row["currency"]),
@@ -259,7 +261,7 @@ def subscription(row: Mapping[str, Any]) -> Json:
 def counted(
     judged: Mapping[str, Any], row: Mapping[str, Any], accounts: Mapping[str, StoredAccount], currency: str
 ) -> Json:
-    """CountedTransaction of the contract: a transaction, and what it adds to the figure that is explained."""
+    """CountedTransaction of the contract: a transaction with the amount that it adds to the figure being explained."""
     return {
         **transaction(row, accounts),
         "countedAs": judged["counted_as"],
@@ -280,7 +282,7 @@ STANDING = frozenset(
         "addedTo",
     }
 )
-"""The fields of a SubscriptionDetail that are told to whoever asks for a status or a direction."""
+"""The fields of a SubscriptionDetail that only requests with a status or a direction get."""
 
 
 def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable[Json], today: date) -> Json:
@@ -328,9 +330,9 @@ def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable
 
 
 def price_change(prices: Sequence[Price], currency: str) -> Json | None:
-    """PriceChange of the contract: the latest one, None where the price has always been the same."""
+    """PriceChange of the contract, of the latest change; None where the price has always been the same."""
     last = prices[-1]
-    if last.change is None or last.change == last.amount:  # of a price of nothing there is no per cent
+    if last.change is None or last.change == last.amount:  # there is no percentage of a price of zero
         return None
     return {
         "amount": money(last.change, currency),
@@ -340,7 +342,7 @@ def price_change(prices: Sequence[Price], currency: str) -> Json | None:
 
 
 def charge(row: Mapping[str, Any], *, is_counted: bool) -> Json:
-    """SubscriptionCharge of the contract."""
+    """SubscriptionCharge of the contract; `is_counted` says whether the charge counts as an occurrence."""
     return {
         "transactionId": row["id"],
         "accountId": row["account_id"],
@@ -351,12 +353,13 @@ def charge(row: Mapping[str, Any], *, is_counted: bool) -> Json:
 
 
 def derivation(value: str | None, rule: str | None, reason: str) -> Json:
-    """Derivation of the contract: a derived value, the rule that gave it, and the rule in words."""
+    """Derivation of the contract: a derived value, the id of the rule that produced it, and that rule in words."""
     return {"value": value, "rule": rule, "reason": reason}
 
 
 def job(value: Job) -> Json:
-    """SyncJobStatus (interface 2.12); newTransactions is absent until completed (decision 12)."""
+    """SyncJobStatus of the contract (interface 2.12); newTransactions is absent until the job is completed (decision
+    12)."""
     shown: Json = {
         "syncId": value.id,
         "status": value.status,
@@ -370,22 +373,23 @@ def job(value: Job) -> Json:
 
 
 def job_summary(*, sync_id: str | None, status: str, error: str | None) -> Json:
-    """SyncJobSummary (interface 2.11), all three keys always."""
+    """SyncJobSummary of the contract (interface 2.11); all three keys are always present."""
     return {"syncId": sync_id, "status": status, "error": error}
 
 
 def pagination(*, page: int, per_page: int, total: int) -> Json:
-    """Pagination (interface 2.6, decision 2)."""
+    """Pagination of the contract (interface 2.6, decision 2)."""
     return {"page": page, "perPage": per_page, "total": total, "pageCount": -(-total // per_page)}
 
 
 def by_id(accounts: Iterable[StoredAccount]) -> dict[str, StoredAccount]:
-    """Accounts by id."""
+    """The accounts, by their ids."""
     return {value.id: value for value in accounts}
 
 
 def recorded(entry: Entry) -> Json:
-    """What an app did within an hour, or a person (`app` null), as the record is exported."""
+    """One entry of a user's access record, for its export: what an app (or, with `app` null, the person) did within an
+    hour."""
     app = {"id": entry.client_id, "name": entry.client_name, "grant": entry.grant_id or None}
     return {
         "hour": instant(entry.hour),

@@ -1,4 +1,4 @@
-"""What the log looks like: one line per event on standard error, as text or as JSON."""
+"""The format of the log: one line per event on standard error, as text or as JSON."""
 
 import logging
 import threading
@@ -13,14 +13,15 @@ from handlers.settings import LogFormat
 log = logging.getLogger("bankdata")
 
 SILENCED = {name: {"level": "ERROR"} for name in ("httpx", "httpcore", "fints")}
-"""Loggers of others that write whole addresses, and what banks say, where nobody may read them."""
+"""Loggers of libraries that would write whole URLs and answers of banks into the log, where they must not stand."""
 
 
 class JsonLines(logging.Formatter):
-    """An event as a JSON object: time (UTC), level, logger, message, and request_id and exception where there are."""
+    """Formats an event as a JSON object: time (UTC), level, logger, message, and request_id and exception if there are
+    any."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record."""
+        """The log record as one line of JSON."""
         event: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -35,12 +36,12 @@ class JsonLines(logging.Formatter):
 
 
 def log_escaped(escaped: threading.ExceptHookArgs) -> None:
-    """Log what ended a thread: by itself Python would write it past the log."""
+    """Log the exception that ended a thread; Python's own hook would write it to standard error past the log."""
     log.error("the thread %s has ended", escaped.thread and escaped.thread.name, exc_info=escaped.exc_value)
 
 
 def configuration(level: str, log_format: LogFormat) -> dict[str, Any]:
-    """The configuration of `logging` for a server: our own events from `level` on, others' warnings."""
+    """The `logging` configuration of a server: our own events from `level` on, and warnings of other libraries."""
     return {
         "version": 1,
         "disable_existing_loggers": False,

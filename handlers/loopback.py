@@ -1,10 +1,10 @@
-"""Names and addresses that always mean the machine itself."""
+"""Recognises host names and addresses that always mean this machine itself."""
 
 from ipaddress import ip_address
 
 
 def is_loopback(name: str) -> bool:
-    """Whether this host name or address is always that of the machine itself."""
+    """Whether this host name or address always means this machine itself."""
     try:
         return ip_address(name).is_loopback
     except ValueError:

@@ -17,7 +17,8 @@ from storage import connections, jobs
 from storage.database import StoreError
 from storage.migrations import runner
 
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the library reads it: where the processes of one server keep their figures
+# Read by the library: the folder in which the processes of one server keep their figures
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 LOOK_EVERY = 0.25  # seconds
 LAGS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0)  # seconds
 OF_ALL_PROCESSES = ("process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds")
@@ -26,15 +27,15 @@ Value = Callable[[], float]
 
 
 class Figures:
-    """What this process counts, and the text of /metrics: of several processes of one server what all of them have
-    counted, those that have ended included, so that it does not matter which one answers."""
+    """The counters of this process, and the text of /metrics. Where one server runs several processes, that text holds
+    the sums over all of them, ended ones included, so that any process can answer."""
 
     def __init__(self, services: Services) -> None:
         self.registry = CollectorRegistry()
-        self._lock = threading.Lock()  # the event loop and whoever answers a monitor
+        self._lock = threading.Lock()  # the event loop and the thread that answers /metrics both update
         self._totals: list[tuple[Counter, Value]] = []
-        self._counted: dict[Counter, float] = {}
-        self._standing: list[tuple[Gauge, Value]] = []
+        self._last_totals: dict[Counter, float] = {}
+        self._gauges: list[tuple[Gauge, Value]] = []
         cache, engine = services.reader.cache, services.sync_engine
         self._add_total("bankdata_cache_hits", "Requests answered from memory.", lambda: cache.hits)
         self._add_total("bankdata_cache_misses", "Requests for which the store was read.", lambda: cache.misses)
@@ -55,34 +56,34 @@ class Figures:
             buckets=LAGS,
             registry=self.registry,
         )
-        self._shown = self.registry
+        self._output_registry = self.registry
         if folder := os.environ.get(FOLDER):
-            self._shown = CollectorRegistry()
-            MultiProcessCollector(self._shown, folder)  # type: ignore[no-untyped-call]
+            self._output_registry = CollectorRegistry()
+            MultiProcessCollector(self._output_registry, folder)  # type: ignore[no-untyped-call]
             self._add_process()
         else:
-            ProcessCollector(registry=self._shown)
-        self._shown.register(_StoreFigures(services))
+            ProcessCollector(registry=self._output_registry)
+        self._output_registry.register(_StoreFigures(services))
 
     def update(self) -> None:
-        """Note how things stand in this process now."""
+        """Read the present values of this process into its counters and gauges."""
         with self._lock:
             for counter, value in self._totals:
                 now = value()
-                counter.inc(now - self._counted.get(counter, 0.0))
-                self._counted[counter] = now
-        for gauge, value in self._standing:
+                counter.inc(now - self._last_totals.get(counter, 0.0))
+                self._last_totals[counter] = now
+        for gauge, value in self._gauges:
             gauge.set(value())
 
     def text(self) -> bytes:
-        """All figures, as Prometheus reads them; the store is asked for its own."""
+        """All figures in the text format of Prometheus; the store is queried for its own."""
         self.update()
-        return generate_latest(self._shown)
+        return generate_latest(self._output_registry)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Measures how late the event loop is while the block lasts, since every request waits as long; and where other
-        processes tell the figures of this one, keeps them up to date for these."""
+        """A context that measures how late the event loop is, because every request waits as long; with several
+        processes it also keeps this one's figures up to date, because any of them may answer /metrics."""
 
         async def watch() -> None:
             loop = asyncio.get_running_loop()
@@ -90,7 +91,7 @@ class Figures:
                 due = loop.time() + LOOK_EVERY
                 await asyncio.sleep(LOOK_EVERY)
                 self._lag.observe(max(0.0, loop.time() - due))
-                if self._shown is not self.registry:
+                if self._output_registry is not self.registry:
                     self.update()
 
         watching = asyncio.create_task(watch())
@@ -104,10 +105,10 @@ class Figures:
 
     def _add(self, name: str, about: str, value: Value, *, of_several: str = "livesum") -> None:
         gauge = Gauge(name, about, registry=self.registry, multiprocess_mode=of_several)  # type: ignore[arg-type]
-        self._standing.append((gauge, value))
+        self._gauges.append((gauge, value))
 
     def _add_process(self) -> None:
-        """What the library says of one process, as the sums of all."""
+        """Add processor time, memory and open files as sums over all processes of the server."""
         own = ProcessCollector(registry=None)
         for metric in own.collect():
             for sample in metric.samples:
@@ -117,17 +118,17 @@ class Figures:
 
 
 class _StoreFigures(Collector):
-    """What the store is asked for whenever somebody asks for the figures."""
+    """The figures that are queried from the store each time somebody reads /metrics."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
     def describe(self) -> Iterator[Metric]:
-        """No metrics, for registering would otherwise ask the store."""
+        """No metrics; otherwise registering this collector would query the store."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Few short queries; of a store that does not answer only that."""
+        """The store's figures by a few short queries; of a store that does not answer, only that it is down."""
         database, now = self._services.everybody, self._services.clock.now()
         up = GaugeMetricFamily("bankdata_store_up", "Whether the store answers: 1 or 0.")
         try:

@@ -1,4 +1,4 @@
-"""How many streams of events each grant has open in this process."""
+"""Counts the event streams that each grant has open in this process."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable
@@ -11,13 +11,14 @@ class TooManyStreams(Exception):
 
 
 class OpenStreams:
-    """Counts them; for the event loop alone."""
+    """Counts the open event streams of each owner; used by the event loop alone, so there is no lock."""
 
     def __init__(self) -> None:
         self._open: Counter[Hashable] = Counter()
 
     def take(self, owner: Hashable) -> Callable[[], None]:
-        """One more stream of this owner, and what ends it, once; raises TooManyStreams."""
+        """Count one more stream of this owner, and return the function that ends it (calling it twice does no harm).
+        Raises TooManyStreams."""
         if self._open[owner] >= EACH_MAX:
             raise TooManyStreams
         self._open[owner] += 1
@@ -28,6 +29,6 @@ class OpenStreams:
             if not is_over:
                 is_over = True
                 self._open[owner] -= 1
-                self._open += Counter()  # forgets who has none
+                self._open += Counter()  # drops owners without a stream
 
         return end

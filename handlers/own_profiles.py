@@ -1,5 +1,5 @@
-"""The profiles that people write for CSV files: files of the data folder, or, where several machines share a store,
-documents of that, so that all of them read one file alike. And those that one user chose and kept."""
+"""The CSV profiles that operators add (files of the data folder or, where several machines share a store, documents in
+it, so that all machines read a file alike), and the layouts that single users keep."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,22 +28,22 @@ TOO_MANY_KEPT = f"{KEPT_MAX} layouts are kept already. Remove one of them first.
 
 @dataclass(frozen=True, slots=True)
 class ChosenLayout:
-    """How a person wants a file to be read: the text of a profile, or of a list of them for the files of a ZIP
-    container, and whether the next files like it are read so."""
+    """How a person wants a file to be read: `text` is one profile, or a list of profiles for the files of a ZIP
+    container; `is_kept` says whether later files with the same columns are read this way too."""
 
     text: str
     is_kept: bool
 
     @property
     def profiles(self) -> list[Profile]:
-        """The profiles of this text; raises ProfileError."""
+        """The profiles parsed from the text; raises ProfileError."""
         return [chosen_profile(each) for each in chosen_texts(self.text)]
 
     def keep(
         self, session: Session, user_id: str, *, file_name: str, account_ids: Sequence[str], now: datetime
     ) -> None:
-        """Keep it with the one account that the file was about, in place of what is kept for the same columns; raises
-        ProfileError beyond KEPT_MAX."""
+        """Store the layout for this user's later files, along with the account if the file was about exactly one,
+        replacing a kept layout for the same columns. Raises ProfileError beyond KEPT_MAX."""
         account_id = account_ids[0] if len(account_ids) == 1 else None
         for text, profile in zip(chosen_texts(self.text), self.profiles, strict=True):
             layout = KeptLayout(
@@ -56,36 +56,37 @@ class ChosenLayout:
 
 @dataclass(frozen=True, slots=True)
 class OwnProfiles:
-    """Those of one store, by the names of their files."""
+    """The operator's profiles of one store, by the names of their files."""
 
     data_dir: Path
     store: Store
 
     @property
     def folder(self) -> Path:
-        """The folder of the profiles, unless the store is shared."""
+        """The folder that holds the profiles, unless the store is shared."""
         return self.data_dir / PROFILES_FOLDER
 
     def read(self) -> Sequence[Profile]:
-        """All of them, in the order of their names; raises ProfileError for a wrong one."""
+        """All profiles of the store, ordered by file name; raises ProfileError for an invalid one."""
         if self.store.dialect.is_shared:
             return parse_profiles(documents.below(self.store.of(NOBODY), PROFILES_FOLDER))
         return profiles_of_folder(self.data_dir)
 
     def of_user(self, user_id: str) -> Sequence[Profile]:
-        """Those that the user kept and then all others; raises ProfileError for a wrong one."""
+        """The layouts that this user keeps, followed by the profiles of the store; raises ProfileError for an invalid
+        one."""
         kept = kept_layouts.of_user(self.store.of(user_id), user_id)
         return (*map(kept_profile, kept), *self.read())
 
     def names(self) -> set[str]:
-        """The names of their files."""
+        """The file names of the store's profiles."""
         if self.store.dialect.is_shared:
             return set(documents.below(self.store.of(NOBODY), PROFILES_FOLDER))
         return {path.name for path in self.folder.glob("*.json")}
 
     def keep(self, name: str, text: str, *, now: datetime) -> None:
-        """Add one, or replace that of the same name. Raises ProfileError for a wrong one and beyond PROFILES_MAX, and
-        Conflict where another process replaces it at this moment."""
+        """Add a profile, or replace the one with the same file name. Raises ProfileError for an invalid one and beyond
+        PROFILES_MAX, and Conflict where another process replaces it at the same moment."""
         if not (name.endswith(".json") and name.isprintable()):
             raise ProfileError(f"{name!r} is no name of a profile: it has to end in .json")
         parse_profiles({name: text})
@@ -102,7 +103,7 @@ class OwnProfiles:
             unfinished.replace(self.folder / name)
 
     def remove(self, name: str) -> None:
-        """Forget the one of this name, which is there."""
+        """Delete the profile with this file name, which has to exist."""
         if self.store.dialect.is_shared:
             documents.remove(self.store.for_everybody(), f"{PROFILES_FOLDER}/{name}")
         else:
@@ -110,12 +111,13 @@ class OwnProfiles:
 
 
 def kept_profile(layout: KeptLayout) -> Profile:
-    """How files of its user are read; raises ProfileError."""
+    """The profile by which files of the user who keeps this layout are read; raises ProfileError."""
     profile = parse_profile(layout.profile, name=layout.id)
     return replace(profile, standing="kept", account=layout.account_id)
 
 
 def profiles_of_folder(data_dir: Path) -> Sequence[Profile]:
-    """Those of a store that one process has open, whoever asks; raises ProfileError for a wrong one."""
+    """The profiles in the data folder of a store on this machine, also while another process has that store open;
+    raises ProfileError for an invalid one."""
     folder = data_dir / PROFILES_FOLDER
     return load_profiles(folder) if folder.is_dir() else ()

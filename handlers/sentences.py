@@ -1,4 +1,5 @@
-"""Sentences of the service, which speaks English, in German: the tables of the page serve the account pages too."""
+"""Translates the service's English sentences into German, with the tables of the browser page, for the account pages
+too."""
 
 import json
 import re
@@ -13,26 +14,27 @@ PLACE = re.compile(r"\\\{(?:word)?\\\}")  # `{}` or `{word}`, as `re.escape` wri
 
 
 def in_german(sentence: str) -> str | None:
-    """The sentence in German, with what stands in its places translated too where it is known; None for one that the
-    table does not have."""
+    """The sentence in German, or None where the tables do not have it; texts in its placeholders are translated too
+    where the tables have them."""
     for pattern, german in _table():
         if found := pattern.fullmatch(sentence):
             parts = [in_german(part) or part for part in found.groups()]
             return german.replace("{word}", "{}").format(*parts)
-    name, colon, rest = sentence.partition(": ")  # what it is about, such as an account or a file
+    name, colon, rest = sentence.partition(": ")  # the subject, such as an account or a file
     own = in_german(rest) if colon else None
     return f"{name}: {own}" if own is not None else None
 
 
 def words_of_page(language: str, names: Collection[str]) -> Mapping[str, str]:
-    """What the page calls these in a language, `en` or `de`."""
+    """The browser page's texts under these names, in the language `en` or `de`."""
     text = (resources.files("handlers.page") / "static" / f"words-{language}.js").read_text("utf-8")
     return {name: json.loads(word) for name, word in WORD.findall(text) if name in names}
 
 
 @lru_cache(maxsize=1)
 def _table() -> Sequence[tuple[re.Pattern[str], str]]:
-    """Each line of a table is an array of two texts as JSON writes them."""
+    """The pairs of pattern and German text. In the files, each line of a table is an array of two texts as JSON writes
+    them."""
     folder = resources.files("handlers.page") / "static"
     modules = ((folder / name).read_text("utf-8") for name in TABLES)
     lines = (line.strip().rstrip(",") for each in modules for line in each.partition(BEGIN)[2].splitlines())

@@ -52,16 +52,16 @@ from handlers.sync.concurrency import begin_thread
 from storage import accounts, connections
 from storage.database import StoreUnavailable
 
-# With what the sync engine takes (its STOP_WITHIN), all of a shutdown stays below ten seconds
+# Together with STOP_WITHIN of the sync engine, a whole shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
 COMMANDS_END_WITHIN = 2  # seconds for commands that still run
 
 FAILURES_FROM = 400  # statuses of requests that were refused or failed
-WAIT_FOR_BANKS = ("getSyncJob", "sendMessage", "createImport", "getImport")  # or for a file to be read
-# How long an import may keep the interpreter from a request; Python's own 0.005 is for programs that nobody waits for
+WAIT_FOR_BANKS = ("getSyncJob", "sendMessage", "createImport", "getImport")  # may wait for a bank or for an import
+# How long an import may hold the interpreter while a request waits; Python's own 0.005 is for programs nobody waits for
 SWITCH_SECONDS = 0.0005
-# Python's own, but for the last: to look through all that an import holds finds nothing, and keeps everybody waiting
-# for 30 to 90 ms
+# Python's own but for the last: a full collection of all that an import holds finds nothing, and keeps everybody
+# waiting for 30 to 90 ms
 GC_THRESHOLD = 700, 10, 200
 
 log = logging.getLogger("bankdata")
@@ -76,10 +76,11 @@ def application(
     listens_at: str = "127.0.0.1",
     validate_responses: bool = False,
 ) -> ASGIApp:
-    """The whole service as one ASGI application; it closes `services`, and the control socket, when it ends.
+    """The whole service as one ASGI application. When it ends, it closes `services` and the control socket.
 
-    `listens_at` is the address of the socket. `answered_by` are other operations than the service's own, by id.
-    `is_cut_off` is set where an import or a source was still at work then: the process has to end at once.
+    `listens_at` is the address of the listening socket. `answered_by` replaces the service's own operations, by
+    operation id. `is_cut_off` is set if an import or a source was still at work at the end: then the process has to
+    exit at once.
     """
     settings, cut_off = services.settings, is_cut_off or threading.Event()
     limiter = Limiter(settings.rate_limit_url)
@@ -101,7 +102,7 @@ def application(
         finally:
             services.sync_engine.stop()
             has_ended = listener is None or listener.close(within=COMMANDS_END_WITHIN)
-            worker.join(COMMANDS_END_WITHIN)  # it may be reading the store
+            worker.join(COMMANDS_END_WITHIN)  # the worker may be reading the store
             for each in telling:
                 each.join(COMMANDS_END_WITHIN)
             if services.close() and has_ended:
@@ -181,12 +182,13 @@ def application(
         validate_responses=validate_responses,
     )
     return RequestDurations(
-        app, figures.registry, waiting=WAIT_FOR_BANKS, seen=partial(_recorded, services.authorization.record)
+        app, figures.registry, waiting=WAIT_FOR_BANKS, seen=partial(_record_request, services.authorization.record)
     )
 
 
-def _recorded(record: Record, caller: Principal, operation: str, status: int) -> None:
-    """A request of an app; of an assistant's message the tool that it calls is recorded by the endpoint."""
+def _record_request(record: Record, caller: Principal, operation: str, status: int) -> None:
+    """Note a request of an app in the user's access record. Calls of an assistant are left to the MCP endpoint, which
+    records the tool that was called."""
     if operation != MESSAGE:
         record.note(
             caller.user_id,
@@ -205,11 +207,11 @@ def run(
     answered_by: Mapping[str, Operation] | None = None,
     takes_commands: bool = True,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, in this one process.
+    """Serve until SIGINT or SIGTERM, in this one process; then return, for being asked to stop is no failure.
 
-    Commands reach it through a socket if it `takes_commands`: of several processes of one store none does. `ready` is
-    called once requests are answered. Being asked to stop is no failure: this returns. Raises CannotListen
-    when the control socket cannot be made, and CountsUnusable.
+    With `takes_commands`, commands reach the server through a control socket; where several processes serve one store,
+    none takes commands. `ready` is called once requests are answered. Raises CannotListen if the control socket cannot
+    be made, and CountsUnusable.
     """
     commands_from = _control_server(services) if takes_commands else None
     is_cut_off = threading.Event()
@@ -226,7 +228,7 @@ def run(
             commands_from.close(within=0)
         raise
     peers = Peers(services.settings.trusted_proxies)
-    # uvicorn's types say a class, it calls what makes one
+    # uvicorn's types ask for a class, but it calls any factory
     protocol: Any = partial(HttpProtocol, peers=peers)
     config = uvicorn.Config(
         served,
@@ -247,11 +249,11 @@ def run(
     try:
         server.run(sockets=[listener])
     finally:
-        gc.unfreeze()  # DuckDB's binding takes what is never freed for a leak, and says so in a hundred lines
+        gc.unfreeze()  # else DuckDB's binding takes frozen objects for leaks, and prints a hundred lines about them
         for number, handler in stop.items():
             signal.signal(number, handler)
     if is_cut_off.is_set():
-        # A thread that a source keeps must not meet an interpreter that is being taken down around it
+        # A thread that still waits for a source must not run while the interpreter is being taken down
         logging.shutdown()
         os._exit(0)
 
@@ -267,7 +269,8 @@ def _control_server(services: Services) -> control_socket.ControlServer:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which says when it answers, and which treats a signal as a request to stop instead of dying of it."""
+    """uvicorn, with a callback for when it answers requests, and with signals that request a stop instead of killing
+    it."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[], None], peers: Peers, *, stopping: Callable[[], None]
@@ -278,24 +281,25 @@ class _Server(uvicorn.Server):
         self._stopping = stopping
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._stopping()  # requests that wait for a source are answered, so that nobody waits for them
+        self._stopping()  # answers the requests that wait for a source, so that the shutdown does not wait for them
         await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # What the program is made of stays until its end: looking through it again and again for what has become
-        # unreachable stops everybody for a tenth of a second each time.
+        # The program's own objects stay until its end: searching them again and again for garbage
+        # stops everybody for a tenth of a second each time.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLD)
         self._ready()
 
     async def on_tick(self, counter: int) -> bool:
-        """uvicorn calls this ten times a second."""
+        """Close overdue HTTP connections once a second; uvicorn calls this ten times a second."""
         if counter % 10 == 0:
             self._peers.close_overdue(asyncio.get_running_loop().time())
         return await super().on_tick(counter)
 
     def asked_to_stop(self, _number: int, _frame: FrameType | None) -> None:
-        """uvicorn raises the signal again after its shutdown; by default that would end the process as killed."""
+        """Handle a signal as a request to stop. uvicorn's own handler raises the signal again after the shutdown, which
+        would end the process as killed."""
         self.should_exit = True

@@ -1,4 +1,4 @@
-"""What the edges work with, opened once per process: store, clock, keys, connectors, sync engine."""
+"""Opens, once per process, everything that the edges work with: store, clock, keys, connectors, sync engine."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,7 +77,7 @@ log = logging.getLogger("bankdata")
 
 @dataclass(slots=True)
 class Services:
-    """One open service. `close` it."""
+    """One open service with all its parts; `close` has to be called at the end."""
 
     settings: Settings
     store: Store
@@ -100,12 +100,12 @@ class Services:
     _was_ready: bool = True
 
     def of(self, user_id: str) -> Database:
-        """The store for what is asked for this user: operations, tools, pages and their threads have no other."""
+        """The store, limited to this user's rows: operations, tools, pages and their threads have no other access."""
         return self.store.of(user_id)
 
     @property
     def everybody(self) -> Database:
-        """The store for commands, signing in and the worker."""
+        """The store with the rows of all users, for commands, signing in and the background worker."""
         return self.store.for_everybody()
 
     @property
@@ -118,9 +118,9 @@ class Services:
 
     @property
     def missing_key(self) -> str | None:
-        """A sentence for the operator where this machine does not have the key of some bank connections; else None."""
+        """A sentence for the operator where this machine lacks the key of some bank connections; else None."""
         closed = 0
-        with suppress(StoreUnavailable):  # of many machines one is away: that is no reason not to serve
+        with suppress(StoreUnavailable):  # one of a cluster's machines is away, which is no reason not to serve
             closed = len(connection_secrets.unreadable(self.everybody, self.connection_keys))
         if not closed:
             return None
@@ -130,7 +130,7 @@ class Services:
         )
 
     def fetch_rates(self) -> None:
-        """Have the file of rates that all processes of a shared store use lie in the data folder of this one."""
+        """Copy the rates that all processes of a shared store use into the data folder of this process."""
         if not self.store.dialect.is_shared:
             return
         shared = documents.find(self.store.of(NOBODY), exchange_rates.FILE_NAME)
@@ -139,7 +139,8 @@ class Services:
             exchange_rates.install(shared.encode(), folder=self.settings.data_dir)
 
     def share_rates(self) -> None:
-        """Newer rates have been installed here: other processes use them too, and answers made of older ones end."""
+        """Give rates that were just installed here to all processes of the store, and drop answers computed with older
+        ones."""
         self.forget_rates()
         if not self.store.dialect.is_shared:
             return
@@ -151,18 +152,18 @@ class Services:
             everybody.changes(user.id)
 
     def forget_rates(self) -> None:
-        """Newer rates have been installed."""
+        """Drop the loaded rates and every cached answer, after newer rates have been installed."""
         self._rates = None
         self.reader.cache.clear()
 
     def is_ready(self) -> bool:
-        """Whether the store answers and, where it is a database elsewhere, can be written to; it was brought up to date
-        when it was opened."""
+        """Whether the store answers and, if it is a database elsewhere, can be written to. Its schema needs no check:
+        it was brought up to date when it was opened."""
         try:
             is_ready = runner.current_version(self.everybody) > 0
             if self.store.dialect.is_shared:
                 store_facts.remember(self.everybody, IS_WRITABLE, "yes")
-        except Exception as error:  # whatever it is, the answer to the monitor is no
+        except Exception as error:  # whatever goes wrong, the answer to the monitor is no
             if self._was_ready:
                 log.warning("not ready: %s", type(error).__name__)
             self._was_ready = False
@@ -173,8 +174,8 @@ class Services:
         return is_ready
 
     def close(self) -> bool:
-        """Let go of the store, within seconds whatever sources do; whether nothing of the sync engine runs any more.
-        Where something does, the process has to end at once: what that had not committed does not exist."""
+        """Close the store within seconds, whatever the sources do. Returns whether the sync engine is idle; if it is
+        not, the process has to exit at once, and whatever was not committed is lost."""
         is_idle = self.sync_engine.close()
         self.authorization.record.close()
         self.store.close()
@@ -201,7 +202,7 @@ def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
 
 
 def content_of(setting: str, file: Path | None) -> str:
-    """What an operator's file holds, such as a client's secret; raises Misconfigured."""
+    """The content of a file that the operator named in a setting, such as a client's secret; raises Misconfigured."""
     try:
         text = file.read_text("utf-8").strip() if file is not None else ""
     except (OSError, ValueError) as error:
@@ -212,8 +213,7 @@ def content_of(setting: str, file: Path | None) -> str:
 
 
 def connectors(profiles: Callable[[str], Sequence[Profile]]) -> Mapping[str, Connector]:
-    """The kinds of bank connection that ask no other machine, by name; `profiles` are those for CSV of the user with
-    an id."""
+    """The connectors that ask no other machine, by name; `profiles` gives the CSV profiles for a user id."""
 
     def read_file(file: BinaryIO, user_id: str, warn: Callable[[str], None]) -> Iterator[Record]:
         layouts: list[CsvLayout] = []
@@ -234,12 +234,12 @@ def open_services(
     for_server: bool = False,
     sends_webhooks: bool = False,
 ) -> Services:
-    """Open the store of these settings, made or brought up to date where needed; raises StoreError. `for_server`: for
-    the one process that serves a store of its own, where a key that is missing is missing everywhere.
+    """Open the store of these settings, which is created or brought up to date where needed. Raises StoreError.
 
-    `more_connectors` are sources besides the product's own, by name: tests and measurements bring theirs.
-    `has_live_demo`: people can connect a demo bank that wants to see them. `sends_webhooks`: a server that is told of
-    webhooks sends them.
+    `for_server`: the process is to serve requests. If only this machine opens the store, connections whose key it lacks
+    are then marked as needing their user. `more_connectors` are sources besides the product's own, by name, for tests
+    and measurements. `has_live_demo`: people can connect a demo bank that asks for a sign-in. `sends_webhooks`: the
+    server sends webhooks.
     """
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if settings.store_path is not None:
@@ -258,7 +258,7 @@ def open_services(
     try:
         runner.migrate(store, now=clock.now())
         if not store.dialect.is_shared:
-            later_leaves.fill(store)  # in a shared store a server does it, beside the requests
+            later_leaves.fill(store)  # for a shared store a server does this, beside the requests
         moving.check_whole(everybody)
         if settings.database_app_url:
             second_wall.build(store)
@@ -283,7 +283,8 @@ def open_services(
     reader = Reader(store, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
 
     def after_import(user_id: str) -> None:
-        """Recurring payments, and a forecast where somebody is looking: who is in memory will ask again."""
+        """Detect the user's recurring payments again and, if they are in memory and so likely to ask soon, their
+        forecast."""
         today, looking = clock.today(), reader.cache.users()
         detect_after_import(store.of(user_id), [user_id], today=today)
         find_ahead(store.of, [user_id] if user_id in looking else [], today=today, is_over=sync_engine.stopped.is_set)
@@ -362,14 +363,14 @@ def open_services(
 
 
 def _connection_keys(settings: Settings, database: Database, clock: Clock) -> ConnectionKeys:
-    """Those in a file beside a store of its own, or those in a shared store, which takes over what an earlier version
-    had in a file."""
+    """The keys of bank connections: in a file beside an unshared store, or in the shared store, which also takes over
+    the file that an earlier version wrote."""
     file = settings.connection_keys
     if not database.dialect.is_shared:
         return ConnectionKeys(file)
     place = SealedKeys(database, CONNECTION_KEYS, settings.keys_secret, clock.now)
     keys = ConnectionKeys(place, may_begin=lambda: not connection_secrets.is_any_kept(database))
-    with suppress(StoreUnavailable):  # as above: what is left to take over is taken by the next start
+    with suppress(StoreUnavailable):  # one of a cluster's machines is away: the next start takes the file over
         if file.exists() and connection_secrets.take_over(database, keys, file):
             log.warning("the keys of bank connections are in the store now, sealed: %s is read no more", file)
     return keys
@@ -393,13 +394,13 @@ def _authorization(settings: Settings, database: Database, clock: Clock) -> Auth
         ),
         clock.now_in_utc,
         has_other_processes=database.dialect.is_shared,
-        fetch=partial(_fetched, settings) if settings.client_documents != frozenset() else None,
+        fetch=partial(_app_document, settings) if settings.client_documents != frozenset() else None,
     )
 
 
-def _fetched(settings: Settings, address: str) -> Document:
-    """The document of an app; a service on this machine may ask this machine, and hosts that are named may be inner
-    ones."""
+def _app_document(settings: Settings, address: str) -> Document:
+    """The metadata document of an app. A service whose own address is this machine's may fetch from this machine, and
+    if the operator named hosts, these may have private addresses."""
     try:
         found = download_checked(
             address,

@@ -33,7 +33,7 @@ def _setting(default: Any, parse: Callable[[str], Any], help_: str) -> Any:
 
 
 def _secret_setting(default: Any, parse: Callable[[str], Any], help_: str) -> Any:
-    """A setting that opens something: it may also be given as a file, and is shown nowhere."""
+    """A setting that holds a secret: it may also be given as a file, and is never shown."""
     return field(default=default, repr=False, metadata={"parse": parse, "help": help_, "is_secret": True})
 
 
@@ -60,7 +60,7 @@ def _rate_limit(text: str) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-def _whole(low: int, high: int) -> Callable[[str], int]:
+def _whole_number(low: int, high: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
             raise ValueError(f"a whole number from {low} to {high}")
@@ -70,7 +70,7 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def _seconds(low: int, high: int) -> Callable[[str], timedelta]:
-    whole = _whole(low, high)
+    whole = _whole_number(low, high)
     return lambda text: timedelta(seconds=whole(text))
 
 
@@ -139,7 +139,7 @@ def _client_ids(text: str) -> frozenset[str]:
 
 
 def _hosts(text: str) -> frozenset[str] | None:
-    """The hosts; none of them for off, None for on."""
+    """The names of the hosts; an empty set for `off`, None for `on`."""
     if text in ("on", "off"):
         return None if text == "on" else frozenset()
     names = [part.strip().lower() for part in text.split(",")]
@@ -178,7 +178,7 @@ def _limits_url(text: str) -> str:
 
 
 def _rates_url(text: str) -> str:
-    from connectors.reachable import is_reachable  # only who sets it loads it
+    from connectors.reachable import is_reachable  # loaded only where this setting is set
 
     if not is_reachable(text):
         raise ValueError("an https address, such as https://mirror.example.org/eurofxref-hist.zip")
@@ -215,14 +215,16 @@ def _data_home() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that can be set; the names here are those of the environment in lower case."""
+    """All settings of the service; each name here is that of the environment without prefix, in lower case."""
 
     data_dir: Path = _setting(None, Path, "folder of store, keys and control socket; default ~/.local/share/bankdata")
     database_url: str = _secret_setting("", _database_url, "where the store is; default duckdb:/// in the data folder")
     database_app_url: str = _secret_setting(
         "", _app_url, "the same database for a role that sees rows of one user at a time; default none"
     )
-    database_pool: int = _setting(10, _whole(1, 1_000), "connections to PostgreSQL that each process keeps at most")
+    database_pool: int = _setting(
+        10, _whole_number(1, 1_000), "connections to PostgreSQL that each process keeps at most"
+    )
     database_prepare: bool = _setting(
         True, _on_or_off, "off: behind a pooler that gives each transaction another connection; default on"
     )
@@ -296,7 +298,7 @@ class Settings:
     webhooks_timeout_seconds: timedelta = _setting(
         timedelta(seconds=15), _seconds(1, 120), "seconds in which the receiver of a webhook has to answer"
     )
-    cache_mb: int = _setting(256, _whole(0, 1_000_000), "memory for what users asked for lately, 0 for none")
+    cache_mb: int = _setting(256, _whole_number(0, 1_000_000), "memory for what users asked for lately, 0 for none")
     log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"), "how much is logged")
     log_format: LogFormat = _setting("text", _one_of("text", "json"), "one line of text or one JSON object per event")
     metrics_for: tuple[IPv4Network | IPv6Network, ...] = _setting(
@@ -309,13 +311,14 @@ class Settings:
 
     @property
     def store_path(self) -> Path | None:
-        """The DuckDB file; None where the store is a database elsewhere."""
+        """The path of the DuckDB file; None where the store is a PostgreSQL database."""
         path = self.database_url.removeprefix("duckdb:///")
         return None if path == self.database_url else Path(path)
 
     @property
     def store_name(self) -> str:
-        """What people know the store by: its file, or the address of the database without what opens it."""
+        """How to name the store to people: the path of its file, or the address of its database without user and
+        password."""
         if self.store_path is not None:
             return str(self.store_path)
         parts = urlsplit(self.database_url)
@@ -336,8 +339,8 @@ class Settings:
 def load(
     environment: Mapping[str, str], *, data_dir: Path | None = None, address: str = "http://127.0.0.1:8000"
 ) -> Settings:
-    """The settings of an environment. `data_dir` comes from the command line and wins over it; `address` is where the
-    server listens, under which it is known unless the environment says otherwise.
+    """The settings read from an environment. `data_dir` comes from the command line and wins over the environment;
+    `address` is where the server listens, which is its public address unless the environment says otherwise.
 
     Raises SettingError with one sentence, also for a BANKDATA_ name that does not exist: a typing error must not
     silently leave a default in place.
@@ -350,7 +353,7 @@ def load(
     values: dict[str, Any] = {}
     for name, item in known.items():
         is_secret = "is_secret" in item.metadata
-        text = (_given(environment, name) if is_secret else environment.get(name, "")).strip()
+        text = (_secret_value(environment, name) if is_secret else environment.get(name, "")).strip()
         if text:
             try:
                 values[item.name] = item.metadata["parse"](text)
@@ -367,8 +370,9 @@ def load(
     return Settings(**values)
 
 
-def _given(environment: Mapping[str, str], name: str) -> str:
-    """A secret of the environment, or of the file that the environment names in its place."""
+def _secret_value(environment: Mapping[str, str], name: str) -> str:
+    """The value of a secret setting: from the environment itself, or from the file that the environment names
+    instead."""
     text, file = environment.get(name, "").strip(), environment.get(name + IN_FILE, "").strip()
     if not file:
         return text

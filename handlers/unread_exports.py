@@ -1,6 +1,6 @@
-"""The files in which exports wait for their readers: how many there may be, and how large together.
+"""Limits the temporary files in which exports wait for their readers: how many there are, and their size together.
 
-A reader takes as long as it likes, and what it has not read lies on the disk of everybody.
+A reader takes as long as it likes, and what it has not read yet takes up disk space that all users share.
 """
 
 import os
@@ -31,29 +31,30 @@ class _Place:
 
 
 class _File(BufferedReader):
-    """A file that says when it is closed, by its reader or because nobody holds it any more."""
+    """A file that calls `closed` when it is closed, be it by its reader or because nobody refers to it any more."""
 
     def __init__(self, descriptor: int, closed: Callable[[], None]) -> None:
-        self._told = closed
+        self._on_close = closed
         super().__init__(FileIO(descriptor))
 
     def close(self) -> None:
         super().close()
-        self._told()
+        self._on_close()
 
 
 class UnreadExports:
-    """Those of one process, whether they are being written or read."""
+    """The exports of one process that are being written or read."""
 
     def __init__(self) -> None:
         self._places: dict[_Place, None] = {}
-        self._lock = threading.RLock()  # a file that nobody holds is closed in the middle of anything
+        # Garbage collection may close a file at any point, also while this thread holds the lock
+        self._lock = threading.RLock()
 
     def written(self, user_id: str, write: Callable[[BinaryIO], object]) -> BufferedReader:
-        """What `write` writes, in a file without a name that only this process can read; whoever gets it closes it.
-        Raises TooManyExports: before anything is written where there are many, after it where they would be too
-        large."""
-        place = self._taken(user_id)
+        """A file with all that `write` writes. It has no name, so only this process can read it, and the caller closes
+        it. Raises TooManyExports: before writing if there are too many exports, after it if they would be too large
+        together."""
+        place = self._take_place(user_id)
         try:
             with tempfile.TemporaryFile(prefix="bankdata-") as file:
                 write(file)
@@ -64,7 +65,7 @@ class UnreadExports:
             self._leave(place)
             raise
 
-    def _taken(self, user_id: str) -> _Place:
+    def _take_place(self, user_id: str) -> _Place:
         with self._lock:
             whose = [each.user_id for each in tuple(self._places)]
             if len(whose) >= FILES_MAX or whose.count(user_id) >= PER_USER_MAX or self._bytes >= BYTES_MAX:

@@ -1,4 +1,4 @@
-"""Several processes that serve one socket: started, watched and ended by the process that was typed."""
+"""Serves one socket with several processes, which the process that was started by hand starts, watches and ends."""
 
 import logging
 import logging.config
@@ -22,7 +22,7 @@ from handlers.settings import Settings
 
 LOOK_EVERY = 0.2  # seconds
 RESTART_PAUSE = 1.0  # seconds before a process that died is followed by another
-END_WITHIN = 15.0  # seconds for processes that were asked to end; what takes longer is ended
+END_WITHIN = 15.0  # seconds for processes that were asked to end; after that they are killed
 
 log = logging.getLogger("bankdata")
 
@@ -36,11 +36,11 @@ def run(
     until: threading.Event,
     sends_webhooks: bool = False,
 ) -> None:
-    """Serve in `count` processes until SIGINT or SIGTERM, or until the event is set. One that dies is followed by
-    another.
+    """Serve in `count` processes until SIGINT or SIGTERM, or until the event `until` is set. A process that dies is
+    replaced.
 
-    They are new processes, not forks, because neither Polars nor connections to a database survive one; and they share
-    one socket, because what waits at a socket of its own dies with its process.
+    They are new processes, not forks, because neither Polars nor connections to a database survive a fork; and they
+    share one socket, because requests waiting at a process's own socket would be lost if it died.
     """
     logging.config.dictConfig(logs.configuration(settings.log_level, settings.log_format))
     context = multiprocessing.get_context("spawn")
@@ -92,11 +92,11 @@ def _serve(
     said: "multiprocessing.synchronize.Semaphore",
     sends_webhooks: bool,
 ) -> None:
-    """One process of them; it ends when the one that started it is gone."""
+    """Serve in one of the worker processes; it ends when the process that started it is gone."""
     from handlers.server import run as serve
     from handlers.services import open_services
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of them; the first process says what happens
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one decides what happens
     threading.Thread(target=_end_with_parent, daemon=True).start()
     services = open_services(settings, for_server=True, sends_webhooks=sends_webhooks)
     serve(services, listener=listener, ready=said.release, takes_commands=False)

@@ -1,4 +1,4 @@
-"""What stands behind the address of a calendar, and how often it may be asked."""
+"""Answers requests for a calendar's secret address, and limits how often each may be asked."""
 
 import hashlib
 from datetime import date
@@ -24,20 +24,20 @@ from storage import accounts, transactions
 from storage.accounts import Selected
 from storage.users import User
 
-OF_LINK = Rate(requests=60, seconds=60)  # of a user, who may have subscribed on several devices
-OF_REFUSED = Rate(requests=60, seconds=60)  # of an address
+OF_LINK = Rate(requests=60, seconds=60)  # per user, who may have subscribed on several devices
+OF_REFUSED = Rate(requests=60, seconds=60)  # per network address
 
 DESCRIPTION: dict[str, Any] = orjson.loads((resources.files("handlers.calendar") / "calendar-api.json").read_bytes())
 
 
 def calendar_api(services: Services, *, limiter: Limiter, is_limited: bool) -> Api:
-    """The description of the calendar with its operation."""
+    """The description of the calendar interface, with its operation."""
     endpoint = CalendarEndpoint(services, limiter, is_limited=is_limited)
     return Api(description=DESCRIPTION, operations={"getPaymentCalendar": endpoint.payments})
 
 
 class CalendarEndpoint:
-    """The one operation."""
+    """The single operation of the calendar interface."""
 
     def __init__(self, services: Services, limiter: Limiter, *, is_limited: bool) -> None:
         self._services = services
@@ -46,8 +46,8 @@ class CalendarEndpoint:
         self._is_limited = is_limited
 
     async def payments(self, request: Request, *, secret: str) -> Answer:
-        """The calendar that this secret opens. All that opens none hears the same, and is counted by address; guesses
-        of others stop nobody who has it."""
+        """The calendar that this secret opens. Every secret that opens none gets the same refusal, and is counted by
+        address; a stranger's guesses do not use up the budget of the user who has the right one."""
         user = await run_in_threadpool(self._links.read, secret, address=request.client_address)
         if user is None:
             await self._count("calendar refused", OF_REFUSED, request.client_address)
@@ -70,8 +70,8 @@ class CalendarEndpoint:
 
 
 def due_payments(services: Services, user_id: str, today: date) -> list[DuePayment]:
-    """What GET /subscriptions/details lists of all accounts of a user, on each day of the next twelve months on which
-    it is due, by day; in the latest amount."""
+    """The payments that fall due within the next twelve months, over all accounts of a user, sorted by day: those of
+    every recurring payment that GET /subscriptions/details lists, at its latest amount."""
     database = services.of(user_id)
     with database.transaction() as session:
         everything = Selected(accounts.of_user(session, user_id), is_everything=True)

@@ -1,4 +1,4 @@
-"""Due payments as iCalendar (RFC 5545): a whole-day event for each payment and day."""
+"""Writes due payments as iCalendar (RFC 5545): a whole-day event for each payment and day."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ HEAD = (
     "PRODID:-//Banking Data Service//Recurring payments//EN",
     "CALSCALE:GREGORIAN",
     "NAME:Recurring payments",
-    "X-WR-CALNAME:Recurring payments",  # the same for apps that know no NAME
+    "X-WR-CALNAME:Recurring payments",  # the name for apps that do not know NAME
     "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
     "X-PUBLISHED-TTL:PT12H",
 )
-NOTHING_DUE = (  # one component must be there (RFC 5545 3.6), and this one is no event
+NOTHING_DUE = (  # a calendar needs at least one component (RFC 5545 3.6); a time zone shows no event
     "BEGIN:VTIMEZONE",
     "TZID:UTC",
     "BEGIN:STANDARD",
@@ -30,8 +30,8 @@ NOTHING_DUE = (  # one component must be there (RFC 5545 3.6), and this one is n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuePayment:
-    """A payment on a day; `known_since` is the day of the charge that it is foretold from, and `id` that of the
-    recurring payment."""
+    """A payment on a day; `id` is that of the recurring payment, and `known_since` the day of the charge from which
+    this payment is predicted."""
 
     id: str
     day: date
@@ -40,11 +40,11 @@ class DuePayment:
 
 
 def calendar_text(payments: Iterable[DuePayment]) -> bytes:
-    """The calendar. It is the same whenever it is written as long as nothing in it has changed, which its ETag stands
-    on: DTSTAMP is no moment of writing."""
+    """The calendar as iCalendar text. Its bytes stay the same as long as no payment changes, because its ETag is their
+    hash; so DTSTAMP is not the moment of writing."""
     events = [line for payment in payments for line in _event(payment)]
     lines = (*HEAD, *(events or NOTHING_DUE), "END:VCALENDAR")
-    return b"".join(piece + b"\r\n" for line in lines for piece in _folded(line.encode()))
+    return b"".join(piece + b"\r\n" for line in lines for piece in _fold(line.encode()))
 
 
 def _event(payment: DuePayment) -> tuple[str, ...]:
@@ -54,20 +54,20 @@ def _event(payment: DuePayment) -> tuple[str, ...]:
         f"DTSTAMP:{payment.known_since:%Y%m%d}T000000Z",
         f"DTSTART;VALUE=DATE:{payment.day:%Y%m%d}",
         f"DTEND;VALUE=DATE:{payment.day + timedelta(days=1):%Y%m%d}",
-        f"SUMMARY:{_escaped(payment.summary)}",
+        f"SUMMARY:{_escape(payment.summary)}",
         "TRANSP:TRANSPARENT",  # nobody is busy for it
         "END:VEVENT",
     )
 
 
-def _escaped(text: str) -> str:
-    """A text of one line as a value (RFC 5545 3.3.11)."""
+def _escape(text: str) -> str:
+    """A text of one line, escaped for use as a value (RFC 5545 3.3.11)."""
     return text.replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,")
 
 
-def _folded(line: bytes) -> Iterator[bytes]:
-    """The pieces of a line, each of 75 octets at most with the space before all but the first (RFC 5545 3.1), and no
-    character in two of them."""
+def _fold(line: bytes) -> Iterator[bytes]:
+    """The pieces of a folded line: at most 75 octets each, all but the first beginning with a space (RFC 5545 3.1), and
+    no character split between two pieces."""
     mark = b""
     while len(mark + line) > LINE_OCTETS_MAX:
         end = LINE_OCTETS_MAX - len(mark)

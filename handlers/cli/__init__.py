@@ -1,4 +1,4 @@
-"""The command line `bankdata`. Its commands work whether or not a server runs: then they ask it to do the work."""
+"""The command line `bankdata`. Its commands work whether or not a server runs; if one runs, it does the work."""
 
 import gc
 import os
@@ -33,8 +33,8 @@ def main() -> None:
     Settings come from the environment (BANKDATA_...); docs/settings.md lists them.
     """
     click.get_current_context().with_resource(interruptible())
-    gc.set_threshold(10_000, 10, 10)  # what is loaded stays: at 700, looking through it took a twentieth of a start
-    os.umask(0o077)  # whatever is written is about somebody's money: nobody else reads it, wherever the folder is
+    gc.set_threshold(10_000, 10, 10)  # loaded modules stay anyway: at 700, collecting took a twentieth of a start
+    os.umask(0o077)  # every file is about somebody's money: no other user of this machine may read it
 
 
 COMMANDS: tuple[click.Command, ...] = (

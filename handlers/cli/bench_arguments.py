@@ -1,4 +1,5 @@
-"""The command that measures: what is built, how hard it is asked, and where the figures go."""
+"""The command that measures: its options say what data to build, how hard to load the server, and where the figures
+go."""
 
 import json
 import signal
@@ -54,7 +55,7 @@ def bench(
     from tests.benchmarks.bench.plot import plot
     from tests.benchmarks.bench.report import as_json, tables
 
-    sizes = [Size(rows=number, rows_each=per_user) for number in _numbers(rows)]
+    sizes = [Size(rows=number, rows_each=per_user) for number in _sizes(rows)]
     terminal = Terminal()
     plan = Plan(sizes=sizes, connections=connections, seconds=seconds, with_peers=peers)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: no server stays behind
@@ -80,8 +81,8 @@ def bench(
         plot_file.write_text(plot(results))
 
 
-def _numbers(text: str) -> list[int]:
-    """The sizes that were typed, smallest first."""
+def _sizes(text: str) -> list[int]:
+    """The typed numbers of bookings, smallest first."""
     parts = text.replace("_", "").split(",")
     if not all(part.isdecimal() and 1 <= int(part) <= ROWS_MAX for part in parts):
         raise click.BadParameter(f"whole numbers from 1 to {ROWS_MAX}, such as 100000,1000000", param_hint="--rows")

@@ -1,4 +1,4 @@
-"""Commands for files: statements in, bookings out."""
+"""Commands for files: import statements, export bookings."""
 
 import sys
 from collections.abc import Generator, Sequence
@@ -45,7 +45,7 @@ def import_(
     What `bankdata export` wrote comes back in every format.
     """
     if explain:
-        _explain(files, settings_of(data_dir), _kept_by(user, data_dir) if user is not None else [])
+        _explain(files, settings_of(data_dir), _kept_layouts(user, data_dir) if user is not None else [])
         return
     if user is None:
         raise click.UsageError("Missing option '--user'.")
@@ -82,12 +82,12 @@ def export(user: str, format_: str, output: Path | None, has_words: bool, data_d
         run("export", data_dir, terminal=terminal, **said, path=path)
         with path.open("rb") as stream:
             copyfileobj(stream, sys.stdout.buffer)
-        sys.stdout.flush()  # raises where the reader has gone: then nothing is said of an export
+        sys.stdout.flush()  # raises where the reader has gone: then no note claims an export
         terminal.release()
 
 
 class _KeptOutput(Terminal):
-    """What a command says, kept instead of printed."""
+    """A terminal that collects a command's lines instead of printing them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,8 +97,8 @@ class _KeptOutput(Terminal):
         self.said.append(text)
 
 
-def _kept_by(user: str, data_dir: Path | None) -> list[str]:
-    """The layouts that a user keeps, each as JSON, from the server that may have the store open."""
+def _kept_layouts(user: str, data_dir: Path | None) -> list[str]:
+    """The layouts that a user keeps, each as JSON; from the running server where it has the store open."""
     lines = _KeptOutput()
     run("profiles kept", data_dir, terminal=lines, user=user)
     return lines.said
@@ -124,13 +124,13 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
         stop(str(error))
     profiles = [*(kept_profile(json.decode(each, type=KeptLayout)) for each in kept), *profiles]
     today = Clock(settings.time_zone).today()
-    refused = sum(not _said(explain_file(path, profiles, today=today)) for path in files)
+    refused = sum(not _print_lines(explain_file(path, profiles, today=today)) for path in files)
     if refused:
         stop(f"{refused} of {counted(len(files), 'file')} refused.")
 
 
-def _said(lines: Generator[str, None, bool]) -> bool:
-    """Print the lines; what comes out at their end."""
+def _print_lines(lines: Generator[str, None, bool]) -> bool:
+    """Print the lines of a generator, and return the value it ends with."""
     while True:
         try:
             click.echo(next(lines))

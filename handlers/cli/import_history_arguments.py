@@ -1,4 +1,4 @@
-"""Commands for what has been imported: list it, take it back."""
+"""Commands for past imports: list them, undo one."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command at once, but not in the middle of Polars, which takes it for a crash of its own."""
+"""Lets Ctrl-C end a command at once, except in the middle of Polars, which would take it for a crash of its own."""
 
 import signal
 import sys
@@ -11,8 +11,9 @@ from typing import NoReturn
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt where Python runs, and after Polars where Polars runs: its compiled code expects
-    no exception while it reads a list, and a person would see a panic with a backtrace instead of "Aborted!"."""
+    """A context in which Ctrl-C raises KeyboardInterrupt at once in Python code, and as soon as Polars returns in
+    Polars: its compiled code expects no exception, and a person would see a panic with a backtrace instead of
+    "Aborted!"."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread is interrupted
         return
@@ -25,7 +26,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def first_interrupt(act: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C calls `act` and the work goes on; the next one ends it as ever."""
+    """A context in which the first Ctrl-C calls `act` while the work goes on; the second one ends the work as usual."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -51,7 +52,7 @@ def _interrupt(_number: int, frame: FrameType | None) -> None:
 
 
 def _caller_of_polars(frame: FrameType | None) -> FrameType | None:
-    """The function that waits for Polars; None when nobody does."""
+    """The frame of the function that called Polars; None if Polars is not running."""
     caller = None
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] == "polars":

@@ -1,4 +1,5 @@
-"""Commands for reference rates. What is fetched is fetched here: the server asks no other machine for anything."""
+"""Commands for reference rates. They are downloaded by the command itself: the server asks no other machine for
+anything."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,13 +29,13 @@ def rates_update(file: Path | None, data_dir: Path | None) -> None:
         return
     settings = settings_of(data_dir)
     check_store(settings)
-    content = _fetched(settings.rates_url)
+    content = _fetch(settings.rates_url)
     with ExitStack() as stack:
         path = _in_data_folder(settings, content, stack)
         run("rates update", data_dir, file=path, origin=settings.rates_url)
 
 
-def _fetched(address: str) -> bytes:
+def _fetch(address: str) -> bytes:
     from connectors.connector import SourceError
     from connectors.reference.rates_download import download
 
@@ -49,8 +50,8 @@ def _fetched(address: str) -> bytes:
 
 
 def _in_data_folder(settings: Settings, content: bytes, stack: ExitStack) -> Path:
-    """A file with this content for as long as `stack` is open: where a running server can read it, whatever hides
-    the folder for temporary files from it."""
+    """The path of a file with this content that lasts as long as `stack` is open. It lies in the data folder, where a
+    running server can read it even if it cannot see the folder for temporary files."""
     try:
         path = Path(stack.enter_context(TemporaryDirectory(dir=settings.data_dir, prefix="rates-"))) / "fetched"
         path.write_bytes(content)

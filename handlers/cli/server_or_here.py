@@ -1,4 +1,4 @@
-"""Where a command is carried out: in the server that has the store open, else in this process."""
+"""Decides where a command runs: in the server that has the store open, else in this process."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ from handlers.settings import SettingError, Settings, load
 if TYPE_CHECKING:
     from handlers.services import Services
 
-MAKES_A_STORE = ("users add",)  # of the commands here; a mistyped folder must not become an empty store
+MAKES_A_STORE = ("users add",)  # the only command that may: a mistyped folder must not become an empty store
 
 Parameter = Callable[[Callable[..., Any]], Callable[..., Any]]
 """What `click.argument` and `click.option` return."""
@@ -41,8 +41,8 @@ def user_option(help_text: str, *, is_required: bool = True) -> Parameter:
 def plain_command(
     typed: str, help_text: str, *parameters: Parameter, carried_out: str | None = None, **fixed: Any
 ) -> click.Command:
-    """The command that is typed so and passes its arguments on as they are, with those that are `fixed`, to the one of
-    the same name in handlers/commands, or to the one `carried_out` instead."""
+    """The command typed as `typed`, which passes its parameters and the `fixed` ones unchanged to the function in
+    handlers/commands of the same name, or to the one called `carried_out`."""
     command: Callable[..., Any] = partial(run, carried_out or typed, **fixed)
     for parameter in (data_option, *reversed(parameters)):
         command = parameter(command)
@@ -50,7 +50,7 @@ def plain_command(
 
 
 def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None, **arguments: Any) -> None:
-    """Carry out a command of handlers/commands, there or here, and print what it reports."""
+    """Run a command of handlers/commands in the server or in this process, and print what it reports."""
     settings = settings_of(data_dir)
     sent = {name: _as_json(value) for name, value in arguments.items()}
     changes = (each.items() for each in sent.values() if isinstance(each, dict))
@@ -66,7 +66,8 @@ def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None
 
 @contextmanager
 def reporting_to(terminal: Terminal) -> Iterator[Terminal]:
-    """The terminal for what a command does; where that fails or is interrupted, the command ends and says why."""
+    """A context with the terminal to which a command reports; if the command fails or is interrupted, it ends and says
+    why."""
     try:
         yield terminal
     except CommandError as error:
@@ -79,7 +80,7 @@ def reporting_to(terminal: Terminal) -> Iterator[Terminal]:
 
 
 def settings_of(data_dir: Path | None, **address: str) -> Settings:
-    """The settings of the environment; a wrong one stops the command."""
+    """The settings of the environment; an invalid one stops the command."""
     try:
         return load(os.environ, data_dir=data_dir, **address)
     except SettingError as error:
@@ -94,12 +95,12 @@ def opened(
     has_live_demo: bool = False,
     sends_webhooks: bool = False,
 ) -> "Services":
-    """The open service of these settings; a store that cannot be opened stops the command, and so does one that is not
-    there, unless this command `may_make` one."""
+    """The open service of these settings. A store that cannot be opened stops the command, and so does a missing one
+    unless this command `may_make` it."""
     is_new = not _has_store(settings)
     if not may_make:
         check_store(settings)
-    services = _opened(settings, for_server=for_server, has_live_demo=has_live_demo, sends_webhooks=sends_webhooks)
+    services = _open(settings, for_server=for_server, has_live_demo=has_live_demo, sends_webhooks=sends_webhooks)
     if is_new and settings.store_path is not None:
         click.echo(f"Made a new store in {settings.store_path.parent}.", err=True)
     if services.missing_key is not None and not for_server:
@@ -108,7 +109,7 @@ def opened(
 
 
 def check_store(settings: Settings) -> None:
-    """Stop a command that needs a store where there is none."""
+    """Stop the command if the store that it needs does not exist."""
     if not _has_store(settings):
         stop(
             f"There is no store at {settings.store_path}. Name its folder with --data DIR or BANKDATA_DATA_DIR, or make"
@@ -118,14 +119,14 @@ def check_store(settings: Settings) -> None:
 
 def _has_store(settings: Settings) -> bool:
     if settings.store_path is None:
-        return True  # a database that somebody has made for us; what is missing in it is made
+        return True  # PostgreSQL: the operator made the database, and missing tables are created in it
     try:
         return settings.store_path.exists()
     except OSError as error:
         stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")
 
 
-def _opened(settings: Settings, *, for_server: bool, has_live_demo: bool, sends_webhooks: bool) -> "Services":
+def _open(settings: Settings, *, for_server: bool, has_live_demo: bool, sends_webhooks: bool) -> "Services":
     from handlers.services import open_services
     from storage.database import StoreError, StoreInUse
 
@@ -154,7 +155,7 @@ def _run_here(settings: Settings, command: str, arguments: Mapping[str, Any], te
 
 
 def _as_json(value: Any) -> Any:
-    """An argument as the control socket carries it: files by their whole names, for a server runs in another folder."""
+    """An argument as the control socket carries it; paths are made absolute, for the server runs in another folder."""
     if isinstance(value, Path):
         return str(value.absolute())
     if isinstance(value, datetime):
@@ -163,5 +164,5 @@ def _as_json(value: Any) -> Any:
 
 
 def _is_text(value: str) -> bool:
-    """Whether this can be written: bytes of a command line that are no UTF-8 arrive as lone surrogates."""
+    """Whether this text can be encoded: bytes of a command line that are not UTF-8 arrive as lone surrogates."""
     return not any("\ud800" <= letter <= "\udfff" for letter in value)

@@ -1,4 +1,4 @@
-"""The two commands that serve: the accounts in the store, or a demo bank."""
+"""The two commands that start a server: one over the accounts in the store, one over a demo bank."""
 
 import os
 import socket
@@ -85,7 +85,7 @@ def serve(host: str, port: int, data_dir: Path | None, workers: int, webhooks: b
         if workers > 1:
             from handlers.workers import run
 
-            services.close()  # it has made the schema and the keys, so that the workers find them
+            services.close()  # opening it made the schema and the keys, so that the workers find them
             run(settings, workers, listener=listener, ready=ready, until=threading.Event(), sends_webhooks=webhooks)
             return
         _serve(services, listener, ready=ready)
@@ -105,7 +105,8 @@ def _check_that_many_can_serve(settings: Settings) -> None:
 
 
 def _settings(host: str, port: int, data_dir: Path | None) -> Settings:
-    """The settings of a server that listens there; stops where it would be unusable."""
+    """The settings of a server that listens at this host and port; stops the command where clients could not reach
+    it."""
     settings = settings_of(data_dir, address=_address(host, port))
     if host in EVERYWHERE and not os.environ.get("BANKDATA_PUBLIC_URL"):
         stop(
@@ -121,7 +122,7 @@ def _warn(settings: Settings) -> None:
 
 
 def _address(host: str, port: int) -> str:
-    """The address under which this machine reaches a server that listens there."""
+    """The address under which this machine reaches a server that listens at this host and port."""
     name = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}"
 
@@ -134,7 +135,7 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 def _forget_demo(settings: Settings) -> None:
-    """Delete the store of a demo; nothing else is ever deleted."""
+    """Delete the store if it is a demo's; a store of real users stops the command."""
     path = settings.store_path
     if path is None:
         stop("--fresh deletes files only. Make a new database for the demo, and drop the old one.")

@@ -1,4 +1,5 @@
-"""What a person at a terminal sees: results on standard output, notes and a progress bar on standard error."""
+"""Output for a person at a terminal, and questions to them: results go to standard output, notes and a progress bar to
+standard error."""
 
 import os
 import select
@@ -15,10 +16,10 @@ REST_AFTER = 3.0  # seconds; before that an estimate of the rest jumps about
 
 
 class Terminal:
-    """A report for a person."""
+    """Prints a command's results, notes and progress for a person, and asks the person questions."""
 
     def __init__(self, *, keeps_notes: bool = False) -> None:
-        """`keeps_notes` until `release`, where they would say too early that something is done."""
+        """`keeps_notes` holds notes back until `release`, where they would report a success too early."""
         self._bar_shown = False
         self._began = 0.0
         self._kept: list[str] | None = [] if keeps_notes else None
@@ -26,12 +27,12 @@ class Terminal:
         self._has_ended = False
 
     def line(self, text: str) -> None:
-        """A line of the result."""
+        """Print a line of the result."""
         self.end()
         click.echo(text)
 
     def note(self, text: str) -> None:
-        """A line for the person."""
+        """Print a note for the person, or keep it until `release`."""
         if self._kept is not None:
             self._kept.append(text)
             return
@@ -39,13 +40,13 @@ class Terminal:
         click.echo(text, err=True)
 
     def release(self) -> None:
-        """What the notes say is true now."""
+        """Print the notes that were kept, now that what they say is true."""
         kept, self._kept = self._kept or (), None
         for text in kept:
             self.note(text)
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """Redraw the bar; without a terminal nothing is drawn."""
+        """Redraw the progress bar; nothing is drawn without a terminal."""
         if not sys.stderr.isatty():
             return
         now = time.monotonic()
@@ -57,7 +58,7 @@ class Terminal:
         self._bar_shown = True
 
     def choose(self, question: str, choices: Sequence[str]) -> int | None:
-        """Ask which of these is meant; None without a terminal."""
+        """Ask the person which of the choices is meant, and return its index; None without a terminal."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             return None
         self.note(question)
@@ -66,8 +67,8 @@ class Terminal:
         return int(click.prompt("Which one", type=click.IntRange(1, len(choices)), err=True)) - 1
 
     def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
-        """A line of the person, or of standard input where that is no terminal; None at its end, and where nothing
-        comes within so many seconds."""
+        """A line that the person types (or the next one of standard input where that is no terminal). None at the end
+        of the input, and if no line comes within `seconds`."""
         self.end()
         if seconds is None and is_secret and sys.stdin.isatty():
             return str(click.prompt(question, hide_input=True, err=True))
@@ -76,7 +77,8 @@ class Terminal:
         return self._line(None if seconds is None else time.monotonic() + seconds)
 
     def _line(self, until: float | None) -> str | None:
-        """The next line as it comes, without a buffer in which the one after it would be overlooked."""
+        """The next line of standard input, read without a buffer: `select` would overlook further lines that lie in
+        one."""
         while b"\n" not in self._typed:
             left = None if until is None else max(0.0, until - time.monotonic())
             if self._has_ended:
@@ -91,14 +93,14 @@ class Terminal:
         return line.decode("utf-8", "replace").strip()
 
     def end(self) -> None:
-        """Leave the line of the bar."""
+        """End the line of the progress bar, if one is drawn."""
         if self._bar_shown:
             click.echo(err=True)
             self._bar_shown = False
 
 
 def progress_text(label: str, done: int, total: int, *, seconds: float) -> str:
-    """The bar, the percentage, what is going on, and how long it will still take if it goes on as until now."""
+    """The bar, the percentage, the label, and the time left at the speed so far."""
     filled = BAR_CHARACTERS * done // total
     text = f"[{'#' * filled}{'.' * (BAR_CHARACTERS - filled)}] {100 * done // total:3} % {label}"
     if 0 < done < total and seconds >= REST_AFTER:
@@ -108,7 +110,7 @@ def progress_text(label: str, done: int, total: int, *, seconds: float) -> str:
 
 
 def confirm(question: str) -> None:
-    """Go on only where the person says yes; where nobody can be asked, say what to do instead."""
+    """Ask the person, and abort unless they say yes; stop with a hint at --yes where nobody can be asked."""
     try:
         is_wanted = click.confirm(question, err=True)
     except click.Abort:
@@ -121,5 +123,5 @@ def confirm(question: str) -> None:
 
 
 def stop(message: str) -> NoReturn:
-    """End with this sentence on standard error and exit code 1."""
+    """End the command with this sentence on standard error and exit code 1."""
     raise click.ClickException(message)

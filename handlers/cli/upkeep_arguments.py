@@ -1,4 +1,4 @@
-"""Commands for looking after store and keys."""
+"""Commands for maintaining store and keys."""
 
 from datetime import datetime
 from pathlib import Path

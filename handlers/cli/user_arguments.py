@@ -1,4 +1,4 @@
-"""Commands for the people who may sign in."""
+"""Commands for the users, the people who may sign in."""
 
 import sys
 import warnings
@@ -97,7 +97,7 @@ def _password(from_stdin: bool, is_random: bool) -> str:
         return sys.stdin.readline().rstrip("\n")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", GetPassWarning)  # it would show on the screen what is typed
+            warnings.simplefilter("error", GetPassWarning)  # without a terminal, the typed password would be shown
             return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
     except GetPassWarning:
         stop("There is no terminal to ask for the password. Use --password-stdin or --random.")

@@ -1,4 +1,4 @@
-"""Commands for what a person says of their bookings."""
+"""Commands for what users say about their bookings: notes, tags, parts, own categories, targets."""
 
 import re
 from pathlib import Path
@@ -11,12 +11,12 @@ AMOUNT = re.compile(r"\d{1,15}(\.\d{1,5})?")
 
 
 class PartOfBooking(click.ParamType[dict[str, str]]):
-    """AMOUNT=CATEGORY, the amount without a sign, the category perhaps a finer one or one of the user's own."""
+    """A command-line value AMOUNT=CATEGORY: an amount without sign, and a category, finer category or own category."""
 
     name = "AMOUNT=CATEGORY"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str]:
-        """Both, as they are typed."""
+        """The amount and the category as they were typed."""
         amount, _, place = value.partition("=")
         if not AMOUNT.fullmatch(amount):
             self.fail(f"{amount!r} is no amount such as 12.50.", param, ctx)

@@ -1,1 +1,2 @@
-"""What commands do, one module per noun; `table` knows them by name, `control_socket` asks a server for them."""
+"""Carries out the commands, one module per noun; `table` maps names to functions, `control_socket` asks a server to run
+one."""

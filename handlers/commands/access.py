@@ -1,4 +1,4 @@
-"""What apps need to read, and what takes it away again: tokens, clients, grants, keys."""
+"""Commands on access for apps: issue and revoke tokens, clients, grants and keys."""
 
 from datetime import datetime, time, timedelta
 from itertools import chain
@@ -20,7 +20,7 @@ from storage.oauth.grants import Terms
 def print_token(
     services: Services, report: Report, *, user: str, scope: str, seconds: int, for_assistants: bool = False
 ) -> None:
-    """An access token, alone on standard output."""
+    """Print a new access token, alone on standard output."""
     scopes = frozenset(scope.split())
     if not scopes or not scopes <= frozenset(ALL_SCOPES):
         raise CommandError(f"--scope accepts one or more of {', '.join(ALL_SCOPES)}, separated by spaces.")
@@ -34,7 +34,7 @@ def print_token(
 def print_setup_token(
     services: Services, report: Report, *, user: str, app_name: str, accounts: list[str], figures_only: bool, days: int
 ) -> None:
-    """A setup token for an app that speaks SimpleFIN, alone on standard output."""
+    """Print a new setup token for an app that speaks SimpleFIN, alone on standard output."""
     if not services.settings.simplefin_server:
         raise CommandError("SimpleFIN is not served: BANKDATA_SIMPLEFIN_SERVER is off.")
     owner = users.named(services.everybody, user)
@@ -48,27 +48,28 @@ def print_setup_token(
 
 
 def print_calendar_link(services: Services, report: Report, *, user: str) -> None:
-    """The new address of a user's calendar of payments, alone on standard output."""
+    """Make and print a new address of a user's calendar of payments, alone on standard output; the previous one
+    ends."""
     address = services.authorization.calendar.make(users.named(services.everybody, user).id)
     report.note("Subscribe to this address in a calendar app. It is told this once, and one from before has ended.")
     report.line(address)
 
 
 def end_calendar_link(services: Services, report: Report, *, user: str) -> None:
-    """End that address: it is answered as one that never was."""
+    """End the address of a user's calendar; from then on it is answered like one that never existed."""
     if not services.authorization.calendar.revoke(users.named(services.everybody, user).id):
         raise CommandError(f"{user} has no calendar link. `bankdata calendar link` makes one.")
     report.note("Ended.")
 
 
 def list_clients(services: Services, report: Report) -> None:
-    """The OAuth clients that are registered."""
+    """List the registered OAuth clients."""
     for client in services.authorization.clients.all():
         report.line(f"{client.id}\t{client.name}\t{client.registered_by}\t{' '.join(client.redirect_uris)}")
 
 
 def add_client(services: Services, report: Report, *, name: str, redirect_uris: list[str]) -> None:
-    """A client that the operator vouches for; its id."""
+    """Register a client that the operator vouches for, and print its id."""
     report.line(services.authorization.clients.add(name, tuple(redirect_uris)).id)
 
 
@@ -82,7 +83,7 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
 
 
 def list_grants(services: Services, report: Report, *, user: str | None) -> None:
-    """Which apps are connected to whom."""
+    """List which apps are connected to which users."""
     wanted = users.named(services.everybody, user).id if user else None
     for each in services.authorization.grants.connected(wanted):
         report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")
@@ -96,7 +97,7 @@ def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
 
 
 def show_record(services: Services, report: Report, *, user: str, since: str | None, as_json: bool) -> None:
-    """Print the record by hour, the newest first, hours in UTC; `since` is a day of the service's time zone."""
+    """Print a user's access record by hour, the newest first, in UTC; `since` is a day in the service's time zone."""
     owner = users.named(services.everybody, user)
     first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
     for entry in chain.from_iterable(services.authorization.record.hours(owner.id, since=first)):
@@ -114,8 +115,8 @@ def show_record(services: Services, report: Report, *, user: str, since: str | N
 
 
 def rotate_keys(services: Services, report: Report, *, of_connections: bool = False) -> None:
-    """A new signing key; tokens signed by the old one stay valid for their hour. `of_connections`: a new key for what
-    opens banks instead, all of which is encrypted anew at once."""
+    """Make a new signing key; tokens signed by the old one stay valid for their hour. With `of_connections`, make
+    instead a new key for the secrets that open banks, and encrypt all of them anew at once."""
     if of_connections:
         count = connection_secrets.rotate(services.everybody, services.connection_keys)
         report.line(f"Encrypted {counted(count, 'secret')} anew.")
@@ -124,7 +125,7 @@ def rotate_keys(services: Services, report: Report, *, of_connections: bool = Fa
 
 
 def reseal_keys(services: Services, report: Report) -> None:
-    """Seal the keys in the store with the first secret of BANKDATA_KEYS_SECRET."""
+    """Encrypt the keys in the store with the first secret of BANKDATA_KEYS_SECRET."""
     path = services.authorization.keys.path
     if path is not None:
         raise CommandError(f"{path} is sealed by no secret: BANKDATA_KEYS_SECRET is about PostgreSQL.")
@@ -134,5 +135,5 @@ def reseal_keys(services: Services, report: Report) -> None:
 
 
 def print_registration_token(services: Services, report: Report) -> None:
-    """The initial access token that BANKDATA_REGISTRATION=token asks for."""
+    """Print the initial access token that client registration requires under BANKDATA_REGISTRATION=token."""
     report.line(services.authorization.clients.initial_token())

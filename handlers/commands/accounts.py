@@ -1,4 +1,4 @@
-"""The accounts of a user: listed, renamed, hidden, merged, deleted."""
+"""Commands on a user's accounts: list, rename, hide, merge, separate, delete, watch a balance."""
 
 import re
 from datetime import date
@@ -23,7 +23,7 @@ AMOUNT = re.compile(r"-?[0-9]{1,15}([.][0-9]{1,5})?", re.ASCII)
 
 
 def list_accounts(services: Services, report: Report, *, user: str | None) -> None:
-    """The accounts with what tells them apart; hidden ones too."""
+    """List the accounts of one user or of everybody, hidden ones too, with what tells them apart."""
     for owner in [users.named(services.everybody, user)] if user else users.everyone(services.everybody):
         for each in accounts.every(services.everybody, owner.id):
             count = transactions.count(services.everybody, owner.id, Selection(account_ids=[each.id]))
@@ -41,7 +41,8 @@ def list_accounts(services: Services, report: Report, *, user: str | None) -> No
 
 
 def rename_account(services: Services, report: Report, *, user: str, account: str, name: str | None) -> None:
-    """A name of the user's own, which later imports leave alone; None gives the source's name back."""
+    """Give an account a name of the user's own, which later imports leave alone; None restores the name from the
+    source."""
     owner = users.named(services.everybody, user)
     chosen = accounts.named(services.everybody, owner.id, account)
     if name is not None:
@@ -77,7 +78,8 @@ def hide_account(services: Services, report: Report, *, user: str, account: str,
 def merge_accounts(
     services: Services, report: Report, *, user: str, account: str, into: str, is_dry_run: bool = False
 ) -> None:
-    """Two accounts that are one: all bookings in the second, each once; what comes for either goes there."""
+    """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later
+    ones."""
     owner = users.named(services.everybody, user)
     source, target = (accounts.named(services.everybody, owner.id, each) for each in (account, into))
     merged = account_merges.merge(services, owner, source, target, is_dry_run=is_dry_run)
@@ -96,7 +98,7 @@ def merge_accounts(
 
 
 def separate_accounts(services: Services, report: Report, *, user: str, account: str) -> None:
-    """A merged account made one of its own again."""
+    """Undo a merge: make the merged account an account of its own again."""
     owner = users.named(services.everybody, user)
     merged = merges.merged_accounts(services.everybody, owner.id)
     chosen = [each for each in merged if account in (each.id, each.iban, each.name)]
@@ -109,7 +111,7 @@ def separate_accounts(services: Services, report: Report, *, user: str, account:
 
 
 def delete_account(services: Services, report: Report, *, user: str, account: str) -> None:
-    """An account with its bookings and statements; a later import of the same brings it back."""
+    """Delete an account with its bookings and statements; a later import of the same account brings it back."""
     owner = users.named(services.everybody, user)
     chosen, now = accounts.named(services.everybody, owner.id, account), services.clock.now()
     rebuilt = services.everybody.atomically(
@@ -124,7 +126,7 @@ def delete_account(services: Services, report: Report, *, user: str, account: st
 
 
 def watch_balance(services: Services, report: Report, *, user: str, account: str, amount: str) -> None:
-    """Have `balance.low` told when the account's balance comes below an amount of its currency; `off` ends that."""
+    """Send a `balance.low` event when the account's balance falls below an amount in its currency; `off` stops that."""
     owner = users.named(services.everybody, user)
     chosen = accounts.named(services.everybody, owner.id, account)
     if amount != OFF and not AMOUNT.fullmatch(amount):
@@ -139,7 +141,7 @@ def watch_balance(services: Services, report: Report, *, user: str, account: str
 
 
 def note_questions(session: Session, report: Report, owner: User) -> None:
-    """Which accounts wait for their user to say whether they are others, and how to say so."""
+    """Note each account that may be the same as another one, and the commands by which its user answers."""
     for each in accounts.every(session, owner.id):
         if each.same_as is not None:
             command, whose = "bankdata accounts", f"--user {owner.name}"
@@ -150,5 +152,5 @@ def note_questions(session: Session, report: Report, owner: User) -> None:
 
 
 def _balance(balance: Decimal | None, currency: str, day: date | None) -> str | None:
-    """A balance with the day that its source said it of; nothing where there is none."""
+    """A balance as text, with the day for which its source stated it; None where there is none."""
     return f"{balance.normalize():f} {currency} as of {day}" if balance is not None else None

@@ -1,4 +1,4 @@
-"""Bank connections: made with a first sync or renewed, listed, ended."""
+"""Commands on bank connections: make one with a first sync, renew, list, end."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,12 +38,12 @@ def connect_bank(
     fault: str | None,
     consent_days: int | None = None,
 ) -> None:
-    """A bank connection with its first sync; a fault shows from the next sync on, and the consent ends after so many
-    days. Connecting again renews it."""
+    """Make a bank connection with its first sync, or renew it. `fault` is simulated from the next sync on, and the
+    consent ends after `consent_days`."""
     name = bank_name(bank or "Musterbank")
     owner = users.named(services.everybody, user)
     wanted = {**settings, "bank_name": name}
-    stored = _connected(services, owner, connector=connector, bank_name=name, settings=wanted)
+    stored = _make_or_renew(services, owner, connector=connector, bank_name=name, settings=wanted)
     if not _sync_and_say(services, report, owner, stored):
         report.note(f"{name} was synced recently and is up to date.")
     if consent_days is not None:
@@ -56,15 +56,15 @@ def connect_bank(
 
 
 def _end_consent(session: Session, connection: StoredConnection, end: datetime) -> None:
-    session.changes(connection.user_id)  # that it ends soon is told at once
+    session.changes(connection.user_id)  # cached answers end, so that clients see at once that it ends soon
     connections.keep_consent(session, connection.user_id, connection.id, expires_at=end)
 
 
 def connect_folder(
     services: Services, report: Report, *, folder: str, user: str, bank: str | None, account: str | None = None
 ) -> None:
-    """A folder whose statement files every sync reads; those that do not say their account are about `account`.
-    Connecting it again renews the connection."""
+    """Connect a folder whose statement files every sync reads, or renew that connection; files that do not name their
+    account are about `account`."""
     owner = users.named(services.everybody, user)
     path = checked_folder(folder)
     name = bank_name(bank or path.name)
@@ -77,7 +77,7 @@ def connect_folder(
     settings = {"folder": str(path)}
     if account is not None:
         settings["account"] = accounts.named(services.everybody, owner.id, account).id
-    stored = _connected(services, owner, connector=Folder.name, bank_name=name, settings=settings)
+    stored = _make_or_renew(services, owner, connector=Folder.name, bank_name=name, settings=settings)
     if not _sync_and_say(services, report, owner, stored):
         report.note(f"{name} was synced recently; its next sync reads what is new.")
 
@@ -92,20 +92,20 @@ def connect_live(
     given: Mapping[str, Any] | None = None,
     trace: str | None = None,
 ) -> None:
-    """A live source, connected or renewed: its questions are asked here, its sign-ins are elsewhere. Then its first
-    sync. `trace` is a new file for what is said to the provider, masked."""
-    with _traced(trace) if trace is not None else nullcontext():
+    """Connect or renew a live source, then sync it for the first time. Its questions are asked here; a sign-in happens
+    in the person's browser. `trace` is a new file for the masked requests to the provider."""
+    with _trace_into(trace) if trace is not None else nullcontext():
         _connect_live(services, report, source=source, user=user, bank=bank, given=given or {})
 
 
 @contextmanager
-def _traced(path: str) -> Iterator[None]:
-    """Write what is said to providers on behalf of this command into a new private file."""
+def _trace_into(path: str) -> Iterator[None]:
+    """A context that writes the masked requests to providers, and their answers, into a new private file."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
 
         def write(exchange: Exchange) -> None:
-            if not file.closed:  # a sync that goes on after the command
+            if not file.closed:  # a sync may go on after the command and still write
                 file.write(as_text(exchange))
                 file.flush()
 
@@ -134,11 +134,11 @@ def _connect_live(
             raise CommandError(attempt.refusal or "Nothing was connected.")
         attempt = _next_step(services.connecting, report, owner.id, attempt, attempt.step)
     report.note(f"{attempt.connection.bank_name} is connected.")
-    _sync_and_say(services, report, owner, attempt.connection)  # whoever connects or renews may always sync
+    _sync_and_say(services, report, owner, attempt.connection)  # never too recent: a connect or renewal may always sync
 
 
 def list_connections(services: Services, report: Report, *, user: str | None) -> None:
-    """The bank connections with their state."""
+    """List the bank connections with their state, and note consents that end soon."""
     for each in [users.named(services.everybody, user)] if user else users.everyone(services.everybody):
         for connection in connections.of_user(services.everybody, each.id):
             report.line(
@@ -149,7 +149,7 @@ def list_connections(services: Services, report: Report, *, user: str | None) ->
 
 
 def remove_connection(services: Services, report: Report, *, user: str, connection_id: str) -> None:
-    """End a connection; what it brought stays readable."""
+    """End a connection; the accounts and bookings that it brought stay readable."""
     owner = users.named(services.everybody, user)
     ended = [each for each in connections.of_user(services.everybody, owner.id) if each.id == connection_id]
     if not ended:
@@ -160,7 +160,7 @@ def remove_connection(services: Services, report: Report, *, user: str, connecti
 
 
 def end_access(services: Services, report: Report, ended: Sequence[StoredConnection]) -> None:
-    """End the access at the providers too, as far as that can be done in half a minute, and say where it cannot."""
+    """End the access at the providers too, as far as half a minute allows, and note where that failed."""
     _say_what_is_left(report, services.connecting.disconnect(ended))
 
 
@@ -185,12 +185,12 @@ def _next_step(
     if not step.fields:
         report.ask("", seconds=step.again_after or WATCH_PAUSE)
     return connecting.answer(
-        user_id, attempt.id, {each.name: _typed(report, each) for each in step.fields}, browser=None
+        user_id, attempt.id, {each.name: _ask_for(report, each) for each in step.fields}, browser=None
     )
 
 
 def _come_back(connecting: Connecting, report: Dialogue, user_id: str, attempt: Attempt) -> Attempt:
-    """Wait until the browser has come back to this server, or the person says where it ended instead."""
+    """Wait until the browser has come back to this server, or until the person pastes the address at which it ended."""
     report.note(
         "Waiting for the browser to come back. If it ends at a page that cannot be shown, paste its address here."
     )
@@ -206,7 +206,7 @@ def _come_back(connecting: Connecting, report: Dialogue, user_id: str, attempt: 
     return attempt
 
 
-def _typed(report: Dialogue, asked: FormField) -> str:
+def _ask_for(report: Dialogue, asked: FormField) -> str:
     if asked.choices:
         chosen = report.choose(asked.label.en, [label for _, label in asked.choices])
         if chosen is not None:
@@ -218,14 +218,15 @@ def _typed(report: Dialogue, asked: FormField) -> str:
 
 
 def bank_name(text: str) -> str:
-    """What clients see as bankName: one line, and no longer than a name that a statement may hold."""
+    """The name as given, once checked: one printable line, no longer than a name in a statement may be. Clients see it
+    as bankName. Raises CommandError."""
     if len(text) > limits.NAME_CHARACTERS_MAX or not text.isprintable():
         raise CommandError(f"The name of a bank has at most {limits.NAME_CHARACTERS_MAX} characters, all printable.")
     return text
 
 
 def holds_more_than_statements(folder: Path, kept: Iterable[Path]) -> bool:
-    """Whether the folder is one of those that must stay as they are, or one above them: a sync puts away all files."""
+    """Whether the folder is one of `kept`, or contains one: a sync would move all files in it away."""
     return any(each.resolve().is_relative_to(folder) for each in kept)
 
 
@@ -242,7 +243,7 @@ def _check_that_all_may_be_moved(services: Services, folder: Path) -> None:
         )
 
 
-def _connected(
+def _make_or_renew(
     services: Services, owner: User, *, connector: str, bank_name: str, settings: Mapping[str, Any]
 ) -> StoredConnection:
     """The connection of this name, new or renewed (decision 62), without a fault."""
@@ -268,7 +269,7 @@ def _connected(
 
 
 def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:
-    """Sync and say what came; False when the connection was synced too recently for that."""
+    """Sync and report what came; False if the connection was synced too recently for another sync."""
     known = {each.id for each in accounts.every(services.everybody, owner.id)}
     job = first_sync(services, report, connection)
     if job is None:

@@ -1,8 +1,9 @@
-"""How commands reach a running server: one process holds the store, so others ask it through a socket in its folder.
+"""Lets commands reach a running server: one process holds the store, so others ask it through a socket in its data
+folder.
 
-One request per connection: a line of JSON with the command and its arguments; the answer is a line of JSON for every
-line of output, step of progress, and at last the end. A client that closes its sending side wants the command to stop,
-and is told what became of it. The socket has mode 0600: who may read the store may ask.
+One request per connection: a line of JSON with the command and its arguments. The answer is a line of JSON for every
+line of output, every step of progress, and at last the end. A client that closes its sending side asks the command to
+stop, and still learns the outcome. The socket has mode 0600: whoever may read the store may ask.
 """
 
 import json
@@ -39,31 +40,31 @@ class NoServer(Exception):
 
 
 class Report(Protocol):
-    """Where a command says what it does."""
+    """Where a command reports what it does."""
 
     def line(self, text: str) -> None:
-        """A line of the result, for standard output."""
+        """Write a line of the result, for standard output."""
         ...
 
     def note(self, text: str) -> None:
-        """A line for the person, for standard error."""
+        """Write a line for the person, for standard error."""
         ...
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """How far a longer piece of work is; raises Interrupted when nobody wants it any more."""
+        """Report how far a longer piece of work is; raises Interrupted when the caller has gone or asked to stop."""
         ...
 
     def choose(self, question: str, choices: Sequence[str]) -> int | None:
-        """Which of these the person wants, counted from 0; None where nobody can be asked."""
+        """Ask the person which choice is meant, and return its index from 0; None where nobody can be asked."""
         ...
 
 
 class Dialogue(Report, Protocol):
-    """A report to somebody who can be asked for more than a choice."""
+    """A report to a person who can also be asked for text."""
 
     def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
-        """A line that the person types, or that stands on standard input; None where nothing comes, or nothing within
-        so many seconds. Nothing shows what is secret as it is typed."""
+        """A line that the person types, or that stands on standard input; None at its end, or when no line comes within
+        `seconds`. A secret is not shown while it is typed."""
         ...
 
 
@@ -72,10 +73,11 @@ Perform = Callable[[str, Mapping[str, Any], Report], None]
 
 
 class ControlServer:
-    """Listens while the server runs."""
+    """Listens for commands while the server runs."""
 
     def __init__(self, folder: Path, perform: Perform) -> None:
-        """Bind the socket; one that a killed server left behind is replaced, for the store's lock was free."""
+        """Bind the socket. A socket file that a killed server left behind is replaced: this process holds the store's
+        lock, so no other server runs."""
         self._path = folder / FILE_NAME
         self._path.unlink(missing_ok=True)
 
@@ -93,17 +95,17 @@ class ControlServer:
 
         before = os.umask(0o177)
         try:
-            with _short(self._path) as address:
+            with _SocketAddress(self._path) as address:
                 self._server = socketserver.ThreadingUnixStreamServer(address, Handler)
         finally:
             os.umask(before)
         self._server.daemon_threads = True
-        listen = partial(self._server.serve_forever, poll_interval=0.1)  # seconds that a stop may wait for it
+        listen = partial(self._server.serve_forever, poll_interval=0.1)  # seconds; a stop waits that long
         threading.Thread(target=listen, name="control", daemon=True).start()
 
     def close(self, *, within: float) -> bool:
-        """Stop listening, and wait so many seconds for commands that still run; whether all have ended. What breaks
-        off then leaves nothing."""
+        """Stop listening, wait up to `within` seconds for running commands, and return whether all have ended. A
+        command that is cut off after that stores nothing."""
         self._server.shutdown()
         self._server.server_close()
         self._path.unlink(missing_ok=True)
@@ -117,7 +119,7 @@ class ControlServer:
 
 
 OnInterrupt = Callable[[Callable[[], None]], AbstractContextManager[None]]
-"""A context in which the first Ctrl-C calls this function instead of ending the command."""
+"""Makes a context in which the first Ctrl-C calls the given function instead of ending the command."""
 
 
 def ask(
@@ -128,11 +130,11 @@ def ask(
     *,
     on_interrupt: OnInterrupt = lambda _: nullcontext(),
 ) -> None:
-    """Have the server of this folder carry out a command; raises NoServer, CommandError and Interrupted. After
-    Ctrl-C it waits until the server says what became of the command."""
+    """Have the server of this folder carry out a command; raises NoServer, CommandError and Interrupted. After Ctrl-C,
+    wait until the server reports the outcome."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
-            with _short(folder / FILE_NAME) as address:
+            with _SocketAddress(folder / FILE_NAME) as address:
                 connection.connect(address)
         except OSError as error:
             raise NoServer from error
@@ -146,7 +148,7 @@ def ask(
         def stop() -> None:
             is_stopping.set()
             report.note("Asking the server to stop ... (Ctrl-C again to leave without waiting for it)")
-            with suppress(OSError):  # it has answered this moment
+            with suppress(OSError):  # the server has answered at this moment
                 connection.shutdown(socket.SHUT_WR)
 
         with on_interrupt(stop), connection.makefile("r", encoding="utf-8") as answers:
@@ -178,7 +180,7 @@ def ask(
 
 
 class _Sender:
-    """A report that goes to the other side."""
+    """A report that sends each line, note and question through the socket to the process that gave the command."""
 
     def __init__(self, handler: socketserver.StreamRequestHandler) -> None:
         self._connection: socket.socket = handler.connection
@@ -187,7 +189,7 @@ class _Sender:
     def send(self, **message: Any) -> None:
         try:
             self._connection.sendall(json.dumps(message).encode() + b"\n")
-        except OSError as error:  # not one of the command's own, which would be taken for that of a file
+        except OSError as error:  # else the command would take this OSError for one of its own files
             raise Interrupted(Interrupted.__doc__) from error
 
     def line(self, text: str) -> None:
@@ -218,7 +220,7 @@ class _Sender:
         return typed if isinstance(typed, str) else None
 
     def _is_closed(self) -> bool:
-        """Whether the other side sends no more: it was interrupted, or is gone."""
+        """Whether the other side has closed its sending side: it was interrupted, or is gone."""
         try:
             return self._connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
         except BlockingIOError:
@@ -229,7 +231,7 @@ class _Sender:
 
 def _answer(handler: socketserver.StreamRequestHandler, perform: Perform, is_cut_off: threading.Event) -> None:
     sender = _Sender(handler)
-    with suppress(Interrupted):  # nobody is there to be told
+    with suppress(Interrupted):  # the other side has gone
         _carry_out(handler, sender, perform, is_cut_off)
 
 
@@ -254,8 +256,8 @@ def _carry_out(
         sender.send(kind="error", text="The command failed because of an internal error; the server's log has more.")
 
 
-class _short:
-    """An address for a socket path of any length: the kernel takes about a hundred bytes, folders may be deeper."""
+class _SocketAddress:
+    """A context with an address for a socket path of any length, for the kernel takes only about a hundred bytes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

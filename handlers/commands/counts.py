@@ -1,6 +1,6 @@
-"""Counts as a person says them."""
+"""Counts in words."""
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 booking`, `2 bookings`, `0 bookings`."""
+    """The number with its noun in singular or plural: `1 booking`, `2 bookings`, `0 bookings`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

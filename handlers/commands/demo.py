@@ -1,4 +1,4 @@
-"""What `bankdata demo` puts into an empty store: five users, their banks, and a first sync of each."""
+"""Fills an empty store for `bankdata demo`: five users, their banks, and a first sync of each."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -15,7 +15,7 @@ from storage.importing.matching.booking_keys import NAMESPACE
 from storage.users import User
 
 PASSWORDS = {each.name: f"demo-{each.name}-2024" for each in USERS}
-"""Known to everybody, and therefore only in a store that is nothing but a demo."""
+"""Everybody knows these passwords, so they are set only in a store that is nothing but a demo."""
 
 
 ABOUT = {
@@ -28,8 +28,8 @@ ABOUT = {
 
 
 def prepare(services: Services, report: Report) -> None:
-    """Make the five users if they are not there, and bring their banks up to today; raises CommandError in a store
-    that real users live in."""
+    """Create the five users where they are missing, and bring their banks up to today; raises CommandError in a store
+    of real users."""
     if store_facts.recall(services.everybody, IS_DEMO) is None:
         if users.everyone(services.everybody):
             raise CommandError(
@@ -43,18 +43,19 @@ def prepare(services: Services, report: Report) -> None:
         report.progress("Preparing the demo bank", done, len(todo))
         try:
             _catch_up(services, _connection(services, users.named(services.everybody, user.name), settings))
-        except CommandError as error:  # a bank that somebody gave a fault to; the demo shows it and is there
+        except CommandError as error:  # a bank with a simulated fault: the demo serves all the same, and shows it
             report.note(str(error))
     report.progress("Preparing the demo bank", len(todo), len(todo))
 
 
 def user_id(name: str) -> str:
-    """The id of a demo user: ids of recurring payments are made of it, and one is an example of the contract."""
+    """The id of a demo user, the same in every demo: ids of recurring payments derive from it, and one is an example in
+    the contract."""
     return f"u{uuid5(NAMESPACE, f'demo user {name}').hex[:20]}"
 
 
 def first_job_id(connection_id: str) -> str:
-    """The id of a connection's first sync: the same in every demo, so that the contract's examples exist."""
+    """The id of a connection's first sync, the same in every demo, so that the examples in the contract exist."""
     return f"syn_{uuid5(NAMESPACE, connection_id).hex}"
 
 
@@ -86,7 +87,7 @@ def _connection(services: Services, owner: User, settings: Mapping[str, str]) ->
 
 
 def _catch_up(services: Services, connection: StoredConnection) -> None:
-    """Sync unless everything up to today is there already."""
+    """Sync the connection unless it already has everything up to today."""
     if connection.status != "ACTIVE" or (connection.cursor or {}).get("day") == services.clock.today().isoformat():
         return
     job_id = None if connection.cursor else first_job_id(connection.id)
@@ -94,7 +95,7 @@ def _catch_up(services: Services, connection: StoredConnection) -> None:
 
 
 class _Silent:
-    """A report that nobody reads."""
+    """A report that discards everything."""
 
     def line(self, text: str) -> None: ...
 
@@ -106,7 +107,7 @@ class _Silent:
 
 
 def welcome(services: Services, report: Report) -> None:
-    """What a newcomer can paste, once the server answers."""
+    """Print the demo's users and a request to paste, once the server answers."""
     settings = services.settings
     owner = users.named(services.everybody, "demo")
     token = services.authorization.issue_token(owner.id, frozenset(SCOPES), timedelta(hours=1))

@@ -1,4 +1,4 @@
-"""Files in and out: statements of any known format, and all that is booked in one file."""
+"""Commands on files: import statements of any known format, export all booked transactions into one file."""
 
 import os
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def import_statements(
     is_dry_run: bool,
     is_json: bool,
 ) -> None:
-    """Statement files of any known format."""
+    """Import statement files of any known format for a user."""
     import_files(
         services,
         report,
@@ -46,7 +46,7 @@ def import_statements(
 def export_bookings(
     services: Services, report: Report, *, user: str, format_: str, path: str, has_words: bool = False
 ) -> None:
-    """All booked transactions of a user, into a file."""
+    """Export all booked transactions of a user into a file, and report how many."""
     owner = users.named(services.everybody, user)
     now, today = services.clock.now(), services.clock.today()
     count = export(services.everybody, owner.id, format_, Path(path), now=now, today=today, has_words=has_words)
@@ -63,8 +63,9 @@ def export(
     today: date,
     has_words: bool = False,
 ) -> int:
-    """Write all booked transactions of a user into a file, with what they say of them if `has_words`; how many."""
-    with database.transaction() as session, _replacing(path) as stream:
+    """Write all booked transactions of a user into a file, with the user's own words if `has_words`, and return the
+    number."""
+    with database.transaction() as session, _replacement_stream(path) as stream:
         owned = accounts.of_user(session, user_id)
         words = annotations.of_user(session, user_id) if has_words else None
         asked = Export(user_id=user_id, accounts=owned, now=now, today=today, words=words)
@@ -72,17 +73,18 @@ def export(
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose content becomes the file when all of it is written; until then, and when something fails, the
-    path keeps what it had. What is not a file, such as a pipe, is written as it comes. Errors name the path."""
-    target = path.resolve()  # a symbolic link stays one
+def _replacement_stream(path: Path) -> Iterator[BinaryIO]:
+    """A stream that replaces the file at `path` once everything is written; until then, and after a failure, the old
+    content stays. A path that is no regular file, such as a pipe, is written directly. Raises OSError naming the
+    path."""
+    target = path.resolve()  # a symbolic link stays a link
     partial: Path | None = None
     try:
         if target.exists() and not target.is_file():
             with target.open("wb") as stream:
                 yield stream
             return
-        descriptor, name = mkstemp(dir=target.parent, prefix=".export-", suffix=".part")  # for its owner only
+        descriptor, name = mkstemp(dir=target.parent, prefix=".export-", suffix=".part")  # readable by its owner only
         partial = Path(name)
         with os.fdopen(descriptor, "wb") as stream:
             yield stream

@@ -1,4 +1,4 @@
-"""What has been imported, and taking it back."""
+"""Commands on past imports: list them, undo one."""
 
 from handlers.commands.control_socket import Report
 from handlers.commands.counts import counted
@@ -9,7 +9,7 @@ from storage.undo_and_merge import rebuild, undoable_imports
 
 
 def list_imports(services: Services, report: Report, *, user: str) -> None:
-    """The imports and syncs that can be taken back, oldest first."""
+    """List the imports and syncs that can be undone, oldest first."""
     owner = users.named(services.everybody, user)
     names = {each.id: each.called for each in accounts.every(services.everybody, owner.id)}
     for each in undoable_imports.of_user(services.everybody, owner.id):
@@ -31,7 +31,7 @@ def list_imports(services: Services, report: Report, *, user: str) -> None:
 
 
 def undo_import(services: Services, report: Report, *, user: str, import_id: str) -> None:
-    """Take back what an import brought, as if it had never been made; those before and after it stay."""
+    """Remove what an import brought, as if it had never been made; imports before and after it stay."""
     owner = users.named(services.everybody, user)
     now = services.clock.now()
     rebuilt = services.everybody.atomically(

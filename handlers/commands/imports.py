@@ -1,4 +1,4 @@
-"""`bankdata import`: statement files through the same core as every sync, with a report per file."""
+"""`bankdata import`: imports statement files through the same core as every sync, and reports on each file."""
 
 import json
 import os
@@ -46,8 +46,9 @@ def import_files(
     is_dry_run: bool = False,
     is_json: bool = False,
 ) -> None:
-    """Import the files one after the other, each whole or not at all; raises CommandError when one was refused.
-    `account` is the one they are about, by id, IBAN or name; else a person is asked where a file does not say it."""
+    """Import the files one after the other, each whole or not at all; raises CommandError if a file was refused.
+    `account` is the id, IBAN or name of the account that they are about; without it, the person is asked where a file
+    does not say."""
     choice = accounts.named(services.everybody, user.id, account).id if account else None
     profiles = services.own_profiles.of_user(user.id)
     refused, lane = 0, services.sync_engine.import_lane
@@ -62,7 +63,8 @@ def import_files(
                 with lane.turn(user.id, size=size):
                     keep(choice, read())
             except AccountUnclear as unclear:
-                chosen = _chosen(unclear, name, report)  # outside: no other import waits while a person thinks
+                # Outside the turn: no other import waits while a person thinks
+                chosen = _ask_for_account(unclear, name, report)
                 with lane.turn(user.id, size=size):
                     keep(chosen, read())
         except (SourceError, InvalidRecord) as error:
@@ -90,14 +92,17 @@ def _read(
             stream,
             profiles=profiles,
             today=services.clock.today(),
-            watched=lambda records: _watched(records, stream, size, path.name, report),
+            watched=lambda records: _with_progress(records, stream, size, path.name, report),
         )
     check_layouts(outcome.layouts)
     return read
 
 
-def _watched(records: Iterator[Record], stream: BinaryIO, size: int, label: str, report: Report) -> Iterator[Record]:
-    """Pass the records on, and show now and then how far the file has been read. Storing them is the rest."""
+def _with_progress(
+    records: Iterator[Record], stream: BinaryIO, size: int, label: str, report: Report
+) -> Iterator[Record]:
+    """Pass the records on, and report progress every PROGRESS_EVERY records; reading is READING_SHARE of the whole,
+    storing the rest."""
     for number, record in enumerate(records):
         if number % PROGRESS_EVERY == 0:
             done = round(READING_SHARE * min(stream.tell() / max(1, size), 1.0))
@@ -105,7 +110,7 @@ def _watched(records: Iterator[Record], stream: BinaryIO, size: int, label: str,
         yield record
 
 
-def _chosen(unclear: AccountUnclear, file: str, report: Report) -> str:
+def _ask_for_account(unclear: AccountUnclear, file: str, report: Report) -> str:
     """The account that a person says the file is about; raises AccountUnclear where nobody can be asked."""
     names = [f"{each.called}, {each.bank_name} ({each.id})" for each in unclear.candidates]
     question = f"{file} does not say which account it is about."
@@ -126,7 +131,7 @@ def _keep(
     *,
     is_dry_run: bool,
 ) -> None:
-    """Import one file as one job, all in one transaction; a dry run undoes it, and so does an interrupt."""
+    """Import one file as one job, all in one transaction, which a dry run or an interrupt rolls back."""
     label = f"{Path(outcome.name).name}: storing, {sum(len(each.places) for each in read.statements):,} rows"
 
     def work(session: Transaction) -> None:
@@ -163,7 +168,7 @@ def _lines(value: FileReport) -> Iterator[str]:
 
 
 def _guesses(value: FileReport) -> list[str]:
-    """What had to be guessed of a CSV file of an unknown layout, in words."""
+    """Sentences on what had to be guessed about a CSV file of an unknown layout."""
     return guesses_in_words(each for each in value.layouts if each.currency)
 
 
@@ -185,7 +190,7 @@ def _number(amount: Decimal | None) -> str:
 
 
 def statement_line(statement: AccountStatement) -> str:
-    """What a person wants to know of a statement: account, rows, period, closing balance, whether it adds up."""
+    """A statement in one line for a person: account, rows, period, closing balance, and whether it adds up."""
     count, bookings = statement.entries, len(statement.places)
     said = statement.statement
     parts = [

@@ -1,5 +1,5 @@
-"""A store that outgrows its place: from the embedded file into PostgreSQL, and from one server over many machines. What
-is large there takes long: its indexes can be built at once."""
+"""Commands for a store that outgrows its place: move it from the embedded file into PostgreSQL, spread it over the
+machines of a Citus cluster, build its missing indexes."""
 
 import shutil
 from contextlib import closing
@@ -28,7 +28,7 @@ from storage.migrations import later_indexes, runner
 
 def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
     """Move the store of another data folder, whose server is stopped, into the PostgreSQL of these settings: users,
-    bookings, grants, keys, rates and profiles. It goes on where it broke off; raises CommandError."""
+    bookings, grants, keys, rates and profiles. A move that broke off is resumed; raises CommandError."""
     if settings.store_path is not None:
         raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database that the store is to be moved into.")
     file = folder / STORE_NAME
@@ -46,7 +46,7 @@ def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
 
 
 def _copy(file: Path, place: Path) -> None:
-    """Copy a store that nobody has open: the file itself is never written."""
+    """Copy a store that no process has open, so that the original is never written."""
     check_free(file)
     for each in (file, file.with_name(file.name + ".wal")):
         if each.exists():
@@ -67,7 +67,7 @@ def _move(settings: Settings, report: Report, folder: Path, place: Path) -> None
             for kind in (SIGNING_KEYS, connection_keys.KIND)
         )
         moving.begin(everybody)
-        if (folder / KEYS).exists():  # with them the tokens of the old store are good in the new one
+        if (folder / KEYS).exists():  # with these keys, tokens of the old store stay valid in the new one
             content, stamp = (folder / KEYS).read_bytes(), keys.stamp()
             if stamp is None:
                 keys.create(content)
@@ -89,8 +89,8 @@ def _move(settings: Settings, report: Report, folder: Path, place: Path) -> None
 
 
 def distribute(settings: Settings, report: Report) -> None:
-    """Spread the store, fresh or filled, and say what was done; what was begun before is completed. Raises
-    CommandError."""
+    """Spread the store, fresh or filled, over its cluster, and report what was done; what an earlier run left
+    unfinished is completed. Raises CommandError."""
     if settings.store_path is not None:
         raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database that is to be spread.")
     try:
@@ -104,7 +104,7 @@ def distribute(settings: Settings, report: Report) -> None:
 
 
 def build_indexes(settings: Settings, report: Report) -> None:
-    """Build at once what an upgrade has left to the servers to build beside their work; raises CommandError."""
+    """Build at once the indexes that an upgrade leaves to the servers' background work; raises CommandError."""
     if settings.store_path is not None:
         raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database whose indexes are to be built.")
     try:
@@ -121,7 +121,7 @@ def build_indexes(settings: Settings, report: Report) -> None:
 
 
 def say(done: distribution.Distributed, report: Report) -> None:
-    """What was spread, what was not, and over how much."""
+    """Report which tables were spread, which stay on the coordinator, and over how many shards and machines."""
     if done.spread:
         report.line(f"Spread by user: {', '.join(done.spread)}.")
     if done.local:

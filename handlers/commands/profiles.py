@@ -1,4 +1,4 @@
-"""Commands for the profiles that people write for CSV files."""
+"""Commands on CSV profiles: the operator's, and the layouts that a user keeps."""
 
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from storage import accounts, kept_layouts, users
 
 
 def list_profiles(services: Services, report: Report, *, user: str | None = None) -> None:
-    """Name and bank of each, in the order in which they are tried; of a user id and file of what this one keeps."""
+    """List name and bank of each profile in the order in which they are tried; with `user`, id and file of each layout
+    that this user keeps."""
     if user is not None:
         for layout in kept_layouts.of_user(services.everybody, users.named(services.everybody, user).id):
             report.line(f"{layout.id}\t{layout.file_name}")
@@ -22,7 +23,7 @@ def list_profiles(services: Services, report: Report, *, user: str | None = None
 
 
 def tell_kept(services: Services, report: Report, *, user: str) -> None:
-    """Each layout that a user keeps, as a line of JSON, for a process that reads files by itself."""
+    """Print each layout that a user keeps as a line of JSON, for a process that reads files by itself."""
     for layout in kept_layouts.of_user(services.everybody, users.named(services.everybody, user).id):
         report.line(orjson.dumps(layout).decode())
 
@@ -30,8 +31,8 @@ def tell_kept(services: Services, report: Report, *, user: str) -> None:
 def add_profile(
     services: Services, report: Report, *, file: str, user: str | None = None, account: str | None = None
 ) -> None:
-    """Check a profile and keep it under the name of its file, or for a user under the names of its columns, with the
-    account of files that do not say theirs; the next import uses it, on every machine."""
+    """Check a profile and keep it under the name of its file; with `user`, keep it for that user and its columns, with
+    the account of files that do not name theirs. The next import uses it, on every machine."""
     path, now = Path(file), services.clock.now()
     if user is not None:
         owner, layout = users.named(services.everybody, user), ChosenLayout(profile_text(path), is_kept=True)
@@ -50,7 +51,7 @@ def add_profile(
 
 
 def remove_profile(services: Services, report: Report, *, name: str, user: str | None = None) -> None:
-    """Forget a profile, of a user by its id; what was imported by it stays."""
+    """Remove a profile by its name, or a user's layout by its id; what was imported with it stays."""
     if user is not None:
         if not kept_layouts.remove(services.everybody, users.named(services.everybody, user).id, name):
             raise CommandError("There is no profile of this id. `bankdata profiles list --user` shows them.")

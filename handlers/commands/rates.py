@@ -1,4 +1,4 @@
-"""Newer reference rates for sums over several currencies."""
+"""The command that installs newer reference rates for sums over several currencies."""
 
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from handlers.services import Services
 
 
 def update(services: Services, report: Report, *, file: str, origin: str | None = None) -> None:
-    """Newer reference rates of the European Central Bank; `origin` is the address that the file was fetched from."""
+    """Install newer reference rates of the European Central Bank from a file; `origin` is the address it was downloaded
+    from."""
     try:
         services.fetch_rates()
         rates = update_rates(Path(file), folder=services.settings.data_dir)

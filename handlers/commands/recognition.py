@@ -1,4 +1,4 @@
-"""`bankdata import --explain`: what was recognised in a file, and why, in words for the person who has it."""
+"""`bankdata import --explain`: says in words what was recognised in a file, and why."""
 
 from collections.abc import Generator, Iterator, Sequence
 from datetime import date
@@ -29,8 +29,8 @@ DELIMITERS = {"\t": "tab"}
 
 
 def explain_file(path: Path, profiles: Sequence[Profile], *, today: date) -> Generator[str, None, bool]:
-    """The format, for CSV the layout and where each column goes, then the statements, or why it is refused; whether it
-    could be imported."""
+    """Lines on the format, for CSV the layout and the use of each column, then the statements, or why the file is
+    refused. The generator returns whether the file could be imported."""
     layouts: list[CsvLayout] = []
     try:
         name = format_name(path)
@@ -56,7 +56,7 @@ def explain_file(path: Path, profiles: Sequence[Profile], *, today: date) -> Gen
 
 
 def _as_profiles(layouts: Sequence[CsvLayout]) -> Iterator[str]:
-    """What was guessed, to be put right and added."""
+    """The guessed layouts as profiles, which the person can correct and add."""
     yield from (f"  profile    {each.profile}" for each in layouts if each.profile)
 
 

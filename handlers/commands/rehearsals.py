@@ -1,5 +1,5 @@
-"""Rehearsals: an upgrade, of the newest backup or a restored dump, and a restore, of PostgreSQL's: copied, opened by
-this program, and compared with what it was."""
+"""Rehearsals of an upgrade (of the newest backup or a restored dump) and of a restore (of a PostgreSQL backup): the
+copy is opened by this program and compared with what it held before."""
 
 import shutil
 import time
@@ -29,18 +29,18 @@ UPGRADES = "ok         this program can take over the store: stop the old one, s
 
 
 def upgrade_check(settings: Settings, report: Report, *, folder: Path | None = None, is_restored: bool = False) -> None:
-    """Open a copy of a backup, by default the newest, with this program, and say what became of it; raises
-    CommandError where this program could not take over the store. Neither store nor backup is touched. `is_restored`:
-    the database of the settings is a copy itself, made of a dump for this, and is changed."""
+    """Open a copy of a backup, by default the newest, with this program, and report the outcome; neither store nor
+    backup is touched. With `is_restored`, the database of the settings is itself a restored dump, and is changed.
+    Raises CommandError where this program could not take over the store."""
     if is_restored:
         return _check_restored(settings, report)
     if folder is None and settings.store_path is None:
         raise CommandError(
             "Restore the last dump into a database of its own, set BANKDATA_DATABASE_URL to that, and say --restored."
         )
-    chosen = folder or _newest(settings.data_dir / BACKUPS_FOLDER)
+    chosen = folder or _newest_backup(settings.data_dir / BACKUPS_FOLDER)
     try:
-        with _copied(chosen, settings.data_dir) as copy:
+        with _copy(chosen, settings.data_dir) as copy:
             store = copy / backup.STORE_NAME
             if not store.is_file():
                 raise CommandError(f"{chosen} is no backup: it holds no {backup.STORE_NAME}.")
@@ -72,7 +72,7 @@ def _check_restored(settings: Settings, report: Report) -> None:
         raise CommandError(str(error)) from error
 
 
-def _newest(backups: Path) -> Path:
+def _newest_backup(backups: Path) -> Path:
     found = backup.found_in(backups) if backups.is_dir() else []
     if not found:
         raise CommandError(f"There is no backup in {backups} to rehearse with. Make one: bankdata backup")
@@ -80,7 +80,7 @@ def _newest(backups: Path) -> Path:
 
 
 @contextmanager
-def _copied(folder: Path, data_dir: Path) -> Iterator[Path]:
+def _copy(folder: Path, data_dir: Path) -> Iterator[Path]:
     needed = sum(path.stat().st_size for path in folder.iterdir())
     free = shutil.disk_usage(data_dir).free
     if free < 2 * needed + backup.FREE_BYTES_MIN:
@@ -96,8 +96,8 @@ def _copied(folder: Path, data_dir: Path) -> Iterator[Path]:
 
 @contextmanager
 def taken_over(what: str, settings: Settings, report: Report) -> Iterator[Services]:
-    """The service that this program makes of a restored store: says which steps that took and what it holds. Raises
-    CommandError where the steps changed that."""
+    """A context with the service that this program opens over a restored store. It reports the migration steps and what
+    the store holds, and raises CommandError where the steps changed that."""
     with closing(open_database(settings.database_url, prepare=settings.database_prepare)) as store:
         version, size = runner.current_version(store.for_everybody()), store.bytes
         before = _holdings(store)
@@ -140,15 +140,16 @@ INSTANT = "recovery_target_time = '{} UTC'\n"
 def restore_drill(
     settings: Settings, report: Report, *, backups: Path, at: datetime | None, point: str | None = None
 ) -> None:
-    """Say what a backup is worth: how long restoring takes, until when, what is there, whether keys open it and
-    bookings add up. `at` is an instant in UTC, by default the end of the WAL; of a Citus cluster `point` is a restore
-    point. Raises CommandError where something is wrong; neither store nor backup is touched."""
+    """Restore a PostgreSQL backup on the side, and report how long that takes, how recent its data are, what it holds,
+    whether its keys open it and its bookings add up. `at` is an instant in UTC, by default the end of the WAL; for a
+    Citus cluster `point` is a restore point. Raises CommandError where something is wrong; neither store nor backup is
+    touched."""
     if settings.store_path is not None:
         raise CommandError("BANKDATA_DATABASE_URL names no PostgreSQL. Of a DuckDB store: bankdata upgrade-check")
     started = time.monotonic()
     try:
         with (
-            _served(backups, settings.database_url, at=at, point=point) as (base, url),
+            _restore(backups, settings.database_url, at=at, point=point) as (base, url),
             TemporaryDirectory(prefix="bankdata-drill-") as folder,
         ):
             seconds, place = time.monotonic() - started, Path(folder)
@@ -172,8 +173,8 @@ def restore_drill(
 
 
 @contextmanager
-def _served(backups: Path, url: str, *, at: datetime | None, point: str | None) -> Iterator[tuple[Path, str]]:
-    """What is restored, and under which address."""
+def _restore(backups: Path, url: str, *, at: datetime | None, point: str | None) -> Iterator[tuple[Path, str]]:
+    """A context with the restored backup and the address of the database server that was started over it."""
     if not node_folders(backups):
         if point is not None:
             raise CommandError("A point is of a cluster, whose nodes have a folder each. Of one server say --at.")

@@ -1,4 +1,4 @@
-"""A user's own rules and corrections: added, listed, removed, and applied to what is stored."""
+"""Commands on a user's own rules and corrections: add, list, edit, order, remove, and apply them to stored bookings."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ NO_RULE = "There is no rule with this id. `bankdata rules list` shows them."
 
 
 def add_rules(services: Services, report: Report, *, user: str, text: str) -> None:
-    """Append rules (JSON lines); each keeps or gets an id."""
+    """Append rules, given as JSON lines; a rule without an id gets one."""
     owner = users.named(services.everybody, user)
 
     def work(session: Transaction) -> int:
@@ -38,14 +38,14 @@ def add_rules(services: Services, report: Report, *, user: str, text: str) -> No
 
 
 def list_rules(services: Services, report: Report, *, user: str) -> None:
-    """The rules in their order, as JSON lines that can be added again."""
+    """List the rules in their order, as JSON lines that can be added again."""
     owner = users.named(services.everybody, user)
     for line in render_rules(rules.of_user(services.everybody, owner.id)).splitlines():
         report.line(line)
 
 
 def remove_rule(services: Services, report: Report, *, user: str, rule_id: str) -> None:
-    """Forget a rule."""
+    """Remove a rule; raises CommandError for an unknown id."""
     owner = users.named(services.everybody, user)
 
     def work(session: Transaction) -> None:
@@ -61,7 +61,7 @@ def remove_rule(services: Services, report: Report, *, user: str, rule_id: str) 
 
 
 def edit_rule(services: Services, report: Report, *, user: str, rule_id: str, changes: dict[str, Any]) -> None:
-    """Give a rule other words in its place; `category` may be any place as people type it."""
+    """Change a rule without moving it, and apply the rules; `category` may be any place as people type it."""
     owner = users.named(services.everybody, user)
     place = place_named(services.everybody, owner.id, changes["category"]) if changes.get("category") else None
     wanted = changes if place is None else {**changes, **placed(place)}
@@ -74,7 +74,7 @@ def edit_rule(services: Services, report: Report, *, user: str, rule_id: str, ch
 
 
 def order_rules(services: Services, report: Report, *, user: str, rule_ids: list[str]) -> None:
-    """Ask the rules in this order."""
+    """Put the rules into this order, in which they are asked, and apply them."""
     owner = users.named(services.everybody, user)
     _apply(services, report, owner, lambda session: _replace(session, owner, lambda known: in_order(known, rule_ids)))
 
@@ -91,14 +91,15 @@ def _replace(session: Transaction, owner: User, replaced: Callable[[Sequence[Rul
 
 
 def apply_rules(services: Services, report: Report, *, user: str) -> None:
-    """Read all stored bookings anew under the rules of today."""
+    """Classify all stored bookings anew under the present rules."""
     _apply(services, report, users.named(services.everybody, user), lambda _: None)
 
 
 def correct_category(
     services: Services, report: Report, *, user: str, transaction_id: str, place: str, is_one: bool
 ) -> None:
-    """Remember where a booking belongs for all bookings of its counterpart, past and to come, or for it alone."""
+    """Remember a booking's correct place for all bookings of its counterpart, past and future; with `is_one`, for it
+    alone."""
     owner = users.named(services.everybody, user)
     choice = place_named(services.everybody, owner.id, place)
     if is_one:

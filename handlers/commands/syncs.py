@@ -1,4 +1,4 @@
-"""Syncs by command: they are started like those of POST /sync, and followed to their end."""
+"""Syncs by command: started like those of POST /sync, and followed to their end."""
 
 import time
 
@@ -17,8 +17,8 @@ STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3
 
 
 def sync(services: Services, report: Report, *, user: str | None, is_forced: bool = False) -> None:
-    """Sync the connections of one user or of everybody, under the same rate rule as POST /sync unless `is_forced`; what
-    a source allows holds always."""
+    """Sync the connections of one user or of everybody, under the same cool-down as POST /sync unless `is_forced`; the
+    limits of a source always hold."""
     who = [users.named(services.everybody, user)] if user else users.everyone(services.everybody)
     failed = refused = 0
     for each in who:
@@ -43,8 +43,8 @@ def sync(services: Services, report: Report, *, user: str | None, is_forced: boo
 def first_sync(
     services: Services, report: Report, connection: StoredConnection, job_id: str | None = None
 ) -> Job | None:
-    """The sync that belongs to connecting: it takes nobody's turn (decision 25). One that was cut off goes on; None
-    when the connection was synced too recently for another one."""
+    """Run the sync that belongs to connecting a bank, outside the usual turns (decision 25), and return its finished
+    job; a sync that was cut off is resumed. None if the connection was synced too recently for another one."""
     started = services.sync_engine.start(connection, is_first=True, job_id=job_id)
     if started.job is None and started.error is None:
         started = Started(job=jobs.running(services.everybody, connection.user_id, connection.id))
@@ -54,13 +54,13 @@ def first_sync(
 
 
 def new_transactions(job: Job) -> str:
-    """How many a completed sync has brought, in words."""
+    """The number of new transactions that a completed sync brought, in words."""
     assert job.new_transactions is not None, "only a completed job has a count"
     return counted(job.new_transactions, "new transaction")
 
 
 def refused_files(job: Job) -> int:
-    """How many files a sync has left out; what it guessed of one that it took is told beside these."""
+    """The number of files that a sync refused; the job's notes on guesses about accepted files do not count."""
     return sum(not each.reason.startswith(GUESSED) for each in job.refusals)
 
 

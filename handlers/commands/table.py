@@ -1,4 +1,4 @@
-"""What the command line can do, by name: functions over an open service, in this process or inside a running server."""
+"""The commands by name: functions over an open service, run in this process or inside a running server."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -130,7 +130,7 @@ READS_ONLY = frozenset(
         "check",
     }
 )
-"""Commands that change nothing and hand out nothing that opens a door: the log is silent about them."""
+"""Commands that change nothing and hand out no secret: the log leaves their success out."""
 
 SENTENCES = (
     StoreError,
@@ -153,11 +153,11 @@ log = logging.getLogger("bankdata.commands")
 
 
 def perform(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
-    """Carry out a command by name; every expected failure becomes a CommandError. The log of a server says which
-    command it was and the id of the user it was about, and no name (decision 52)."""
+    """Carry out a command by name; every expected failure becomes a CommandError. The log names the command and the id
+    of the user, and no person's name (decision 52)."""
     user_id = None
     try:
-        with _translated():
+        with _translate_failures():
             user_id = _user_id(services, name, arguments)
             COMMANDS[name](services, report, **arguments)
     except BaseException as error:
@@ -168,14 +168,14 @@ def perform(services: Services, name: str, arguments: Mapping[str, Any], report:
 
 
 def _user_id(services: Services, command: str, arguments: Mapping[str, Any]) -> str | None:
-    """The id of the user whom the arguments name; None when they name nobody, or somebody who is not there."""
+    """The id of the user whom the arguments name; None if they name nobody, or a user who does not exist."""
     name = arguments.get("name" if command.startswith("users ") else "user")
     user = stored_users.find_by_name(services.everybody, name) if name else None
     return user.id if user else None
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_failures() -> Iterator[None]:
     try:
         yield
     except SENTENCES as error:

@@ -1,4 +1,4 @@
-"""Looking after store and keys: whether all is well, a copy, the order of the rows, a demo's clock."""
+"""Commands that maintain store and keys: check them, back them up, sort the rows, move a demo's clock."""
 
 import shutil
 from datetime import timedelta
@@ -14,8 +14,8 @@ from storage.migrations import later_indexes, runner
 
 
 def check(services: Services, report: Report, *, has_accounts: bool = False) -> None:
-    """Whether settings, store and keys are as they should be, and how to fix what is wrong; with `has_accounts` also
-    whether everybody's bookings are what statements and balances say."""
+    """Check settings, store and keys, and report how to fix what is wrong; with `has_accounts`, also check everybody's
+    bookings against statements and balances."""
     settings, faults = services.settings, []
     mode = settings.data_dir.stat().st_mode & 0o777
     if mode & 0o077:
@@ -51,7 +51,7 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
 
 
 def unproven(services: Services, report: Report) -> list[str]:
-    """What balances contradict, with whose it is."""
+    """A sentence, beginning with the user's name, for each contradiction between bookings and balances."""
     faults, today, count = [], services.clock.today(), 0
     for user in users.everyone(services.everybody):
         ids = [account.id for account in accounts.every(services.everybody, user.id)]
@@ -63,8 +63,8 @@ def unproven(services: Services, report: Report) -> list[str]:
 
 
 def back_up(services: Services, report: Report, *, keep: int | None = None) -> None:
-    """A consistent copy of store and keys, also while the server runs; the folder it stands in. With `keep`, all but
-    that many of the newest backups are deleted afterwards."""
+    """Make a consistent copy of store and keys, also while the server runs, and report its folder. With `keep`, delete
+    all but that many of the newest backups afterwards."""
     folder = services.settings.data_dir / BACKUPS_FOLDER
     name = services.clock.now().strftime("%Y%m%d-%H%M%S")
     keys = services.authorization.keys.path
@@ -75,7 +75,7 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
 
 
 def compact(services: Services, report: Report) -> None:
-    """Put the transactions back into the order that makes reading them fast."""
+    """Sort the stored transactions again into the order that makes reading them fast."""
     if services.store.dialect.is_shared:
         raise CommandError("PostgreSQL keeps its tables in order by itself (autovacuum).")
     report.line(f"Sorted {counted(compaction.compact(services.everybody), 'transaction')}.")

@@ -1,4 +1,4 @@
-"""The people who may sign in: added, listed, changed, removed."""
+"""Commands on users, the people who may sign in: add, list, change, remove."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ WEAK: Mapping[Weakness, str] = {
 def add_user(
     services: Services, report: Report, *, name: str, password: str, is_generated: bool, has_subscription: bool
 ) -> None:
-    """A person who may sign in."""
+    """Add a person who may sign in."""
     name = unicodedata.normalize("NFC", name)
     if not _is_good_name(name):
         raise CommandError(NAMES)
@@ -69,7 +69,7 @@ def change_password(services: Services, report: Report, *, name: str, password: 
 
 
 def turn_off_second_factor(services: Services, report: Report, *, name: str) -> None:
-    """Turn off the second factor of whoever has lost it: the password is enough from now on."""
+    """Turn off the second factor of a user who has lost it; from then on the password is enough."""
     user = users.named(services.everybody, name)
     if not services.authorization.second_factors.turn_off(user.id):
         raise CommandError(f"{user.name} has no second factor.")
@@ -77,7 +77,7 @@ def turn_off_second_factor(services: Services, report: Report, *, name: str) -> 
 
 
 def set_subscription(services: Services, report: Report, *, name: str, active: bool) -> None:
-    """Whether the data endpoints answer or send the user to the billing page."""
+    """Set whether a user has a subscription: without one, the data endpoints refuse and point to the billing page."""
     user = users.named(services.everybody, name)
     users.set_subscription(services.everybody, user.id, active=active)
     services.authorization.access.forget()
@@ -85,14 +85,15 @@ def set_subscription(services: Services, report: Report, *, name: str, active: b
 
 
 def set_currency(services: Services, report: Report, *, name: str, currency: str) -> None:
-    """The currency of figures over several currencies (decision 19); raises NoRate for one without a rate."""
+    """Set the currency of a user's figures over several currencies (decision 19); raises NoRate for one without a
+    rate."""
     user = users.named(services.everybody, name)
     keep_home_currency(services, user.id, currency)
     report.note(f"Figures over several currencies are in {currency} for {user.name} now.")
 
 
 def remove_user(services: Services, report: Report, *, name: str) -> None:
-    """Delete a user with accounts, transactions and grants, after the access to the banks has been ended."""
+    """End the user's access at the banks, then delete the user with all accounts, transactions and grants."""
     user = users.named(services.everybody, name)
     end_access(services, report, connections.of_user(services.everybody, user.id))
     services.authorization.remove_user(user.id)
@@ -101,7 +102,8 @@ def remove_user(services: Services, report: Report, *, name: str) -> None:
 
 
 def _is_good_name(name: str) -> bool:
-    """Whether a new user may be called this (decision 67); a mark, such as a vowel sign, belongs to its letter."""
+    """Whether a new user may have this name (decision 67); a combining mark, such as a vowel sign, counts with its
+    letter."""
     kinds = [unicodedata.category(letter)[0] for letter in name]
     return (
         0 < len(name) <= NAME_CHARACTERS_MAX

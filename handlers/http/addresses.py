@@ -1,4 +1,4 @@
-"""Whose request it is: the address that limits count by, with forwarded addresses believed from proxies only."""
+"""Finds the client address by which limits count; forwarded addresses are believed only from configured proxies."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -10,7 +10,7 @@ Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 
 IPV6_PREFIX_BITS = 64  # decision 32: one customer has a whole /64
-PROXIES_MAX = 10  # in a row before us; a client may name thousands
+PROXIES_MAX = 10  # in a chain before us; a client may list thousands in the header
 UNNAMED = "local"  # a Unix socket has no address
 
 
@@ -21,21 +21,21 @@ class Addresses:
         self._trusted: tuple[Network, ...] = tuple(ip_network(text, strict=False) for text in trusted_proxies)
 
     def client(self, scope: Scope) -> str:
-        """The key of the client: an IPv4 address, or an IPv6 /64."""
+        """The key of the client that sent a request: its IPv4 address, or its IPv6 network of 64 bits."""
         peer = scope.get("client")
         if peer is None:
             return UNNAMED
         host: str = peer[0]
         if self._trusted:
-            host = self._forwarded(host, scope["headers"])
+            host = self._forwarded_for(host, scope["headers"])
         return address_key(host)
 
     def is_trusted(self, host: str) -> bool:
         """Whether this is the address of a configured proxy."""
         return is_in(host, self._trusted)
 
-    def _forwarded(self, peer: str, headers: list[tuple[bytes, bytes]]) -> str:
-        """The last address that a trusted proxy vouches for; everything left of it anybody may have written."""
+    def _forwarded_for(self, peer: str, headers: list[tuple[bytes, bytes]]) -> str:
+        """The client address that a trusted proxy vouches for in X-Forwarded-For; entries to its left may be forged."""
         sent = b",".join(value for name, value in headers if name == b"x-forwarded-for").decode("latin-1")
         host = peer
         named = [part.strip() for part in sent.rsplit(",", PROXIES_MAX)[-PROXIES_MAX:]]
@@ -51,8 +51,8 @@ class Addresses:
 
 @lru_cache(maxsize=4096)
 def address_key(host: str) -> str:
-    """The one spelling by which a client is counted; what is no address stays as it is (the in-process test client has
-    names)."""
+    """The one spelling of a client's address by which requests are counted. A host that is no address stays as it is
+    (the in-process test client has names)."""
     address = parsed_address(host)
     if isinstance(address, IPv6Address):
         return str(IPv6Network((address, IPV6_PREFIX_BITS), strict=False))
@@ -66,7 +66,7 @@ def is_in(host: str, networks: Iterable[Network]) -> bool:
 
 
 def parsed_address(host: str) -> Address | None:
-    """The address that a text states, an IPv4 address in its IPv6 form as what it is; None for a name."""
+    """The IP address that a text states, an IPv4-mapped IPv6 address as IPv4; None for a name."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:

@@ -1,4 +1,5 @@
-"""The application: Connexion reads, routes and resolves the contract; our steps hold each request against it."""
+"""Builds the application: Connexion reads, routes and resolves the contract; our steps check each request against
+it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -40,17 +41,16 @@ DEFAULT_RATE = Rate(requests=60, seconds=60)  # interface section 8
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
-# The tests hold descriptions against OpenAPI's schema; in each start that was a sixth of it (decision 133)
+# The tests check descriptions against OpenAPI's schema; at each start that took a sixth of the time (decision 133)
 OpenAPISpecification.openapi_schema = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    """A description besides the main contract, with its own operations (the OAuth endpoints).
+    """A description besides the main contract, such as the OAuth endpoints, with its own operations.
 
-    `refused` turns a failure under these paths into an answer in their own words; None leaves it to the default.
-    `guard` lets in whom it lets in, in place of the guard of the main contract. `same_paths` are spellings of its
-    paths that mean the same, by what they mean.
+    `refused` turns a failure under its paths into an answer of its own protocol; None leaves it to the default. `guard`
+    replaces the main contract's guard. `same_paths` maps further spellings of its paths to the described ones.
     """
 
     description: Mapping[str, Any]
@@ -84,14 +84,14 @@ def create_app(
     knows_coverage: Collection[str] | None = None,
     gives_figures: Mapping[str, str] = MappingProxyType({}),
 ) -> ASGIApp:
-    """The whole HTTP loop over the bytes of openapi.json; it knows no store.
+    """The whole HTTP loop over the bytes of openapi.json; it knows nothing of the store.
 
-    `hosts` are those that requests may be meant for; None answers for any, which is for tests.
-    `rate` None switches the limit off. `routes` are HTML pages and documents that are no operations. `shared_paths`
-    are beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11).
-    `unknown_page` is for people who open an address that does not exist. `unavailable` are failures that pass (503).
-    `turns` are those of whoever else calls the operations. `shows_bookings`, `knows_coverage`, `gives_figures`: see
-    `guard`.
+    `hosts` are the hosts that requests may name; None accepts any, which is for tests. `rate` None switches the limit
+    off. `routes` are HTML pages and documents that are no operations. `shared_paths` are beginnings of paths, besides
+    the contract's own, that scripts of other origins may read (oauth.md 2.11). `unknown_page` is shown to people who
+    open an address that does not exist. `unavailable` are failures that pass and are answered with 503. `turns` is
+    given where something else calls the operations too, so that both wait in the same line. `shows_bookings`,
+    `knows_coverage`, `gives_figures`: see `guard`.
     """
     main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -103,7 +103,7 @@ def create_app(
     # The order of checks is decision 29: 429, then 401, 403, 400, 404
     steps: list[Make] = [
         _own_words(apis),
-        _only(operations, limits(limiter, rate)),
+        _for_main_contract(operations, limits(limiter, rate)),
         _guards(
             extra_apis,
             guard(
@@ -119,7 +119,7 @@ def create_app(
         partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=turns or Turns()),
     ]
     same_paths = {path: meant for api in extra_apis for path, meant in api.same_paths.items()}
-    # Connexion's types say applications, it takes what makes them
+    # Connexion's types ask for applications, but it accepts factories
     middlewares: list[Any] = [partial(Routing, pages=pages, same_paths=same_paths), LifespanMiddleware]
     if validate_responses:
         middlewares.insert(1, ResponseValidationMiddleware)
@@ -133,7 +133,7 @@ def create_app(
     )
     for api in apis:
         application.add_api(dict(api.description), base_path=api.base_path)
-    # What Connexion does at the first request: a contract that does not fit must stop the start
+    # Else Connexion would do this at the first request: a contract that does not fit must stop the start
     application.app, application.middleware_stack = application._build_middleware_stack()
     return Outermost(
         application,
@@ -146,10 +146,10 @@ def create_app(
 
 
 def _check_operations(apis: Sequence[Api]) -> None:
-    """Descriptions and code name the same operations, each of them once."""
+    """Check that descriptions and code name the same operations, each of them once; raises ValueError."""
     seen: set[str] = set()
     for api in apis:
-        described = {operation["operationId"] for operation in _described(api)}
+        described = {operation["operationId"] for operation in _operations_of(api)}
         if different := described ^ api.operations.keys():
             raise ValueError(f"operations of contract and code differ: {', '.join(sorted(different))}")
         if repeated := seen & described:
@@ -159,42 +159,43 @@ def _check_operations(apis: Sequence[Api]) -> None:
 
 
 def _check_security(api: Api) -> None:
-    """Bank data are never served without a token."""
-    unsecured = [operation["operationId"] for operation in _described(api) if not operation.get("security")]
+    """Check that every operation of the contract asks for a token, so that bank data are never served without one;
+    raises ValueError."""
+    unsecured = [operation["operationId"] for operation in _operations_of(api) if not operation.get("security")]
     if unsecured:
         raise ValueError(f"the contract asks for no token: {', '.join(unsecured)}")
 
 
-def _described(api: Api) -> list[Mapping[str, Any]]:
+def _operations_of(api: Api) -> list[Mapping[str, Any]]:
     paths = api.description["paths"].values()
     return [operation for path in paths for method, operation in path.items() if method in METHODS]
 
 
-def _only(operations: Mapping[str, Operation], make: Make) -> Make:
-    """A step for the operations of the main contract; other APIs count in their own way."""
+def _for_main_contract(operations: Mapping[str, Operation], make: Make) -> Make:
+    """The step `make`, for operations of the main contract alone; other APIs limit requests in their own way."""
 
-    def made(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+    def make_step(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         return make(operation, next_app) if operation.operation_id in operations else next_app
 
-    return made
+    return make_step
 
 
 def _guards(apis: Sequence[Api], usual: Make) -> Make:
-    """The guard of an operation's own API, if it has one."""
+    """The guard of each operation: its API's own if it has one, else the usual one."""
     own = {name: api.guard for api in apis if api.guard is not None for name in api.operations}
     return lambda operation, next_app: own.get(operation.operation_id, usual)(operation, next_app)
 
 
 def _own_words(apis: Sequence[Api]) -> Make:
-    """Lets an API answer failures in the words of its own protocol (RFC 6749 5.2)."""
+    """A step that lets each API answer failures in the words of its own protocol (RFC 6749 5.2)."""
     refusals = {name: api.refused for api in apis[1:] for name in api.operations}
 
-    def made(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+    def make_step(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         refused = refusals.get(operation.operation_id)
         if refused is None:
             return next_app
 
-        async def worded(scope: Scope, receive: Receive, send: Send) -> None:
+        async def translate_failures(scope: Scope, receive: Receive, send: Send) -> None:
             try:
                 await next_app(scope, receive, send)
             except Exception as error:
@@ -203,6 +204,6 @@ def _own_words(apis: Sequence[Api]) -> Make:
                     raise
                 await call.send_answer(send, answer)
 
-        return worded
+        return translate_failures
 
-    return made
+    return make_step

@@ -1,4 +1,4 @@
-"""What the steps of the loop tell each other about one request, and how an answer is put on the wire."""
+"""What the steps of the HTTP loop pass on about one request, and how an answer is sent."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from starlette.types import Message, Scope, Send
 from auth.principal import Principal
 from handlers.http.request import Answer, Pieces
 
-PIECE_BYTES = 262_144  # of a file at once: what one slow reader keeps in memory
+PIECE_BYTES = 262_144  # of a file that are read at once: a slow reader keeps no more than this in memory
 
 _KEY = "bankdata.call"
 Header = tuple[bytes, bytes]
@@ -27,36 +27,36 @@ JSON_HEADERS: tuple[Header, ...] = (
 
 @dataclass(slots=True)
 class Call:
-    """One request on its way in: each step adds what it found out, the last one calls the operation."""
+    """One request on its way in: each step adds what it found out, and the last one calls the operation."""
 
     client_address: str
-    caller: Principal | None = None  # who showed a good token, admitted or not
+    caller: Principal | None = None  # whose valid token was sent, admitted or not
     arguments: dict[str, Any] = field(default_factory=dict)
-    headers: list[Header] = field(default_factory=list)  # of the answer, whatever it will be
+    headers: list[Header] = field(default_factory=list)  # for the answer, be it a success or a failure
     retry_not_before: int = 1  # seconds; no Retry-After of this call is shorter (decision 32)
 
 
 def begin(scope: Scope, client_address: str) -> Call:
-    """The call of a request that has just arrived."""
+    """Store a new call in the scope of a request that has just arrived, and return it."""
     call = Call(client_address)
     scope[_KEY] = call
     return call
 
 
 def current(scope: Scope) -> Call:
-    """The call that the outermost application has begun."""
+    """The call of this request, which the outermost application stored in its scope."""
     call: Call = scope[_KEY]
     return call
 
 
 async def send_answer(send: Send, answer: Answer) -> None:
-    """The answer as JSON, or as the bytes, the file or the pieces that it is."""
+    """Send the answer: a file or pieces as they come, bytes as they are, anything else as JSON."""
     body = answer.body
     if not isinstance(body, bytes):
         if isinstance(body, BufferedIOBase):
             await _send_file(send, answer, body)
             return
-        if hasattr(body, "__aiter__"):  # whether it is Pieces takes longer to see than to write the rest
+        if hasattr(body, "__aiter__"):  # isinstance(body, Pieces) would take longer than writing the rest
             await _send_pieces(send, answer, body)
             return
         body = encoded(body)
@@ -85,7 +85,7 @@ async def _send_pieces(send: Send, answer: Answer, pieces: Pieces) -> None:
 
 
 def _start(answer: Answer, size: int | None) -> Message:
-    said = JSON_HEADERS if not answer.headers else _with_own(answer.headers)
+    said = JSON_HEADERS if not answer.headers else _merge_headers(answer.headers)
     # A 304 would have to say how long the 200 is, and a 204 may say nothing (RFC 9110 8.6)
     length = [] if answer.status in (204, 304) or size is None else [(b"content-length", b"%d" % size)]
     headers = [*said, *length]
@@ -93,7 +93,7 @@ def _start(answer: Answer, size: int | None) -> Message:
 
 
 def encoded(body: Any) -> bytes:
-    """A body as JSON."""
+    """The body as JSON bytes."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -101,10 +101,10 @@ def encoded(body: Any) -> bytes:
         return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _with_own(own_headers: Mapping[str, str]) -> list[Header]:
+def _merge_headers(own_headers: Mapping[str, str]) -> list[Header]:
     own: dict[bytes, bytes] = {}
     for name, value in own_headers.items():
         if not value.isprintable():
-            raise ValueError("a header of an answer holds a control character")  # the server would send it as it is
+            raise ValueError("a header of an answer holds a control character")  # uvicorn would send it unchecked
         own[name.lower().encode("latin-1")] = value.encode("latin-1")
     return [*(header for header in JSON_HEADERS if header[0] not in own), *own.items()]

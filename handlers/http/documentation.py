@@ -1,4 +1,4 @@
-"""The contract as it is, the page that shows it, and whether the service is up: routes without a token."""
+"""Routes without a token: the contract as a file, the page that shows it, and /healthz."""
 
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -13,7 +13,7 @@ from handlers.http.stylesheets import stylesheet
 CONTRACT_PATH = "/api/openapi.json"
 CACHE_SECONDS = 300
 
-# Swagger UI 5.35.0 as published on npm (swagger-ui-dist), index and start-up script our own: nothing inline
+# Swagger UI 5.35.0 as published on npm (swagger-ui-dist), with an index and a start-up script of our own: none inline
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -27,10 +27,10 @@ MEDIA_TYPES = {
 
 
 def documentation(contract: bytes) -> list[Route]:
-    """/api/openapi.json (byte for byte the file), /docs and its files, /healthz."""
+    """The routes of /api/openapi.json (byte for byte the file), /docs with its files, and /healthz."""
     pages = resources.files("handlers.http") / "static" / "docs"
     routes = [
-        Route("/healthz", _healthy, methods=["GET"]),
+        Route("/healthz", _health, methods=["GET"]),
         _file(CONTRACT_PATH, contract, "application/json"),
         _file("/docs", (pages / "index.html").read_bytes(), MEDIA_TYPES[".html"]),
     ]
@@ -57,5 +57,5 @@ def _file(path: str, content: bytes, media_type: str) -> Route:
     return fixed_file(path, content, media_type, headers)
 
 
-async def _healthy(_request: Request) -> Response:
+async def _health(_request: Request) -> Response:
     return JSONResponse({"status": "ok"}, headers={"cache-control": "no-store"})

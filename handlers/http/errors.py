@@ -1,10 +1,10 @@
-"""Every failure that a caller of the data interface hears of, and the one place that builds an error body."""
+"""Every failure that a caller of the data interface can get, and the one function that builds an error body."""
 
 from collections.abc import Mapping
 
 from handlers.http.request import Answer
 
-RETRY_SECONDS = 2  # after which asking again makes sense where the store did not answer
+RETRY_SECONDS = 2  # until asking again makes sense, after the store did not answer
 
 
 class Refusal(Exception):
@@ -19,35 +19,35 @@ class Refusal(Exception):
 
 
 class BadRequest(Refusal):
-    """Something the client sent cannot be used; the message names the parameter and what is allowed."""
+    """A value that the client sent cannot be used; the message names the parameter and what is allowed."""
 
     status = 400
     text = "Bad request"
 
 
 class Unauthorized(Refusal):
-    """No usable access token."""
+    """The request has no usable access token."""
 
     status = 401
     text = "Unauthorized"
 
 
 class Forbidden(Refusal):
-    """The token is good and does not reach this far."""
+    """The token is valid but does not allow this operation."""
 
     status = 403
     text = "Forbidden"
 
 
 class NotFound(Refusal):
-    """There is no such thing, or it belongs to somebody else: the two look the same."""
+    """The thing does not exist, or belongs to somebody else: the two look the same."""
 
     status = 404
     text = "Not found"
 
 
 class MethodNotAllowed(Refusal):
-    """The path exists, this method on it does not."""
+    """The path exists, but not with this method."""
 
     status = 405
 
@@ -58,14 +58,14 @@ class MethodNotAllowed(Refusal):
 
 
 class Conflicting(Refusal):
-    """What is asked for does not fit what is there now; the message says what to do."""
+    """The request does not fit the present state; the message says what to do."""
 
     status = 409
     text = "Conflict"
 
 
 class Gone(Refusal):
-    """What the client hands back was good once; the message says how to begin again."""
+    """A cursor or id that the client hands back was valid once; the message says how to begin again."""
 
     status = 410
     text = "Gone"
@@ -106,7 +106,7 @@ class TooManyRequests(Refusal):
 
 
 class Unavailable(Refusal):
-    """What answers requests cannot be reached at present."""
+    """The store, or something else that answers need, cannot be reached at present."""
 
     status = 503
     text = "The service cannot be used at the moment. Try again in a few seconds"
@@ -116,7 +116,7 @@ class Unavailable(Refusal):
 
 
 def error_answer(error: Refusal) -> Answer:
-    """`{"error": "<message>"}` with the failure's status and headers."""
+    """The answer to a failure: `{"error": "<message>"}` with its status and headers."""
     headers = dict(error.headers)
     if isinstance(error, TooManyRequests):
         headers["retry-after"] = str(error.retry_after)

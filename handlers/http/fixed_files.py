@@ -1,4 +1,5 @@
-"""Bytes that do not change while the server runs: under a strong ETag, compressed once for who reads that."""
+"""Serves files that do not change while the server runs: with a strong ETag, and compressed once for clients that read
+gzip."""
 
 import asyncio
 import gzip
@@ -15,25 +16,26 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 COMPRESSED_BYTES_MIN = 1024
 
 _REFUSED = re.compile(r"q=0(\.0{0,3})?")
-_FILES = StaticFiles()  # of no folder: for its rules on If-None-Match
+_FILES = StaticFiles()  # without a folder: used only for its rules on If-None-Match
 
 
 def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str, str]) -> Route:
-    """A route that serves these bytes at this address, so that asking again costs nothing."""
+    """A route that serves this content at this path; a client that already has it gets a 304."""
     digest = hashlib.sha256(content).hexdigest()
     is_large = len(content) >= COMPRESSED_BYTES_MIN
     told = {**headers, **({"vary": "Accept-Encoding"} if is_large else {})}
-    # As views: one copy for everybody, however slowly each of them reads (handlers/http/sockets/request_and_answer.py)
+    # A memoryview: one copy for all readers, however slow they are (handlers/http/sockets/request_and_answer.py)
     plain = Response(memoryview(content), headers={**told, "etag": f'"{digest}"'}, media_type=media_type)
 
-    compressed: list[Response] = []  # one, from the first request for it on: Swagger UI takes a tenth of a second
+    # Filled at the first request for it: compressing Swagger UI takes a tenth of a second
+    compressed: list[Response] = []
     compressing = asyncio.Lock()
 
     def compress() -> Response:
         own = {**told, "etag": f'"{digest}-gzip"', "content-encoding": "gzip"}
         return Response(memoryview(gzip.compress(content, mtime=0)), headers=own, media_type=media_type)
 
-    # Not in a worker thread: hundreds of requests at once kept everybody waiting for seconds while threads took turns
+    # Not in a worker thread: with hundreds of requests at once, everybody waited for seconds while threads took turns
     async def answer(request: Request) -> Response:
         response = plain
         if is_large and takes_gzip(request.headers.get("accept-encoding", "")):
@@ -49,6 +51,6 @@ def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str,
 
 
 def takes_gzip(accept_encoding: str) -> bool:
-    """Whether a client reads gzip (RFC 9110 12.5.3); `gzip;q=0` says that it does not."""
+    """Whether a client accepts gzip (RFC 9110 12.5.3); `gzip;q=0` says that it does not."""
     codings = [part.partition(";") for part in accept_encoding.lower().replace(" ", "").split(",")]
     return any(name == "gzip" and not _REFUSED.fullmatch(weight) for name, _, weight in codings)

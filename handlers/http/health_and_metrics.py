@@ -1,4 +1,4 @@
-"""What machines ask about the service itself: whether it can answer (/readyz), and its figures (/metrics)."""
+"""Routes for monitors: whether the service can answer (/readyz), and its figures (/metrics)."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -13,18 +13,18 @@ from starlette.routing import Route
 
 from handlers.http.addresses import Network, is_in
 
-READY_WITHIN = 2.0  # seconds; load balancers ask every few
+READY_WITHIN = 2.0  # seconds; load balancers ask every few seconds
 _BY_A_PROXY = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 def health_and_metrics(
     figures: Callable[[], bytes], *, is_ready: Callable[[], bool], metrics_for: Sequence[Network]
 ) -> list[Route]:
-    """/readyz for everybody, /metrics for these networks; for others there is no such address.
+    """The routes of /readyz for everybody, and of /metrics for these networks; others get a 404.
 
-    `figures` and `is_ready` ask the store and may take their time.
+    `figures` and `is_ready` ask the store and may take long.
     """
-    asking: asyncio.Task[bool] | None = None  # a store that hangs costs one thread, however often somebody asks
+    asking: asyncio.Task[bool] | None = None  # shared by all who ask: a store that hangs costs one thread only
 
     async def ready(_request: Request) -> Response:
         nonlocal asking
@@ -48,7 +48,7 @@ def health_and_metrics(
 
 
 def is_from(request: Request, networks: Sequence[Network]) -> bool:
-    """Whether a request comes from a machine in these networks itself: behind a proxy anybody may stand."""
+    """Whether a request comes directly from a machine in these networks; one that passed a proxy does not count."""
     if any(name in request.headers for name in _BY_A_PROXY):
         return False
     return request.client is not None and is_in(request.client.host, networks)

@@ -1,7 +1,7 @@
-"""For which hosts the service answers: a page of a stranger whose name leads to this machine must not be one of them.
+"""Checks for which host a request is meant, against DNS rebinding.
 
-DNS rebinding: a stranger's name is made to lead to 127.0.0.1, and the browser takes what it finds there for a page of
-that stranger, whose scripts read and sign in as they like. The Host header still has the stranger's name.
+DNS rebinding: a stranger makes their name lead to 127.0.0.1, and the browser takes what it finds there for a page of
+that stranger, whose scripts then read and sign in as they like. The Host header still has the stranger's name.
 """
 
 from collections.abc import Iterable
@@ -14,22 +14,23 @@ from handlers.http.addresses import parsed_address
 from handlers.http.errors import BadRequest, MisdirectedRequest
 from handlers.loopback import is_loopback
 
-# Load balancers ask by the address of a machine, and are told nothing but that the service is up
+# Load balancers ask by a machine's IP address, and learn nothing but that the service is up
 UNCHECKED_PATHS = frozenset({"/healthz", "/readyz"})
-METRICS_PATH = "/metrics"  # monitors use addresses too, by which no stranger's page is known
+METRICS_PATH = "/metrics"  # monitors use IP addresses too; a stranger's page always comes under a name
 
 
 class Hosts:
-    """The hosts of the public addresses, and the names of this machine where only this machine can connect."""
+    """The hosts for which the service answers: those of its public addresses, and this machine's names if it listens on
+    loopback only."""
 
     def __init__(self, addresses: Iterable[str], *, is_loopback: bool) -> None:
-        """`addresses` are those under which the service is known; `is_loopback` when it listens on
-        loopback only."""
+        """`addresses` are the public addresses of the service; `is_loopback` says that it listens on loopback only."""
         self._names = frozenset(filter(None, (urlsplit(address).hostname for address in addresses)))
         self._is_loopback = is_loopback
 
     def check(self, scope: Scope) -> None:
-        """Raises BadRequest for a request whose host cannot be known, MisdirectedRequest for that of somebody else."""
+        """Raise BadRequest for a request without a clear host, and MisdirectedRequest for one meant for another
+        host."""
         sent = [value for name, value in scope["headers"] if name == b"host"]
         # "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request message that lacks a Host
         # header field and to any request message that contains more than one Host header field line" RFC 9112 3.2
@@ -46,7 +47,7 @@ class Hosts:
 
 @lru_cache(maxsize=64)
 def host_name(header: bytes) -> str:
-    """The host in a Host header without its port, which a tunnel may change; empty when there is none."""
+    """The host in a Host header without its port, which a tunnel may change; empty if there is none."""
     try:
         return urlsplit(f"//{header.decode('ascii')}").hostname or ""
     except ValueError:

@@ -1,4 +1,5 @@
-"""The outermost application: every failure becomes an error body, every answer gets its headers (oauth.md 2.11)."""
+"""The outermost application: turns every failure into an error body, and gives every answer its headers (oauth.md
+2.11)."""
 
 import asyncio
 import logging
@@ -20,13 +21,13 @@ from handlers.http.response_headers import PREFLIGHT, response_headers
 logger = logging.getLogger("bankdata.errors")
 
 UnknownPage = Callable[[Headers], ASGIApp]
-"""The page for an address that does not exist, in the language of this Accept-Language."""
+"""Gives the page for an address that does not exist, in the language that these headers ask for."""
 
 _WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)")
 
 
 class Outermost:
-    """What stands between the server and the contract's application."""
+    """The application between the server and the contract's application."""
 
     def __init__(
         self,
@@ -38,9 +39,9 @@ class Outermost:
         unknown_page: UnknownPage | None = None,
         unavailable: tuple[type[Exception], ...] = (),
     ) -> None:
-        """`shared_paths`: beginnings of the paths that scripts of other origins may read; `hosts` None answers for any
-        host; without `unknown_page` people are told of an unknown address as programs are; `unavailable` are the
-        failures after which trying again later helps."""
+        """`shared_paths` are beginnings of the paths that scripts of other origins may read. `hosts` None accepts any
+        host. Without `unknown_page`, people get the same 404 as programs. `unavailable` are the failures after which
+        trying again later helps."""
         self._app = app
         self._unavailable = unavailable
         self._hosts = hosts
@@ -85,7 +86,7 @@ class Outermost:
         except ClientDisconnect:
             return
         except asyncio.CancelledError:
-            # Only a server that ends cancels requests, those that have taken too long since: no failure of theirs
+            # Only a server that stops cancels requests, those that took too long to end: it is no failure of theirs
             if not has_started:
                 await call.send_answer(send_with_headers, error_answer(Unavailable()))
         except Exception as error:
@@ -114,13 +115,13 @@ def _refusal(error: Exception, asked: call.Call) -> Refusal:
 
 
 def _is_person_lost(scope: Scope, error: Exception) -> bool:
-    """Whether somebody opened an address in a browser that nothing stands behind."""
+    """Whether a person in a browser opened an address that does not exist."""
     is_unknown = isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND
     return is_unknown and scope["method"] in ("GET", "HEAD") and prefers_html(Headers(scope=scope).get("accept", ""))
 
 
 def prefers_html(accept: str) -> bool:
-    """Whether an Accept header names text/html and wants it more than JSON (RFC 9110 12.5.1)."""
+    """Whether an Accept header names text/html and prefers it to JSON (RFC 9110 12.5.1)."""
     weights: dict[str, float] = {}
     for part in accept.lower().replace(" ", "").split(","):
         kind, *parameters = part.split(";")

@@ -1,4 +1,4 @@
-"""What an operation receives and returns: plain values, no web framework objects to unwrap."""
+"""The plain values that an operation receives and returns, without objects of a web framework."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -16,39 +16,39 @@ class Request:
 
     caller: Principal | None
     method: str
-    path: str  # as the client sees it, for links
+    path: str  # as the client sees it, for links in answers
     query: str
     headers: Mapping[str, str]  # names are looked up without regard to case
     client_address: str  # of the client, behind trusted proxies too; IPv6 addresses as their /64
     is_gone: Callable[[], Awaitable[object]] = field(default_factory=lambda: asyncio.Event().wait)
-    """Returns once the client is, which what asks within this process never is; only after the body has been read."""
+    """Returns once the client is gone (a caller within this process never is); call it only after reading the body."""
 
     @property
     def principal(self) -> Principal:
-        """Who calls; only operations that the contract secures may ask."""
+        """The caller, for operations that the contract secures; others must not ask."""
         assert self.caller is not None, "an operation without security in the contract asked who calls"
         return self.caller
 
 
 class Pieces(Protocol):
-    """A body that is made while it is sent; nobody knows how long it gets."""
+    """A body that is produced while it is sent; its length is not known beforehand."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """Its pieces."""
+        """The pieces of the body, in order."""
         ...
 
     async def aclose(self) -> None:
-        """Nobody reads any more."""
+        """Stop producing pieces, because nobody reads them any more."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A success: `body` becomes JSON, except bytes, files and pieces, which are sent as they are (name their
-    content-type).
+    """A successful answer. `body` becomes JSON, except that bytes, files and pieces are sent as they are (`headers`
+    must then name their content-type).
 
-    A file is sent from its beginning, piece by piece, and closed. `Pieces` are sent as they come, and
-    closed when they end or nobody reads them any more.
+    A file is sent from its beginning, piece by piece, and closed. `Pieces` are sent as they come, and closed when they
+    end or nobody reads them any more.
     """
 
     body: Any

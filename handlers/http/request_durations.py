@@ -1,4 +1,4 @@
-"""How many requests of which operation were answered with which status, and how soon; slow ones by name."""
+"""Measures how many requests of which operation got which status, and how fast; logs slow ones."""
 
 import logging
 import time
@@ -18,17 +18,17 @@ NO_OPERATION = "none"  # pages, documents, addresses that do not exist
 log = logging.getLogger("bankdata.requests")
 
 Seen = Callable[[Principal, str, int], None]
-"""Told of each request with a good token: who called which operation, and the status of the answer."""
+"""Called for each request with a valid token: with the caller, the operation, and the status of the answer."""
 
 
 def nobody(_caller: Principal, _operation: str, _status: int) -> None:
-    """Keeps nothing."""
+    """Ignore the request: the default for `seen`."""
 
 
 class RequestDurations:
-    """What stands around the whole application and looks on.
+    """Wraps the whole application and measures each request.
 
-    A duration begins where the request has arrived with its body, and ends where the answer begins: how fast a client
+    A duration begins when the request has arrived with its body, and ends when the answer begins: how fast a client
     sends and reads says nothing about the service. The log names operation, status, duration and id of a slow request,
     never its address or query, which hold search texts.
     """
@@ -36,7 +36,7 @@ class RequestDurations:
     def __init__(
         self, app: ASGIApp, registry: CollectorRegistry, *, waiting: Collection[str], seen: Seen = nobody
     ) -> None:
-        """`waiting` are operations that wait for others on purpose, so that taking long means nothing."""
+        """`waiting` are operations that wait for others on purpose, so that a long duration is no warning."""
         self._app = app
         self._seen = seen
         self._waiting = frozenset(waiting)
@@ -47,7 +47,8 @@ class RequestDurations:
             buckets=BUCKETS,
             registry=registry,
         )
-        self._known: dict[tuple[str, int], Histogram] = {}  # labels() takes a lock and builds a key each time
+        # Remembered, because labels() takes a lock and builds a key each time
+        self._known: dict[tuple[str, int], Histogram] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -55,19 +56,19 @@ class RequestDurations:
             return
         began = time.perf_counter()
 
-        async def arrived() -> Message:
+        async def timed_receive() -> Message:
             nonlocal began
             message = await receive()
             if message.get("body"):
                 began = time.perf_counter()
             return message
 
-        async def noted(message: Message) -> None:
+        async def timed_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._note(scope, message["status"], time.perf_counter() - began)
             await send(message)
 
-        await self._app(scope, arrived, noted)
+        await self._app(scope, timed_receive, timed_send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         found = scope.get("extensions", {}).get(ROUTING_CONTEXT, {})

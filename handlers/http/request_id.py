@@ -1,4 +1,4 @@
-"""The id of a request: what its client calls it in a W3C traceparent, else one of our own; the log names it."""
+"""The id of a request, which the log names: the trace id in its W3C traceparent header, else one of our own."""
 
 import random
 import re
@@ -13,13 +13,13 @@ _id: ContextVar[int | None] = ContextVar("request_id", default=None)
 
 
 def begin(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """A request has arrived: from now on its id is that of the task and of the threads that work for it."""
+    """Set the id of a request that has arrived; it holds for its task and for the threads that work for it."""
     sent = [value for name, value in headers if name == b"traceparent"]
     named = _TRACEPARENT.fullmatch(sent[0]) if len(sent) == 1 else None
     _id.set(int(named[1], 16) if named else random.getrandbits(128))
 
 
 def current() -> str:
-    """The id of the request that is being answered, 32 hexadecimal digits; empty outside of requests."""
+    """The id of the request being answered, as 32 hexadecimal digits; empty outside of requests."""
     named = _id.get()
     return "" if named is None else f"{named:032x}"

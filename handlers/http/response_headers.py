@@ -1,4 +1,4 @@
-"""The headers of every answer, and what tells scripts of other origins that they may read it (CORS)."""
+"""The headers that every answer gets, among them those that let scripts of other origins read it (CORS)."""
 
 from collections.abc import Sequence
 
@@ -27,5 +27,5 @@ PREFLIGHT: Sequence[Header] = (
 
 
 def response_headers(*, is_shared: bool) -> Sequence[Header]:
-    """What every answer carries; `is_shared` where scripts of other origins may read it."""
+    """The headers that every answer gets; `is_shared` adds those that let scripts of other origins read it."""
     return _SHARED if is_shared else _ALWAYS

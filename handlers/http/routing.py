@@ -1,4 +1,4 @@
-"""Which operation of the contract a request means, and the steps it passes, prepared once per operation."""
+"""Finds the operation of the contract that a request means, and builds the steps it passes once per operation."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from re import Pattern
@@ -17,20 +17,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from handlers.http.errors import MethodNotAllowed
 
 Found = dict[str, str]
-"""What Connexion's router leaves in the scope for an operation."""
+"""What Connexion's router puts into the scope for an operation: its API's base path and its id."""
 
 Make = Callable[[AbstractOperation, ASGIApp], ASGIApp]
-"""What a step puts in front of the next one for an operation; the next one itself where it has nothing to do."""
+"""Wraps the next step of an operation in a step; returns the next step itself where there is nothing to do."""
 
 
 class Routing(RoutingMiddleware):
-    """Connexion's router, without its redirects of trailing slashes (they repeat the Host header)."""
+    """Connexion's router with a lookup of our own before it, and without redirects of trailing slashes (they repeat the
+    Host header)."""
 
     def __init__(
         self, app: ASGIApp, *, pages: Sequence[BaseRoute], same_paths: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        """`pages` are the routes beside the contract, which the inner application serves; `same_paths` other spellings
-        of paths, by what they mean."""
+        """`pages` are the routes beside the contract, which the inner application serves; `same_paths` maps other
+        spellings of paths to the described ones."""
         super().__init__(app)
         self._same_paths = same_paths
         self._pages = pages
@@ -53,20 +54,20 @@ class Routing(RoutingMiddleware):
                     self._add_path(name, base_path, path, found)
 
     def _add_path(self, method: str, base_path: str, path: str, found: Found) -> None:
-        """What the contract names needs no search among all routes: it costs a third of a request."""
+        """Register a path of the contract for direct lookup: searching all routes costs a third of a request."""
         whole = base_path + path
         if "{" in path:
             self._templates.setdefault((method, whole.count("/")), []).append((compile_path(whole)[0], found))
             return
         self._literal[method, whole] = found
-        if base_path:  # beside other descriptions there may be pages of the same path
+        if base_path:  # without a base path, a page may have the same path
             self._allowed.setdefault(whole, set()).add(method)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        found = self._found(scope)
+        found = self._find(scope)
         if found is not None:
             scope["path_params"], scope.setdefault("extensions", {})[ROUTING_CONTEXT] = found
             await self.app(scope, receive, send)
@@ -77,7 +78,8 @@ class Routing(RoutingMiddleware):
         if scope["path"] in self._same_paths:
             await self({**scope, "path": self._same_paths[scope["path"]]}, receive, send)
             return
-        asked = {key: scope.get(key, "") for key in ("type", "method", "path", "root_path")}  # the search changes scope
+        # A copy, because the search changes the scope
+        asked = {key: scope.get(key, "") for key in ("type", "method", "path", "root_path")}
         try:
             await super().__call__(scope, receive, send)
         except HTTPException as error:
@@ -87,8 +89,8 @@ class Routing(RoutingMiddleware):
                 raise
             raise MethodNotAllowed(frozenset(allowed)) from None
 
-    def _found(self, scope: Scope) -> tuple[dict[str, str], Found] | None:
-        """The parameters in the path of a request, and the operation, if the contract has it."""
+    def _find(self, scope: Scope) -> tuple[dict[str, str], Found] | None:
+        """The path parameters of a request and its operation; None where the contract does not have it."""
         method, path = scope["method"], scope["path"]
         if scope.get("root_path"):
             return None
@@ -96,7 +98,7 @@ class Routing(RoutingMiddleware):
         if literal is not None:
             return {}, literal
         if path in self._allowed:
-            return None  # by other methods
+            return None  # the path exists, for other methods
         for template, found in self._templates.get((method, path.count("/")), ()):
             match = template.match(path)
             if match is not None:
@@ -105,7 +107,7 @@ class Routing(RoutingMiddleware):
 
 
 def allowed_methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
-    """The methods of every route of a path: Starlette alone names those of the first one."""
+    """The methods of all routes that match a path; Starlette itself names only those of the first one."""
     allowed: set[str] = set()
     for route in routes:
         match, child = route.matches(scope)
@@ -117,7 +119,8 @@ def allowed_methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
 
 
 class Operations(RoutedMiddleware["OperationsOfApi"]):
-    """For each operation of the contract its chain of steps, built once; everything else goes to the inner routes."""
+    """Sends a request through the steps of its operation, a chain built once; every other request goes to the inner
+    routes."""
 
     def __init__(self, app: ASGIApp, *, steps: Sequence[Make]) -> None:
         super().__init__(app)
@@ -135,7 +138,7 @@ class Operations(RoutedMiddleware["OperationsOfApi"]):
 
 
 class OperationsOfApi(RoutedAPI[ASGIApp]):
-    """The chains of the operations of one description."""
+    """Builds the chains of steps for the operations of one description."""
 
     def __init__(
         self, specification: Specification, *, next_app: ASGIApp, steps: Sequence[Make], **arguments: Any

@@ -1,1 +1,1 @@
-"""Assistants: the Model Context Protocol at one address, and tools that call the operations of the contract."""
+"""Serves assistants: the Model Context Protocol at one address, with tools that call the operations of the contract."""

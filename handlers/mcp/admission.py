@@ -1,4 +1,4 @@
-"""Who may speak to assistants' address: no stranger's page, and whoever has a token for it."""
+"""Decides who may use the address of assistants: whoever has a token for it, and no web page of a stranger."""
 
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -26,7 +26,7 @@ FOREIGN_PAGE = "This page may not speak to the service."
 
 
 def scope_challenge(public_url: str, scopes: Iterable[str]) -> Challenges:
-    """What a client hears that needs these scopes, in the order of the interface."""
+    """The challenges that ask a client for these scopes, which are named in the order of the interface."""
     wanted = set(scopes)
     return challenges(" ".join(scope for scope in SCOPES if scope in wanted), metadata_url(public_url, PATH))
 
@@ -40,16 +40,17 @@ def admission(
     limiter: Limiter,
     rate: Rate | None,
 ) -> Make:
-    """Origin, token, subscription, in this order; the challenge names all scopes, so that one consent is enough.
+    """The step that checks origin, token and subscription, in this order; its challenge names all scopes, so that one
+    consent is enough.
 
-    `rate` bounds refusals per address: behind the token each grant has a budget of its own, for all users of a hosted
-    assistant come from few addresses.
+    `rate` bounds refusals per address. With a valid token each grant has a budget of its own, because all users of a
+    hosted assistant come from few addresses.
     """
     own = {_origin(address) for address in own_addresses}
     told = scope_challenge(public_url, SCOPES)
 
-    def guarded(_operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
-        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+    def make_guard(_operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+        async def admit(scope: Scope, receive: Receive, send: Send) -> None:
             # "Servers MUST validate the Origin header on all incoming connections to prevent DNS rebinding attacks"
             if any(name == b"origin" and not _is_ours(value, own) for name, value in scope["headers"]):
                 raise Forbidden(FOREIGN_PAGE)
@@ -63,9 +64,9 @@ def admission(
             asked.caller = caller
             await next_app(scope, receive, send)
 
-        return admitted
+        return admit
 
-    return guarded
+    return make_guard
 
 
 def _is_ours(header: bytes, own: set[str]) -> bool:

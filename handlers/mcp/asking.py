@@ -1,4 +1,4 @@
-"""One call of a tool on its way: who asks, what of his accounts is meant, and what others wrote of what is found."""
+"""One tool call being answered: who asks, which accounts are meant, and how strangers' texts in rows are fenced."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from handlers.operations.selection import covered_accounts, selected_accounts
 from handlers.services import Services
 from storage.accounts import Selected
 
-REF_LENGTH = 8  # hexadecimal digits: among a thousand accounts two are alike once in ten thousand users
+REF_LENGTH = 8  # hexadecimal digits: of users with a thousand accounts, one in ten thousand has two equal refs
 UNKNOWN_ACCOUNT = (
     "accountIds: names an account that this connection does not have. Call get_overview: it lists the ids."
 )
@@ -30,8 +30,8 @@ ROW_TEXTS = ("purpose", "counterpartName", "merchantName")
 
 @dataclass(slots=True)
 class Asking:
-    """One call; `accounts` are those that its rows have named so far, each with a short `ref`, and `lacking` the
-    currencies without a reference rate, which its figures do not hold."""
+    """One tool call being answered. `accounts` are the accounts that its rows have named so far, each with a short
+    `ref`; `lacking` are the currencies without a reference rate, whose amounts its figures leave out."""
 
     services: Services
     operations: ContractOperations
@@ -41,14 +41,14 @@ class Asking:
     _refs: dict[str, str] = field(default_factory=dict)
 
     async def ask(self, operation_id: str, **arguments: Any) -> Json:
-        """What an operation of the contract answers to the caller; raises its refusals."""
+        """The body of an operation's answer to the caller; raises the operation's refusals."""
         body, headers = await self.operations.ask(self.caller, operation_id, **arguments)
         self.lacking.update(filter(None, headers.get("unconverted-currencies", "").split(", ")))
         return body
 
     @property
     def unconverted(self) -> list[str]:
-        """What operations say in the header Unconverted-Currencies."""
+        """The currencies that could not be converted, sorted, as in the header Unconverted-Currencies."""
         return sorted(self.lacking)
 
     @property
@@ -58,18 +58,20 @@ class Asking:
 
     @property
     def today(self) -> str:
-        """The calendar day."""
+        """Today's calendar day as YYYY-MM-DD."""
         return self.services.clock.today().isoformat()
 
     async def account_ids(self, named: Sequence[str] | None) -> str | None:
-        """The argument accountIds of an operation: those named, or all there are; raises WrongArgument."""
+        """The argument accountIds of an operation: the named accounts, or all that the caller may read. Raises
+        WrongArgument."""
         return ",".join((await self.selected(named))[0].ids) or None
 
     async def selected(self, named: Sequence[str] | None) -> tuple[Selected, str]:
-        """The same accounts, and the currency of their figures."""
-        return await run_in_threadpool(self._selected, named)
+        """The named accounts, or all that the caller may read, and the currency of their figures. Raises
+        WrongArgument."""
+        return await run_in_threadpool(self._select, named)
 
-    def _selected(self, named: Sequence[str] | None) -> tuple[Selected, str]:
+    def _select(self, named: Sequence[str] | None) -> tuple[Selected, str]:
         with self.services.reader.open(self.caller.user_id, "accounts") as reading:
             ids = [account.id for account in covered_accounts(reading.accounts, self.caller)]
             known = {**{ref_of(id_): id_ for id_ in ids}, **{id_: id_ for id_ in ids}}
@@ -80,7 +82,8 @@ class Asking:
             return chosen, currency_of(self.services, reading, chosen.accounts)
 
     def ref(self, account: Mapping[str, Any]) -> str:
-        """The short name of an account, which this answer then lists; `account` is one of the contract's shapes."""
+        """The short name of an account, which is added to the accounts of this answer; `account` is a shape of the
+        contract."""
         id_: str = account["id"]
         if id_ not in self._refs:
             self._refs[id_] = ref_of(id_)
@@ -92,18 +95,18 @@ class Asking:
         return self._refs[id_]
 
     async def rows(self, transactions: Sequence[Json], *more: str) -> list[Json]:
-        """Transactions of the contract as rows of a list, with these further members."""
+        """Transactions of the contract as rows of a list; `more` names further members that each row keeps."""
         known = await self.relations(transactions)
         return await self.shaped(lambda: [self._row(each, more, known) for each in transactions])
 
     async def shaped(self, shape: Callable[[], Shape]) -> Shape:
-        """What `shape` makes of others' texts, in a thread: the event loop belongs to everybody. One at a time, and of
-        each user one in that line."""
+        """The result of `shape`, which prepares strangers' texts: run in a thread, since the event loop belongs to
+        everybody; one at a time in all, and each user has one place in that line."""
         async with self.operations.turns.of(self.caller.user_id):
             return await to_thread.run_sync(shape, limiter=self.operations.turns.shaping)
 
     async def relations(self, transactions: Sequence[Json]) -> Relations:
-        """How the user stands to whom these are with."""
+        """The user's previous payments to the counterparts of these transactions."""
         return await run_in_threadpool(self._relations, transactions)
 
     def _relations(self, transactions: Sequence[Json]) -> Relations:
@@ -132,15 +135,15 @@ class Asking:
 
 
 def ref_of(account_id: str) -> str:
-    """The short name of an account, for ever the same: the beginning of what its id is made of."""
+    """The short name of an account, which never changes, because it is the beginning of the account's id."""
     return f"a_{account_id.removeprefix('acc_')[:REF_LENGTH]}"
 
 
 def account_texts(account: Mapping[str, Any]) -> dict[str, str | None]:
-    """What others wrote of an account."""
+    """The names in an account that others wrote."""
     return {"accountName": account.get("accountName"), "bankName": account["bankConnection"]["bankName"]}
 
 
 def day(moment: str | None) -> str | None:
-    """A bank's calendar day, which the contract writes as midnight."""
+    """The calendar day of a date-time, which the contract writes as midnight; None for None."""
     return moment[:10] if moment else None

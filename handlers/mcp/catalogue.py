@@ -1,4 +1,4 @@
-"""The tools as clients list them: handlers/mcp/tools.json, with arguments described by the contract."""
+"""The tools as clients list them: read from handlers/mcp/tools.json, with arguments described by the contract."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ FILE_NAME = "tools.json"
 
 
 class WrongArgument(Exception):
-    """An argument that a tool does not take; the message says what is allowed and never repeats what came."""
+    """The argument does not fit its tool; the message says what is allowed and never repeats what came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One tool: what clients list of it, which scopes its operations ask for, and what its arguments must be."""
+    """One tool: how it is listed for clients, the scopes of its operations, and the schema of its arguments."""
 
     name: str
     operations: Sequence[str]
@@ -31,15 +31,15 @@ class Tool:
     validator: Draft202012Validator
 
     def is_hidden(self, caller: Principal) -> bool:
-        """Whether it may show bookings, and the caller may read figures only."""
+        """Whether the tool may show bookings while the caller may read figures only."""
         return caller.figures_only and not {*SHOWS_BOOKINGS, *GIVES_FIGURES}.isdisjoint(self.operations)
 
     def is_listed(self, caller: Principal) -> bool:
-        """Whether the grant of this caller lets it be called."""
+        """Whether the caller's grant lets this tool be called."""
         return self.scopes <= caller.scopes and not self.is_hidden(caller)
 
     def arguments(self, given: object) -> Json:
-        """The arguments with the defaults of those that were left out; raises WrongArgument."""
+        """The arguments, with the defaults of those left out; raises WrongArgument."""
         values = {} if given is None else given
         properties: Json = self.listed["inputSchema"]["properties"]
         error = next(iter(sorted(self.validator.iter_errors(values), key=lambda each: list(each.path))), None)
@@ -51,18 +51,19 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """All tools by name, in the order of the file, and what a model is told before it uses any."""
+    """All tools by name, in the order of the file, and the instructions that a model gets before it uses any."""
 
     instructions: str
     tools: Mapping[str, Tool]
 
     def allowed(self, caller: Principal) -> list[Json]:
-        """What is listed to whom the grant of this caller was given."""
+        """The listed form of every tool that the caller's grant allows."""
         return [tool.listed for tool in self.tools.values() if tool.is_listed(caller)]
 
 
 def catalogue(contract: Contract) -> Catalogue:
-    """The catalogue of this contract; raises ValueError or KeyError where the two do not fit."""
+    """The catalogue for this contract; raises ValueError or KeyError where contract and tools.json do not fit
+    together."""
     document = orjson.loads((resources.files("handlers.mcp") / FILE_NAME).read_bytes())
     tools = [_tool(described, contract) for described in document["tools"]]
     return Catalogue(instructions=document["instructions"], tools={tool.name: tool for tool in tools})
@@ -82,7 +83,7 @@ def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
         scopes=frozenset(scope for name in described["operations"] for scope in contract.scopes(name)),
         listed={
             **{name: described[name] for name in ("name", "title", "description")},
-            "inputSchema": _readable(input_schema),
+            "inputSchema": _schema_for_models(input_schema),
             "outputSchema": described["outputSchema"],
             "annotations": described["annotations"],
         },
@@ -90,20 +91,21 @@ def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
     )
 
 
-def _readable(schema: Any) -> Any:
-    """The schema without patterns and widths of integers: they are checked, and say nothing to a model that the
-    description does not."""
+def _schema_for_models(schema: Any) -> Any:
+    """The schema without patterns and integer widths: they are checked, but tell a model nothing beyond the
+    description."""
     if not isinstance(schema, dict):
         return schema
     return {
-        name: _readable(value)
+        name: _schema_for_models(value)
         for name, value in schema.items()
         if not (name == "pattern" or (name == "format" and value == "int32"))
     }
 
 
 def _argument(schema: Mapping[str, Any], contract: Contract) -> Json:
-    """A schema in which `from` is replaced by what it names, and what stands beside it counts more."""
+    """The schema of an argument, where `from` is replaced by the schema it points to; members beside `from` take
+    precedence."""
     told = {name: value for name, value in schema.items() if name != "from"}
     if "items" in told:
         told["items"] = _without_words(_argument(told["items"], contract))
@@ -115,7 +117,7 @@ def _without_words(schema: Json) -> Json:
 
 
 def _sentence(error: ValidationError | None, properties: Mapping[str, Json]) -> str:
-    """What is allowed, from the schema alone."""
+    """A sentence on what is allowed, made from the schema alone."""
     if error is None or not error.absolute_path:
         if error is not None and error.validator == "required":
             return in_words("{}: must be given.", error)

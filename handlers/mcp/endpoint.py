@@ -1,4 +1,4 @@
-"""POST /mcp: from a message to what answers it, and every failure in the words of JSON-RPC."""
+"""POST /mcp: answers a message; every failure becomes a JSON-RPC error."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ from handlers.services import Services
 
 MESSAGE = "sendMessage"
 CAPABILITIES: Json = {"tools": {}, "prompts": {}}
-LISTS_LAST_MS = 300_000  # what a grant allows is listed anew after five minutes, or when a call is refused
+LISTS_LAST_MS = 300_000  # clients list anew after five minutes what a grant allows, or when a call is refused
 
 logger = logging.getLogger("bankdata.mcp")
 
@@ -55,8 +55,9 @@ def mcp_api(
     limiter: Limiter,
     rate: Rate | None,
 ) -> Api:
-    """The third description with its one operation. `operations` are those of the contract; `rate` is the budget of one
-    grant; raises ValueError where handlers/mcp/tools.json and the code name different tools."""
+    """The description of the assistants' interface, with its one operation. `operations` are those of the contract;
+    `rate` is the budget of one grant. Raises ValueError where handlers/mcp/tools.json and the code name different
+    tools."""
     described = Contract(orjson.loads(contract))
     endpoint = Endpoint(
         services,
@@ -75,7 +76,7 @@ def mcp_api(
 
 
 class Endpoint:
-    """Answers one message."""
+    """Answers one message at a time."""
 
     def __init__(
         self,
@@ -94,13 +95,13 @@ class Endpoint:
         self._rate = rate
         self._prompts = prompts(tools)
         both: Mapping[str, Method] = {
-            "tools/list": self._listed,
-            "prompts/list": self._prompts_listed,
+            "tools/list": self._list_tools,
+            "prompts/list": self._list_prompts,
             "prompts/get": self._prompt,
         }
-        self._modern: Mapping[str, Method] = {"server/discover": self._discovered, **both}
+        self._modern: Mapping[str, Method] = {"server/discover": self._discover, **both}
         self._handshake: Mapping[str, Method] = {
-            "initialize": self._initialized,
+            "initialize": self._initialize,
             "ping": lambda _message, _caller: {},
             **both,
         }
@@ -111,13 +112,13 @@ class Endpoint:
         }
 
     async def answer(self, request: Request, body: Any) -> Answer:
-        """A result or an error of a request, nothing of a notification."""
+        """The result or error of a request; an empty answer to a notification."""
         assert isinstance(request.headers, Headers)
         message = messages.read(body, request.headers)
         if message.id is None:
             return Answer(body=b"", status=202, headers={"content-type": "text/plain; charset=utf-8"})
         if message.method == "tools/call":
-            return await self._called(message, request.principal)
+            return await self._call_tool(message, request.principal)
         methods = self._modern if message.is_modern else self._handshake
         method = {**methods, **(self._of_apps if message.shows_apps else {})}.get(message.method)
         if method is None:
@@ -125,7 +126,7 @@ class Endpoint:
         headers = charts.session() if message.method == "initialize" and message.shows_apps else {}
         return messages.result_answer(message, method(message, request.principal), headers)
 
-    def _discovered(self, message: Message, _caller: Principal) -> Json:
+    def _discover(self, message: Message, _caller: Principal) -> Json:
         return {
             "supportedVersions": list(VERSIONS),
             "capabilities": _capabilities(message),
@@ -135,8 +136,9 @@ class Endpoint:
             "_meta": {"io.modelcontextprotocol/serverInfo": SERVER_INFO},
         }
 
-    def _initialized(self, message: Message, _caller: Principal) -> Json:
-        version = message.params.get("protocolVersion")  # the client's where it is served, else the newest of its era
+    def _initialize(self, message: Message, _caller: Principal) -> Json:
+        # The client's version if it is served, else the newest of its era
+        version = message.params.get("protocolVersion")
         return {
             "protocolVersion": version if version in HANDSHAKE else HANDSHAKE[0],
             "capabilities": _capabilities(message),
@@ -144,13 +146,13 @@ class Endpoint:
             "instructions": self._tools.instructions,
         }
 
-    def _listed(self, message: Message, caller: Principal) -> Json:
+    def _list_tools(self, message: Message, caller: Principal) -> Json:
         tools = self._tools.allowed(caller)
         if message.shows_apps:
             tools = [{**tool, "_meta": charts.META} if tool["name"] in charts.CHARTED else tool for tool in tools]
         return _page(message, "tools", tools)
 
-    def _prompts_listed(self, message: Message, caller: Principal) -> Json:
+    def _list_prompts(self, message: Message, caller: Principal) -> Json:
         return _page(message, "prompts", [each.listed for each in self._prompts.values() if each.is_allowed(caller)])
 
     def _prompt(self, message: Message, caller: Principal) -> Json:
@@ -166,14 +168,14 @@ class Endpoint:
     def _resource(self, message: Message, _caller: Principal) -> Json:
         if message.params.get("uri") != charts.CHART:
             raise message.error(messages.INVALID_PARAMS, "uri: must be one that resources/list names.")
-        return {**charts.chart(), **_cached(message)}
+        return {**charts.chart(), **_cache_members(message)}
 
-    async def _called(self, message: Message, caller: Principal) -> Answer:
+    async def _call_tool(self, message: Message, caller: Principal) -> Answer:
         name = message.params.get("name")
         tool = self._tools.tools.get(name) if isinstance(name, str) else None
         if tool is None:
             raise message.error(messages.INVALID_PARAMS, f"name: must be one of {', '.join(self._tools.tools)}.")
-        answer, is_refused = await self._answered(tool, message, caller)
+        answer, is_refused = await self._tool_answer(tool, message, caller)
         self._services.authorization.record.note(
             caller.user_id,
             tool.name,
@@ -183,8 +185,8 @@ class Endpoint:
         )
         return answer
 
-    async def _answered(self, tool: Tool, message: Message, caller: Principal) -> tuple[Answer, bool]:
-        """The answer, and whether it says no."""
+    async def _tool_answer(self, tool: Tool, message: Message, caller: Principal) -> tuple[Answer, bool]:
+        """The answer, and whether it is a refusal."""
         if tool.is_hidden(caller):
             error = RpcError(messages.NOT_ALLOWED, FIGURES_ONLY, id_=message.id, status=403)
             return messages.error_answer(error), True
@@ -215,14 +217,15 @@ class Endpoint:
 
 
 def _page(message: Message, kind: str, listed: Sequence[Json]) -> Json:
-    """The only page of a list."""
+    """A list as its only page; raises RpcError for a cursor."""
     if message.params.get("cursor") is not None:
         raise message.error(messages.INVALID_PARAMS, f"cursor: all {kind} are on one page.")
-    return {kind: listed, **_cached(message)}
+    return {kind: listed, **_cache_members(message)}
 
 
-def _cached(message: Message) -> Json:
-    """For how long the client may keep a result, in the era that says so."""
+def _cache_members(message: Message) -> Json:
+    """The members of a result that say how long the client may keep it; none in the handshake era, which does not know
+    them."""
     return {"ttlMs": LISTS_LAST_MS, "cacheScope": "private"} if message.is_modern else {}
 
 
@@ -231,18 +234,19 @@ def _capabilities(message: Message) -> Json:
 
 
 def _exact_number(value: object) -> orjson.Fragment:
-    """A decimal as it was written, 5.00 as 5.00; nothing else comes here."""
+    """A decimal with all its digits, 5.00 as 5.00. orjson calls this for decimals only."""
     assert isinstance(value, Decimal)
     return orjson.Fragment(f"{value:f}")
 
 
 def refused(error: Exception) -> Answer | None:
-    """Every failure as a JSON-RPC error; those of HTTP keep their status and their challenge."""
+    """The failure as a JSON-RPC error, where failures of HTTP keep their status and challenge; None if the client has
+    gone."""
     if isinstance(error, ClientDisconnect):
         return None
     if isinstance(error, RpcError):
         return messages.error_answer(error)
-    if isinstance(error, BadRequest):  # of the body, the only thing that the description lets be wrong
+    if isinstance(error, BadRequest):  # can only be about the body: the description has no parameters
         return messages.error_answer(RpcError(messages.PARSE_ERROR, "The body must be JSON in UTF-8."))
     if isinstance(error, Refusal):
         said = refusal_answer(error)
@@ -253,7 +257,7 @@ def refused(error: Exception) -> Answer | None:
 
 
 def _advice(error: WrongArgument | Refusal) -> str:
-    """What a model can do about it."""
+    """The failure as a sentence that tells a model what it can do."""
     sentence = str(error)
     if isinstance(error, TooManyRequests) and "seconds" not in sentence:
         sentence = f"{sentence}: wait {error.retry_after} seconds"

@@ -1,9 +1,9 @@
-"""The fence around what others wrote: purposes, names, messages of banks. A model reads it as data between marks.
+"""The fence around texts that others wrote, such as purposes, names and messages of banks: a model reads them as data.
 
-What holds for any text is structure: it stands in `bank_text` and nowhere else, between marks that it cannot contain,
-on one line, without characters that nobody sees, without addresses that can be opened. What looks like an order is
-found by words, which can never be complete: those are flagged on top. The store keeps what a bank's text shows, as it
-was written (connectors/text.py); here it may lose whatever helps a stranger.
+The protection is in the structure and holds for any text: it stands in `bank_text` and nowhere else, on one line,
+between marks that it cannot contain, without invisible characters, without addresses that can be opened. Texts that
+look like orders are also found by words and flagged, which can never be complete. The store keeps what is visible of a
+bank's text as it was written (connectors/text.py); here a text may lose whatever helps a stranger.
 """
 
 import re
@@ -16,10 +16,10 @@ from handlers.mcp.orders import asks_as_people_do, looks_like_instructions
 
 LIST_LENGTH_MAX = 120
 DETAIL_LENGTH_MAX = 1000
-RAW_LENGTH_MAX = 4000  # of a text; what is stored is shorter
-READ_LENGTH_MAX = DETAIL_LENGTH_MAX  # of what can be seen of it: what follows is never shown
+RAW_LENGTH_MAX = 4000  # characters of a text that are examined; stored texts are shorter
+READ_LENGTH_MAX = DETAIL_LENGTH_MAX  # visible characters that are examined: further ones are never shown
 MARKS_IN_A_ROW_MAX = 2  # Vietnamese letters carry two
-MARKS_SORTED_MAX = 8  # NFKC puts those of a letter in order, in the square of their number
+MARKS_SORTED_MAX = 8  # NFKC sorts the marks of a letter, at a cost quadratic in their number
 
 HIDDEN, LINK, INSTRUCTIONS = "hidden_characters", "link", "looks_like_instructions"
 CENTS, BANK_NAME = "cents_from_stranger", "bank_name_other_iban"
@@ -28,7 +28,7 @@ WITHHOLDING = frozenset({INSTRUCTIONS, CENTS, BANK_NAME})
 
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 _BLANK = frozenset({"Zs", "Zl", "Zp"})
-# Letters, marks and symbols that show nothing: Hangul and Khmer fillers, blanks of Braille and music, selectors
+# Invisible letters, marks and symbols: Hangul and Khmer fillers, blanks of Braille and music, variation selectors
 _FILLERS = frozenset(
     [*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159"]
     + [
@@ -37,7 +37,8 @@ _FILLERS = frozenset(
         for code in range(first, last + 1)
     ]
 )
-_LAYOUT = frozenset("\t\n\r\v\f\x85\u2028\u2029\u00ad")  # banks fold lines and break words; nothing is hidden by it
+# Banks fold lines and hyphenate words with these, so they are no sign of hiding
+_LAYOUT = frozenset("\t\n\r\v\f\x85\u2028\u2029\u00ad")
 _REPLACED = str.maketrans(
     {
         "<": "(",
@@ -59,10 +60,10 @@ _SCHEME = re.compile(
     r"\b(?:sftp|file|ssh|wss?|data|mailto|tel|sms|blob|intent|market|bitcoin|facetime|whatsapp|tg):(?=\S)",
     re.IGNORECASE,
 )
-# Possessive, and begun at the first w only: each character is looked at once
+# Possessive, and anchored at the first w, so that matching takes linear time
 _WWW = re.compile(r"(?<!w)w{3,}+\s*+\.", re.IGNORECASE)
 _SLASHES = re.compile(r"/(?:\s*+/)+")
-# With a path behind it; a name alone is how many a shop is called
+# Only an address with a path: many shops are named like a bare host
 _ADDRESS = re.compile(
     r"(?:\b\d{1,3}(?:[.。]\d{1,3}){3}|(?<=\w)[.。](?:xn--[a-z0-9-]+|[^\W\d_]{2,24}))(?=(?::\d+)?[/?#]\w)",
     re.IGNORECASE,
@@ -72,7 +73,7 @@ _POINT = re.compile("[.。]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fenced:
-    """A text as a model may read it, what is remarkable about it, and the text by which that was judged."""
+    """A fenced text as a model may read it, its flags, and the plain text on which they were decided."""
 
     text: str
     flags: frozenset[str]
@@ -80,9 +81,10 @@ class Fenced:
 
 
 def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = False) -> Fenced:
-    """A stranger's text between its marks; `shows_numbers` leaves account numbers whole, where that was allowed."""
+    """A stranger's text between its marks; `shows_numbers` leaves account numbers whole, where the person allowed
+    that."""
     raw = text[:RAW_LENGTH_MAX]
-    seen = _visible(raw)
+    seen = _visible_text(raw)
     plain, has_link = _without_links(seen[:READ_LENGTH_MAX])
     found = {
         HIDDEN: any(_is_hidden(character) for character in raw),
@@ -109,8 +111,8 @@ def bank_text(
     is_known: bool = False,
     withholds: bool = True,
 ) -> tuple[dict[str, str], list[str]]:
-    """The object `bank_text` of a row, and the row's flags. In lists (`withholds`) the texts of a row that looks like
-    an attack are left out; one whose sender `is_known` may ask for money as people do."""
+    """The `bank_text` object of a row, and the row's flags. With `withholds`, as in lists, the texts of a row that
+    looks like an attack are left out; but if its counterpart `is_known`, a plain request for money is no attack."""
     told = {name: fenced(text, limit=limit, shows_numbers=shows_numbers) for name, text in texts.items() if text}
     flags = sorted(more_flags.union(*(each.flags for each in told.values())))
     ordered = [each for each in told.values() if INSTRUCTIONS in each.flags]
@@ -121,18 +123,18 @@ def bank_text(
     return {name: each.text for name, each in told.items()}, flags
 
 
-def _visible(text: str) -> str:
-    """The text with what can be seen of it, in its compatible form (NFKC), with few marks on each letter; a character
-    more than is read of it, at most."""
-    kept = _few_marks(map(_shown, text), MARKS_SORTED_MAX)
-    for _ in range(3):  # what is removed may have kept apart what composes
+def _visible_text(text: str) -> str:
+    """The visible part of the text in compatible form (NFKC), with few combining marks on each letter; at most one
+    character longer than what is examined."""
+    kept = _few_marks(map(_visible_character, text), MARKS_SORTED_MAX)
+    for _ in range(3):  # a removed character may have stood between two that now compose
         # Cut before and after: a single letter may stand for a sentence (U+FDFA)
         kept = unicodedata.normalize("NFKC", kept[: READ_LENGTH_MAX + 1])[: READ_LENGTH_MAX + 1]
-        kept = "".join(map(_shown, kept))
+        kept = "".join(map(_visible_character, kept))
     return _few_marks(kept, MARKS_IN_A_ROW_MAX)
 
 
-def _shown(character: str) -> str:
+def _visible_character(character: str) -> str:
     if character in _FILLERS:
         return ""
     category = unicodedata.category(character)
@@ -157,9 +159,9 @@ def _few_marks(characters: Iterable[str], most: int) -> str:
 
 
 def _without_links(text: str) -> tuple[str, bool]:
-    """Nothing that a program would open or a page would make a link of, and whether there was something; a blank stands
-    for what is removed, so that nothing grows together. APPLE.COM/BILL loses its point like any address, but is how
-    shops are called."""
+    """The text without anything that a program would open or a page would make a link, and whether there was any. A
+    removed part leaves a blank, so that its neighbours do not join. APPLE.COM/BILL loses its point like any address but
+    is not flagged, because shops have such names."""
     plain, has_link = text.translate(_REPLACED), False
     while True:
         bare = _WWW.sub(" ", _SCHEME.sub(" ", plain))

@@ -1,4 +1,4 @@
-"""A forecast as an assistant gets it: how it ends, its lowest day, and what is due, as a table."""
+"""A forecast in the form that an assistant gets: its last and lowest day, and the payments due, as a table."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -8,13 +8,13 @@ from handlers.mcp.named_texts import NamedTexts
 from handlers.mcp.schemas import Json
 
 EVENTS_MAX = 30
-"""Of a currency; what comes later is one sum, so that the forecast still adds up."""
+"""Payments listed per currency; later ones are given as one sum, so that the forecast still adds up."""
 
 COLUMNS = ("date", "amount", "name", "isOverdue")
 
 
 def of_account(found: Json) -> Json:
-    """What one account is expected to hold."""
+    """The forecast of one account."""
     return {
         "ref": ref_of(found["accountId"]),
         **{name: found[name] for name in ("currency", "balance", "balanceDate")},
@@ -24,7 +24,7 @@ def of_account(found: Json) -> Json:
 
 
 def of_currency(found: Json) -> Json:
-    """What all accounts of a currency are expected to hold together, and what is due until then."""
+    """The forecast of all accounts in one currency together, with the payments due until its end."""
     names = NamedTexts("p")
     events: Sequence[Json] = found["events"]
     rows = [[each["date"], each["amount"], names.key(each["name"]), each["isOverdue"]] for each in events[:EVENTS_MAX]]

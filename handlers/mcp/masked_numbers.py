@@ -1,6 +1,7 @@
-"""IBANs and card numbers inside texts and in fields of their own: the country and the last four characters stay.
+"""Masks IBANs and card numbers inside texts and in their own fields: the country and the last four characters stay.
 
-Fewer than the store keeps of a card, which knows a statement by its first six digits too (connectors/card_numbers.py).
+The store keeps more of a card number than this, because it recognises a statement by the first six digits too
+(connectors/card_numbers.py).
 """
 
 import re
@@ -56,20 +57,20 @@ _LOOKALIKES = dict(
 
 
 def masked_field(value: str) -> str:
-    """What stands in a field for an account number, whatever it looks like."""
+    """The value of an account number field, masked, whatever it looks like."""
     compact = "".join(plain_letter(character) for character in value if character.isalnum()).upper()
     country = compact[:2] if compact[:2] in _IBAN_LENGTHS and _IBAN_START.match(compact) else ""
     return f"{country}{ELLIPSIS}{compact[-SHOWN:]}" if len(compact) > 2 * SHOWN else ELLIPSIS
 
 
 def whole_field(value: str) -> str:
-    """The same in full, and nothing else that such a field may hold."""
+    """The value of an account number field in full, without any other characters, and no longer than an IBAN may be."""
     return "".join(plain_letter(character) for character in value if character.isalnum())[:34]
 
 
 def masked_numbers(text: str) -> str:
-    """The text with every IBAN whose checksum is right, and every card number, cut down to what may be shown, in
-    whatever groups, digits and letters they are written, and whatever else stands between these."""
+    """The text with every IBAN of a correct checksum and every card number masked, whatever groups, digits and letters
+    it is written in, and whatever separates these."""
     places = [at for at, character in enumerate(text) if character.isalnum()]
     letters = "".join(plain_letter(text[at]).upper()[:1] for at in places)
     shown, done, at, free = "", 0, 0, 0
@@ -86,7 +87,8 @@ def masked_numbers(text: str) -> str:
 
 
 def plain_letter(character: str) -> str:
-    """The letter or digit of ASCII that a character is, or looks like, in another alphabet or below a mark."""
+    """The ASCII letter or digit that a character stands for: without its combining marks, or as one that looks like it
+    in another alphabet."""
     digit = unicodedata.decimal(character, None)
     if digit is not None:
         return str(digit)
@@ -96,7 +98,7 @@ def plain_letter(character: str) -> str:
 
 
 def _iban_at(letters: str, at: int) -> int:
-    """How many characters the IBAN has that begins here; 0 where none does."""
+    """The length of the IBAN that begins at this position; 0 if none does."""
     length = _IBAN_LENGTHS.get(letters[at : at + 2], 0)
     compact = letters[at : at + length]
     if not length or len(compact) < length or not _IBAN_START.match(compact) or not compact.isascii():
@@ -106,8 +108,8 @@ def _iban_at(letters: str, at: int) -> int:
 
 
 def _card_at(letters: str, places: Sequence[int], at: int, *, is_free: bool) -> int:
-    """The same of a card number, which is no part of longer digits that nothing separates; written in groups, or right
-    behind another one (`is_free`), it may touch further ones."""
+    """The length of the card number that begins at this position; 0 if none does. It must not be a part of longer
+    unseparated digits, unless it is written in groups or follows another number directly (`is_free`)."""
     if not letters[at].isdigit() or (_is_glued(letters, places, at) and not is_free):
         return 0
     for prefix, lengths in _CARDS:
@@ -125,7 +127,7 @@ def _card_at(letters: str, places: Sequence[int], at: int, *, is_free: bool) -> 
 
 
 def _is_glued(letters: str, places: Sequence[int], at: int) -> bool:
-    """Whether the characters before and at this place are digits that stand side by side."""
+    """Whether the characters before and at this position are digits with nothing between them."""
     if not 0 < at < len(places):
         return False
     return letters[at - 1].isdigit() and letters[at].isdigit() and places[at] - places[at - 1] == 1

@@ -1,7 +1,7 @@
-"""JSON-RPC as the Model Context Protocol speaks it, in both of its eras: what a message asks, and how errors are told.
+"""JSON-RPC in both eras of the Model Context Protocol: reads messages, and builds results and errors.
 
-Up to revision 2025-11-25 a client shakes hands (`initialize`); since 2026-07-28 every request stands alone and says in
-headers and in `_meta` what it is. One address serves both, and nothing is kept of either between requests.
+Up to revision 2025-11-25 a client shakes hands (`initialize`); since 2026-07-28 every request stands alone and
+describes itself in headers and in `_meta`. One address serves both, and nothing is kept of either between requests.
 """
 
 import base64
@@ -22,21 +22,22 @@ VERSIONS = (*MODERN, *HANDSHAKE)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 NAMING = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""Methods of which a parameter stands in a header too."""
+"""By method: the parameter that must be repeated in a header."""
 VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name"
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR, NOT_ALLOWED = -32602, -32603, -32001
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 
-_STATUSES = {METHOD_NOT_FOUND: 404}  # of modern answers; the others are 400
+_STATUSES = {METHOD_NOT_FOUND: 404}  # of errors in the modern era; all others are 400
 
 Json = dict[str, Any]
 Id = str | int
 
 
 class RpcError(Exception):
-    """A message that is answered with a JSON-RPC error; `str(error)` is its sentence, which repeats nothing."""
+    """A message is answered with a JSON-RPC error; `str(error)` is its sentence, which repeats nothing the client
+    sent."""
 
     def __init__(
         self, code: int, message: str, *, id_: Id | None = None, status: int = 400, data: Json | None = None
@@ -50,7 +51,7 @@ class RpcError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A request, or a notification where there is no id."""
+    """A request, or a notification if it has no id."""
 
     id: Id | None
     method: str
@@ -59,15 +60,16 @@ class Message:
     shows_apps: bool  # whether the client draws charts
 
     def error(self, code: int, message: str) -> RpcError:
-        """An error of this request: clients of the handshake drop the body of a 4xx, so that theirs is 200."""
+        """An error in answer to this request. In the handshake era its status is 200, because those clients drop the
+        body of a 4xx."""
         status = _STATUSES.get(code, 400) if self.is_modern else 200
         return RpcError(code, message, id_=self.id, status=status)
 
 
 def read(body: Any, headers: Headers) -> Message:
-    """The message of a body; raises RpcError."""
+    """The message in a body; raises RpcError."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or not isinstance(body.get("method"), str):
-        # A batch (gone since 2025-06-18), or a response, for which nobody has asked
+        # A batch (removed in 2025-06-18), or a response, although the server sends no requests
         raise RpcError(INVALID_REQUEST, "The body must be one JSON-RPC 2.0 request or notification.")
     id_, params = body.get("id"), body.get("params", {})
     if "id" in body and (isinstance(id_, bool) or not isinstance(id_, str | int)):
@@ -90,13 +92,13 @@ def read(body: Any, headers: Headers) -> Message:
 
 
 def result_answer(message: Message, result: Json, headers: Mapping[str, str] | None = None) -> Answer:
-    """The result of a request."""
+    """The answer with the result of a request."""
     told = {"resultType": "complete", **result} if message.is_modern else result
     return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": told}, headers=headers or {})
 
 
 def error_answer(error: RpcError, headers: Mapping[str, str] | None = None) -> Answer:
-    """An error; `id` is null where the request's could not be read."""
+    """The answer with an error; `id` is null if the request's id could not be read."""
     told: Json = {"code": error.code, "message": str(error)}
     if error.data is not None:
         told["data"] = error.data
@@ -104,7 +106,8 @@ def error_answer(error: RpcError, headers: Mapping[str, str] | None = None) -> A
 
 
 def _shows_apps(method: str, params: Json, headers: Headers, *, is_modern: bool) -> bool:
-    """What a client can do it says with each request, or with the first one, after which the session's id says it."""
+    """Whether the client can show charts. In the modern era it says so with each request; in the handshake era only
+    with the first one, after which the session's id says it."""
     if is_modern:
         meta = params.get("_meta")
         return isinstance(meta, dict) and charts.is_shown_by(meta.get(CAPABILITIES_KEY))
@@ -114,9 +117,10 @@ def _shows_apps(method: str, params: Json, headers: Headers, *, is_modern: bool)
 
 
 def _check_modern(message: Message, headers: Headers) -> None:
-    """What the modern revision asks of each request: `_meta`, then headers that say the same, then a version of ours.
+    """Check what the modern revision requires of each request: `_meta`, then headers that agree with the body, then a
+    version that is served.
 
-    A proxy may have routed by the headers: whatever differs from the body is refused, and so is a header that comes
+    A proxy may have routed by the headers, so any difference from the body is refused, and so is a header that comes
     twice.
     """
     version = _header(headers, VERSION_HEADER)
@@ -134,7 +138,7 @@ def _check_modern(message: Message, headers: Headers) -> None:
     if _header(headers, METHOD_HEADER) != message.method:
         raise _mismatch(message, f"{METHOD_HEADER} must be sent and equal method.")
     named = NAMING.get(message.method)
-    if named is not None and _decoded(_header(headers, NAME_HEADER)) != message.params.get(named):
+    if named is not None and _decode(_header(headers, NAME_HEADER)) != message.params.get(named):
         raise _mismatch(message, f"{NAME_HEADER} must be sent and equal params.{named}.")
     _check_version(message, version)
 
@@ -154,14 +158,15 @@ def _mismatch(message: Message, sentence: str) -> RpcError:
 
 
 def _header(headers: Headers, name: str) -> str | None:
-    """Its value without the blanks around it, which are no part of it (RFC 9110); the server below leaves those at the
-    end."""
+    """The header's value without blanks around it, which are no part of it (RFC 9110); the server leaves those at the
+    end. None if it is not sent."""
     value = headers.get(name)
     return value.strip(" \t") if value is not None else None
 
 
-def _decoded(value: str | None) -> str | None:
-    """A header whose value is no plain ASCII comes as =?base64?...?=."""
+def _decode(value: str | None) -> str | None:
+    """The header's value, decoded where it came as =?base64?...?= because it is not plain ASCII; None if it cannot be
+    decoded."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:

@@ -1,10 +1,11 @@
-"""Strangers' names in a table: a cell holds a short key, and `bank_text` beside the table says what it stands for."""
+"""Strangers' names in a table: a cell holds a short key, and `bank_text` beside the table maps the key to the fenced
+name."""
 
 from handlers.mcp.fence import bank_text
 
 
 class NamedTexts:
-    """Texts by keys that are given as they come, `m1`, `m2` and so on, each fenced once; `flags` are those of any."""
+    """Gives each new text a key (`m1`, `m2` and so on) and fences it once; `flags` are those of all texts together."""
 
     def __init__(self, letter: str) -> None:
         self._letter = letter
@@ -14,11 +15,11 @@ class NamedTexts:
 
     @property
     def flags(self) -> list[str]:
-        """What is remarkable about any of the texts."""
+        """The flags that any of the texts has, sorted."""
         return sorted(self._flags)
 
     def key(self, text: str | None) -> str | None:
-        """What stands for the text in a cell."""
+        """The key of the text for its cell; None for None."""
         if text is None:
             return None
         if text not in self._keys:

@@ -1,5 +1,5 @@
-"""The operations of the contract as tools call them: arguments read as those of a request, the same functions, turns
-and answers."""
+"""Lets tools call the operations of the contract: with arguments read like those of a request, the same functions,
+turns and answers."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Described:
+class _OperationDescription:
     method: str
     path: str
     parameters: Parameters
@@ -33,13 +33,14 @@ class _Described:
 
 
 class ContractOperations:
-    """Calls operations by id with arguments by the contract's names; raises what they raise (handlers.http.errors)."""
+    """Calls operations by id, with arguments under the contract's names; raises what the operations raise
+    (handlers.http.errors)."""
 
     def __init__(
         self, contract: Contract, functions: Mapping[str, Operation], turns: Turns, *, public_path: str
     ) -> None:
-        self._described = {
-            operation_id: _Described(
+        self._descriptions = {
+            operation_id: _OperationDescription(
                 method=method.upper(),
                 path=path,
                 parameters=Parameters(
@@ -55,9 +56,9 @@ class ContractOperations:
         self.turns = turns
 
     async def ask(self, caller: Principal, operation_id: str, **arguments: Any) -> tuple[Json, Mapping[str, str]]:
-        """Body and headers of the answer of `caller`'s request; None leaves an argument out. Numbers with decimals are
-        exact: an amount is written as the operation wrote it."""
-        described = self._described[operation_id]
+        """Body and headers of the answer to a request of `caller`; an argument of None is left out. Numbers with
+        decimals are exact, with the digits that the operation wrote."""
+        described = self._descriptions[operation_id]
         given = {name: f"{value}" for name, value in arguments.items() if value is not None}
         in_path = {name: value for name, value in given.items() if f"{{{name}}}" in described.path}
         query = urlencode({name: value for name, value in given.items() if name not in in_path})

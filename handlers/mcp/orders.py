@@ -1,6 +1,7 @@
-"""Whether a text speaks to a machine: words by which orders are known, in the languages that bookings come in.
+"""Recognises texts that give orders to a machine, by words that orders contain, in the languages of bookings.
 
-It finds plain orders and no more; anyone who rewords long enough gets past any list. What protects is the fence around it.
+It finds plain orders and no more; anyone who rewords long enough gets past any list. The fence around a text is what
+protects.
 """
 
 # ruff: noqa: E501 - alternatives read better in rows than in columns
@@ -95,7 +96,7 @@ _ORDERS = (
     r"pagamento|bonifico)",
 )
 
-# What somebody known may ask as well
+# Requests that a known person may make as well
 _REQUESTS = (
     r"\b(?:transfer|send|wire|pay|move|forward|uberweise|uberweisen sie|sende|senden sie|schicke|zahle|zahlen sie|bezahle|"
     r"virez?|transfere\w*|envoie\w*|envoyez|payez|transfiere|transfiera|envia|envie|manda|paga|trasferisci|invia|"
@@ -109,14 +110,14 @@ _REQUESTS = (
 )
 
 
-def _folded(text: str) -> str:
-    """As search folds it (`plain`), in letters of ASCII where others look like them."""
+def _fold_for_orders(text: str) -> str:
+    """The text folded as for search (`plain`), with characters replaced by the ASCII letters that they look like."""
     return " ".join(plain("".join(map(plain_letter, text))).replace("’", "'").split())
 
 
 # Folded like the texts: half of a Russian word looks like ASCII
 _ORDER, _REQUEST = (
-    re.compile("|".join(f"(?:{_folded(order)})" for order in orders)) for orders in (_ORDERS, _REQUESTS)
+    re.compile("|".join(f"(?:{_fold_for_orders(order)})" for order in orders)) for orders in (_ORDERS, _REQUESTS)
 )
 _SPACED_OUT = re.compile(r"(?:\b\w[ ._*\-]{1,2}){4,}\w\b")
 _PARTING = re.compile(r"[ ._*\-]")
@@ -124,19 +125,20 @@ _DIGITS_FOR_LETTERS = str.maketrans("013457@$", "oieastas")
 
 
 def looks_like_instructions(text: str) -> bool:
-    """Whether the text orders something; it may be spaced out, or written with letters and digits that look alike."""
+    """Whether the text gives an order, be it spaced out, or written with look-alike letters and digits."""
     return any(_ORDER.search(spelling) or _REQUEST.search(spelling) for spelling in _spellings(text))
 
 
 def asks_as_people_do(text: str) -> bool:
-    """Whether a text that looks like instructions asks for nothing but money or a confirmation, and no machine."""
+    """Whether a text that looks like instructions only asks for money or a confirmation, and does not address a
+    machine."""
     return not any(map(_ORDER.search, _spellings(text)))
 
 
 def _spellings(text: str) -> tuple[str, str, str]:
-    folded = _folded(text)
-    return folded, folded.translate(_DIGITS_FOR_LETTERS), _joined(folded)
+    folded = _fold_for_orders(text)
+    return folded, folded.translate(_DIGITS_FOR_LETTERS), _join_letters(folded)
 
 
-def _joined(text: str) -> str:
+def _join_letters(text: str) -> str:
     return _SPACED_OUT.sub(lambda found: _PARTING.sub("", found[0]), text)

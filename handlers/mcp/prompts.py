@@ -1,4 +1,5 @@
-"""Prompts that a person picks in their assistant: handlers/mcp/prompts.json, with what they chose put in."""
+"""Prompts that a person picks in their assistant: read from handlers/mcp/prompts.json, with the person's arguments
+filled in."""
 
 import re
 from collections.abc import Mapping
@@ -17,13 +18,13 @@ FORMS = {
     "month": (re.compile("[0-9]{4}-(0[1-9]|1[0-2])"), "a month as YYYY-MM"),
     "days": (re.compile("[1-9]|[1-9][0-9]|1[0-7][0-9]|180"), "a whole number from 1 to 180"),
 }
-"""Of each argument what it has to match, and how that is said."""
+"""By argument: the pattern that it has to match, and the pattern in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What a person may say: always text. `form` names what matches; `otherwise` stands for what is left out, or
-    empty, as programs send a field that nobody filled in."""
+    """An argument that a person may give, always as text: it has to match `pattern`, which `form` describes in words.
+    `otherwise` is used if it is left out or empty (programs send an empty text for a field that nobody filled in)."""
 
     pattern: re.Pattern[str]
     form: str
@@ -32,7 +33,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """One prompt: what clients list of it, which tools its text names, and the text with its arguments in braces."""
+    """One prompt: how it is listed for clients, the tools that its text names, and the text with its arguments in
+    braces."""
 
     listed: Json
     tools: tuple[Tool, ...]
@@ -40,11 +42,11 @@ class Prompt:
     text: str
 
     def is_allowed(self, caller: Principal) -> bool:
-        """Whether the grant of this caller lists every tool that the text names."""
+        """Whether the caller's grant allows every tool that the text names."""
         return all(tool.is_listed(caller) for tool in self.tools)
 
     def result(self, given: object) -> Json:
-        """What prompts/get answers; raises WrongArgument, which repeats nothing of what came."""
+        """The result of prompts/get; raises WrongArgument, whose message repeats nothing that came."""
         values = {} if given is None else given
         if not isinstance(values, dict) or not values.keys() <= self.arguments.keys():
             raise WrongArgument(f"arguments: must be an object with any of: {', '.join(self.arguments)}.")
@@ -58,7 +60,7 @@ class Prompt:
 
 
 def prompts(catalogue: Catalogue) -> Mapping[str, Prompt]:
-    """All prompts by name, in the order of the file; raises KeyError where one names a tool that there is not."""
+    """All prompts by name, in the order of the file; raises KeyError for a prompt with an unknown tool."""
     document = orjson.loads((resources.files("handlers.mcp") / FILE_NAME).read_bytes())
     return {described["name"]: _prompt(described, catalogue) for described in document["prompts"]}
 

@@ -1,4 +1,4 @@
-"""What is remarkable about a booking by whom it is with: how the user stood to them before, whatever the words say."""
+"""Flags a booking by its counterpart: whether and since when the user has paid them before, whatever the texts say."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,15 +13,16 @@ from handlers.mcp.fence import BANK_NAME, CENTS, FIRST_CENTS, NEW_PAYEE
 from handlers.mcp.schemas import Json
 from storage.accounts import StoredAccount
 
-CENTS_BELOW = 1  # in any currency: what an attack costs
-KNOWN_DAYS_MIN = 90  # of a history before its payees are called new
+CENTS_BELOW = 1  # in any currency: an attacker pays less than this to get a text into the list
+KNOWN_DAYS_MIN = 90  # of history that are needed before a payee can be called new
 BANK_CODE = slice(4, 12)  # of an IBAN, in most countries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relations:
-    """Since when the counterparts of some rows were paid, by account number and by folded name; the user's banks, by
-    folded name with the bank codes of their accounts there, and the numbers of their own accounts."""
+    """For the counterparts of some rows the first day on which they were paid, by account number and by folded name;
+    the user's banks, by folded name with the bank codes of the accounts there; and the numbers of the user's own
+    accounts."""
 
     ibans: Mapping[str, date]
     names: Mapping[str, date]
@@ -30,8 +31,8 @@ class Relations:
     own: Collection[str]
 
     def flags(self, row: Json) -> frozenset[str]:
-        """Those of one row. Anybody can call themselves as somebody known is called: where there is an account number,
-        it decides alone."""
+        """The flags of one row. Where there is an account number, it alone decides, since anybody can use the name of
+        somebody known."""
         amount, on, iban = row["amount"], _day(row), row["counterpartIban"]
         if iban in self.own or not (iban or row["counterpartName"]):
             return frozenset()
@@ -48,7 +49,7 @@ class Relations:
         return frozenset(found)
 
     def is_known(self, row: Json) -> bool:
-        """Whether this very account was paid on a day before: its holder may ask for money as people do."""
+        """Whether this very account was paid on an earlier day: then its holder may ask for money as people do."""
         since = self.ibans.get(row["counterpartIban"] or "")
         return since is not None and since < _day(row)
 
@@ -66,7 +67,7 @@ class Relations:
 
 
 def relations(rows: Sequence[Json], bookings: pl.DataFrame, accounts: Sequence[StoredAccount]) -> Relations:
-    """How the user of these accounts, of which the bookings are, stands to the counterparts of these rows."""
+    """The relations of a user to the counterparts of these rows; `bookings` and `accounts` are all of the user's."""
     paid = bookings.lazy().filter(pl.col("amount") < 0)
     ibans = [row["counterpartIban"] for row in rows if row["counterpartIban"]]
     wanted = {fold(row["counterpartName"] or "") for row in rows if _is_decided_by_name(row)}
@@ -85,7 +86,7 @@ def relations(rows: Sequence[Json], bookings: pl.DataFrame, accounts: Sequence[S
 
 
 def _since(paid: pl.LazyFrame, column: str) -> Iterable[tuple[str, date]]:
-    """What is in this column, with the first day on which it was paid."""
+    """Each value in this column, with the first day on which it was paid."""
     first = paid.drop_nulls(column).group_by(column).agg(pl.col("booking_date").min())
     return first.collect(engine="in-memory").iter_rows()
 

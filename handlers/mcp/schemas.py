@@ -1,4 +1,4 @@
-"""From the schemas of the contract (OpenAPI 3.0) to arguments of tools: JSON Schema without references."""
+"""Turns schemas of the contract (OpenAPI 3.0) into those of tool arguments: JSON Schema without references."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ _ALTERNATIVES = frozenset({"anyOf", "oneOf", "allOf", "not"})
 
 
 class Contract:
-    """The contract, as far as tools are made of it."""
+    """The parts of the contract that tools are made of: its operations, scopes and schemas."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
@@ -24,7 +24,7 @@ class Contract:
         }
 
     def scopes(self, operation_id: str) -> set[str]:
-        """The scopes that an operation asks for."""
+        """The scopes that an operation requires."""
         requirements = self.operations[operation_id][2]["security"]
         return {scope for requirement in requirements for named in requirement.values() for scope in named}
 
@@ -34,15 +34,16 @@ class Contract:
         return [self.resolved(parameter) for parameter in operation.get("parameters", [])]
 
     def argument(self, source: str) -> Json:
-        """The JSON Schema of `#/components/...`, or of a parameter such as `listTransactions.category`."""
+        """The JSON Schema at a pointer such as `#/components/...`, or of a parameter such as
+        `listTransactions.category`."""
         if source.startswith("#"):
-            return _translated(self._at(source))
+            return _as_json_schema(self._at(source))
         operation_id, _, name = source.partition(".")
         found = next(each for each in self.parameters(operation_id) if each["name"] == name)
-        return {**_translated(found["schema"]), "description": found["description"]}
+        return {**_as_json_schema(found["schema"]), "description": found["description"]}
 
     def resolved(self, node: Any) -> Any:
-        """The node with everything in place of what it refers to."""
+        """The node with every reference replaced by what it points to."""
         if isinstance(node, Mapping):
             if "$ref" in node:
                 return self._at(node["$ref"])
@@ -56,8 +57,8 @@ class Contract:
         return self.resolved(found)
 
 
-def _translated(schema: Mapping[str, Any]) -> Json:
-    if found := _ALTERNATIVES & schema.keys():  # at the start, for whoever adds an argument
+def _as_json_schema(schema: Mapping[str, Any]) -> Json:
+    if found := _ALTERNATIVES & schema.keys():  # raised at the start, for a developer who adds an argument
         raise ValueError(f"arguments of tools have no {', '.join(sorted(found))}: strict callers refuse them")
     told = {name: value for name, value in schema.items() if name not in _NO_JSON_SCHEMA}
     if schema.get("nullable"):

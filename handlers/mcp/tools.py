@@ -1,4 +1,4 @@
-"""What the tools answer, each from the operations that handlers/mcp/tools.json names."""
+"""The tools: each builds its answer from the operations that handlers/mcp/tools.json names."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -43,13 +43,14 @@ STREAM_DAYS = ("firstCharged", "lastCharged", "nextExpected")
 
 
 async def get_overview(asking: Asking, includeIban: bool) -> Json:
-    """All accounts, their balances, and what the last 30 days cost."""
+    """All accounts with their balances, and the expenses of the last 30 days."""
     shows_numbers = includeIban and asking.shows_numbers
     _selected, currency = await asking.selected(None)
     listed = (await asking.ask("listAccounts"))["accounts"]
     ids = ",".join(account["id"] for account in listed)
     snapshot = await asking.ask("getSnapshot", accountIds=ids or None)
-    now = {"dateFrom": asking.today, "dateTo": asking.today, "every": "month"}  # figures only see no other days
+    # A grant of figures only may ask for no other days
+    now = {"dateFrom": asking.today, "dateTo": asking.today, "every": "month"}
     balances = await asking.ask("getBalances", accountIds=ids or None, **now)
     days = {each["accountId"]: each["date"] for each in balances["accounts"]}
     return {
@@ -69,7 +70,7 @@ async def get_overview(asking: Asking, includeIban: bool) -> Json:
 async def search_transactions(
     asking: Asking, accountIds: Sequence[str] | None, sort: str, page: int, perPage: int, **filters: Any
 ) -> Json:
-    """One page of what the filters find, and what all of it adds up to."""
+    """One page of the transactions that match the filters, and the sums of all that match."""
     counted = "true" if filters["counted"] else "false"
     filters |= {"accountIds": await asking.account_ids(accountIds), "counted": counted}
     found = await asking.ask("searchTransactions", sort=sort, page=page, perPage=perPage, **filters)
@@ -93,7 +94,7 @@ async def summarize_transactions(
     limit: int,
     **filters: Any,
 ) -> Json:
-    """What all that the filters find adds up to, by groups as a table."""
+    """The sums of all transactions that match the filters, and by group as a table."""
     filters["accountIds"] = await asking.account_ids(accountIds)
     found = await asking.ask("sumTransactions", groupBy=groupBy, compareWith=compareWith, limit=limit, **filters)
     groups = found.pop("groups", None)
@@ -109,7 +110,7 @@ async def summarize_transactions(
 async def get_balances(
     asking: Asking, accountIds: Sequence[str] | None, dateFrom: str | None, dateTo: str | None, every: str
 ) -> Json:
-    """What the accounts held on the last day, and together over time."""
+    """The accounts' balances on the last day, and their sum over time."""
     ids = await asking.account_ids(accountIds)
     found = await asking.ask("getBalances", accountIds=ids, dateFrom=dateFrom, dateTo=dateTo, every=every)
     return {
@@ -124,7 +125,7 @@ async def get_balances(
 
 
 async def get_forecast(asking: Asking, accountIds: Sequence[str] | None, days: int) -> Json:
-    """What the accounts are expected to hold, and what is due until then."""
+    """The balances that the accounts are expected to have, and the payments due until then."""
     ids = await asking.account_ids(accountIds)
     found = await asking.ask("getForecast", accountIds=ids, days=days)
     return {
@@ -155,19 +156,19 @@ async def list_recurring_payments(asking: Asking, accountIds: Sequence[str] | No
     return {
         "today": asking.today,
         "total": len(found),
-        "subscriptions": await asking.shaped(lambda: [_short(each) for each in found[:STREAMS_MAX]]),
+        "subscriptions": await asking.shaped(lambda: [_list_entry(each) for each in found[:STREAMS_MAX]]),
     }
 
 
 async def explain_figure(
     asking: Asking, kind: str, key: str, accountIds: Sequence[str] | None, page: int, perPage: int
 ) -> Json:
-    """A figure whole, and the rows behind it in pages."""
+    """A figure, and one page of the rows behind it."""
     ids = await asking.account_ids(accountIds)
     shown = slice((page - 1) * perPage, page * perPage)
     answer: Json = {"today": asking.today, "kind": kind, "key": key}
     if kind == "recurring_payment":
-        found = await _explained(asking, UNKNOWN_PAYMENT, "getSubscription", id=key, accountIds=ids)
+        found = await _ask_or_refuse(asking, UNKNOWN_PAYMENT, "getSubscription", id=key, accountIds=ids)
         charges = found["charges"]
         answer["figure"] = {
             **await asking.shaped(partial(_stream, found)),
@@ -182,7 +183,7 @@ async def explain_figure(
         total = len(charges)
     else:
         if kind == "month":
-            found = await _explained(asking, UNKNOWN_MONTH, "listCashflowTransactions", month=key, accountIds=ids)
+            found = await _ask_or_refuse(asking, UNKNOWN_MONTH, "listCashflowTransactions", month=key, accountIds=ids)
         else:
             if key not in CATEGORIES:
                 raise WrongArgument(f"key: must be one of {', '.join(CATEGORIES)}.")
@@ -196,8 +197,8 @@ async def explain_figure(
     return {**answer, "accounts": asking.accounts, "pagination": pagination}
 
 
-async def _explained(asking: Asking, unknown: str, operation_id: str, **arguments: Any) -> Json:
-    """What the operation answers; where there is nothing to explain, the tool says so in its own words."""
+async def _ask_or_refuse(asking: Asking, unknown: str, operation_id: str, **arguments: Any) -> Json:
+    """The operation's answer; where there is nothing to explain, raises WrongArgument with the sentence `unknown`."""
     try:
         return await asking.ask(operation_id, **arguments)
     except NotFound as error:
@@ -205,7 +206,7 @@ async def _explained(asking: Asking, unknown: str, operation_id: str, **argument
 
 
 async def get_transaction(asking: Asking, id: str, includeIban: bool) -> Json:
-    """One transaction with everything, and why it is what it is."""
+    """One transaction with all its details, and the reasons for its type, category and merchant."""
     row = await asking.ask("getTransaction", id=id)
     why = await asking.ask("explainTransaction", id=id)
     shows_numbers = includeIban and asking.shows_numbers
@@ -256,7 +257,7 @@ def _detail(asking: Asking, row: Json, why: Json, remarkable: frozenset[str], *,
 async def refresh_bank_data(
     asking: Asking, accountIds: Sequence[str] | None, syncIds: Sequence[str] | None, waitSeconds: int
 ) -> Json:
-    """Starts a refresh, or goes on waiting for one, and waits."""
+    """Start a refresh, or resume waiting for one, and wait up to `waitSeconds`; the state of its jobs."""
     loop = asyncio.get_running_loop()
     until = loop.time() + waitSeconds
     skipped: Json = {}
@@ -289,7 +290,7 @@ TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {
         refresh_bank_data,
     )
 }
-"""By name: takes the call and the arguments of handlers/mcp/tools.json."""
+"""The tools by name: each takes the call (`Asking`) and the arguments that handlers/mcp/tools.json describes."""
 
 
 def _account(asking: Asking, account: Json, balance_date: str | None, *, shows_numbers: bool) -> Json:
@@ -315,7 +316,7 @@ def _left_out(found: Json) -> list[Json]:
 
 
 def _table(asking: Asking, groups: Sequence[Json], by_id: Mapping[str, Json]) -> Json:
-    """Groups as rows under columns; a merchant is a stranger's text, so its cell is the name it has in bank_text."""
+    """Groups as rows under columns; a merchant is a stranger's text, so its cell holds a key into bank_text."""
     keys = [*groups[0]["keys"]] if groups else []
     names = NamedTexts("m")
 
@@ -346,14 +347,15 @@ def _stream(found: Json) -> Json:
     }
 
 
-def _short(found: Json) -> Json:
-    """What is asked of each of many; explain_figure tells the rest of one."""
+def _list_entry(found: Json) -> Json:
+    """The members of a recurring payment that a list shows; explain_figure shows the others."""
     told = _stream(found)
     return {name: value for name, value in told.items() if name not in OF_ONE_STREAM}
 
 
 def _derivation(found: Json, *, is_text: bool, shows_numbers: bool) -> Json:
-    """The contract's Derivation; a merchant's name is a stranger's text, and so may be what a user's rule compares."""
+    """The contract's Derivation, with strangers' texts fenced: a merchant's name is one, and the reason of a user's own
+    rule may quote one."""
     is_users = (found["rule"] or "").startswith(f"{BY_USER}:")
     rule, reason = (BY_USER, "A rule of the user's own says so.") if is_users else (found["rule"], found["reason"])
     told = {"value": found["value"] if is_text else None, "reason": found["reason"] if is_users else None}

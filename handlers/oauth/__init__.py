@@ -1,1 +1,1 @@
-"""The OAuth endpoints, and the pages on which people sign in, allow apps and look after their account."""
+"""The OAuth endpoints, and the pages on which people sign in, allow apps and manage their account."""

@@ -1,4 +1,5 @@
-"""/account: each connection of an app, what it sees, Revoke; the password; signing out (ASVS 5.0 10.4.9, 10.7.3)."""
+"""The page /account: each app's access with a button to revoke it, the password, signing out (ASVS 5.0 10.4.9,
+10.7.3)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
@@ -34,7 +35,7 @@ from storage.oauth.simplefin import SetupToken
 from storage.users import User
 
 REMINDED_BEFORE = timedelta(days=30)  # an app that speaks SimpleFIN cannot ask for more time
-TWIN_CHARACTERS = 6  # of the id of an app whose name another one has, too
+TWIN_CHARACTERS = 6  # of an app's id, shown if another app has the same name
 NOTICES = (
     "revoked",
     "password_changed",
@@ -49,7 +50,7 @@ PURPOSES = ("revoke", "password", "sign out", sessions_page.PURPOSE, simplefin_p
 
 @dataclass(slots=True)
 class ConnectedApp:
-    """One connection of an app: an app that was connected twice stands there twice."""
+    """One grant of an app, as the page shows it; an app that was connected twice is listed twice."""
 
     grant: Grant
     name: str
@@ -58,28 +59,28 @@ class ConnectedApp:
     ends: datetime
     last_used_at: datetime
     simplefin: SetupToken | None = None
-    told_at: str = ""  # the hosts that are told for it what happens
+    told_at: str = ""  # the hosts to which its webhooks go
     ends_soon: bool = False
     twin: str = ""  # the end of the app's id, where another one has the same name
 
     @property
     def client_id(self) -> str:
-        """Which app it is."""
+        """The id of the app."""
         return self.grant.client_id
 
     @property
     def recorded_as(self) -> str:
-        """Under which id its record stands."""
+        """The id under which the access record has the app."""
         return recorded_as(self.grant.id, self.client_id)
 
     @property
     def is_page(self) -> bool:
-        """Whether it is the page of this server, which ends with the session instead."""
+        """Whether the app is this server's own page, which ends with the browser's session instead."""
         return self.client_id == PAGE
 
 
 def account_routes(site: Site) -> list[BaseRoute]:
-    """The account page and its forms."""
+    """The routes of the account page and its forms."""
     return [
         site.route("/account", {"GET": account_page}),
         site.route("/account/revoke", {"POST": revoke}),
@@ -95,7 +96,7 @@ def account_routes(site: Site) -> list[BaseRoute]:
 
 
 def account_page(site: Site, visit: Visit) -> Response:
-    """What is connected, and the forms."""
+    """Show the connected apps, and all forms; redirects to the sign-in where nobody is signed in."""
     user = site.server.sign_in.user_of(visit.browser)
     if user is None:
         return site.redirect(site.address("/oauth/login"))
@@ -105,19 +106,19 @@ def account_page(site: Site, visit: Visit) -> Response:
 
 
 def revoke(site: Site, visit: Visit) -> Response:
-    """End one connection of an app, at once."""
+    """End one grant of an app at once."""
     _browser, user = site.signed_in(visit, "revoke")
-    grant = _held(site, user, visit)
+    grant = _grant_of_form(site, user, visit)
     if grant is not None:
         site.server.grants.revoke(grant.id, because="revoked by the user")
     return site.redirect(site.address("/account?notice=revoked"))
 
 
 def change_terms(site: Site, visit: Visit) -> Response:
-    """Let one connection of an app see something else or end at another time, from its next request on: less for the
-    asking, more for the password."""
+    """Change what one grant shows or when it ends, from the app's next request on. Less access needs no password, more
+    does."""
     browser, user = site.signed_in(visit, "revoke")
-    grant = _held(site, user, visit)
+    grant = _grant_of_form(site, user, visit)
     done = site.redirect(site.address("/account?notice=narrowed"))
     if grant is None:
         return done
@@ -142,14 +143,14 @@ def change_terms(site: Site, visit: Visit) -> Response:
 
 
 def show_setup_form(site: Site, visit: Visit) -> Response:
-    """To the form that makes a setup token, also for whoever has to sign in first."""
+    """Redirect to the form that makes a setup token, after a sign-in where nobody is signed in."""
     if site.server.sign_in.user_of(visit.browser) is None:
         return site.sign_in_for(SETUP_PAGE)
     return site.redirect(site.address("/account#simplefin"))
 
 
 def make_setup_token(site: Site, visit: Visit) -> Response:
-    """A setup token for an app that speaks SimpleFIN, for the password."""
+    """Make a setup token for an app that speaks SimpleFIN; asks for the password."""
     browser, user = site.signed_in(visit, simplefin_page.PURPOSE)
     chosen = sent_choices(visit.form, visit.ticked_accounts)
     try:
@@ -168,7 +169,8 @@ def make_setup_token(site: Site, visit: Visit) -> Response:
 
 
 def make_calendar_address(site: Site, visit: Visit) -> Response:
-    """The address of the calendar of payments, for the password: whoever has it reads what is due."""
+    """Make the address of the calendar of payments; asks for the password, because whoever has the address reads what
+    is due."""
     browser, user = site.signed_in(visit, calendar_page.PURPOSE)
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
@@ -178,8 +180,8 @@ def make_calendar_address(site: Site, visit: Visit) -> Response:
 
 
 def change_password(site: Site, visit: Visit) -> Response:
-    """The current password proves who is at the keyboard; the new one ends all other sessions, and the apps too if that
-    is ticked."""
+    """Change the password, proved by the current one; ends all other sessions, and all apps' access too if that is
+    ticked."""
     browser, user = site.signed_in(visit, "password")
     new = visit.form.get("new_password", "")
     if new != visit.form.get("repeated_password", ""):
@@ -201,9 +203,9 @@ def change_password(site: Site, visit: Visit) -> Response:
 
 
 def sign_out(site: Site, visit: Visit) -> Response:
-    """End the session; from the consent page the waiting request stays for whoever signs in next.
+    """End the session. From the consent page, the waiting request is kept for whoever signs in next.
 
-    The page of this server sends its access token in place of a form token, and no form.
+    The server's own page sends its access token instead of a form with a form token.
     """
     if visit.bearer is not None:
         return _sign_out_of_page(site, visit, visit.bearer)
@@ -225,7 +227,7 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
         session_hash = site.server.grants.session_of(grant_id) if grant_id is not None else None
     except InvalidToken:
         session_hash = None
-    if session_hash is None:  # over already, or the token of an app
+    if session_hash is None:  # the session is over already, or the token is an app's
         raise Mistake("no_session", status=401, challenge='Bearer error="invalid_token"')
     site.server.sessions.end_hashed(session_hash)
     response = Response(status_code=204, headers=page_headers(""))
@@ -235,8 +237,8 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
 
 
 def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzinfo) -> list[ConnectedApp]:
-    """One entry per connection, the newest first, moments in this zone; the page of this server, which has one for each
-    browser that is signed in, stands there once."""
+    """One entry per grant, the newest first, with moments in this time zone. The server's own page, which has a grant
+    for each signed-in browser, is listed once."""
     told = server.grants.told_at(user_id)
     apps = [
         ConnectedApp(
@@ -262,7 +264,8 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
 
 
 def _reminders(site: Site, words: Words, user_id: str) -> list[str]:
-    """A sentence for each bank that can be renewed and wants it: its consent ends soon, or it needs its user."""
+    """A sentence for each bank connection that can be renewed and should be: its consent ends soon, or it needs its
+    user."""
     if site.banks is None:
         return []
     said = []
@@ -275,16 +278,16 @@ def _reminders(site: Site, words: Words, user_id: str) -> list[str]:
 
 
 def _days_of(site: Site, grant: Grant) -> list[int]:
-    """The numbers of days from now on that an access can be made to last. A token of the operator's has its end
-    written into it, and can only end earlier."""
+    """The choices, in days from now, for how long the access can last. A token issued by the operator has a fixed end,
+    and can only be made to end earlier."""
     days = days_to_choose(site.policy.grant_lifetime)
     if grant.client_id != BUILTIN:
         return days
     return [each for each in days if site.server.grants.end_of(timedelta(days=each)) < grant.expires_at]
 
 
-def _held(site: Site, user: User, visit: Visit) -> Grant | None:
-    """The connection that a form is about, if it is one of this person's and still lives."""
+def _grant_of_form(site: Site, user: User, visit: Visit) -> Grant | None:
+    """The grant that a form is about, if it is one of this user's and still active."""
     connected = (each.grant for each in site.server.grants.connected(user.id))
     return next((grant for grant in connected if grant.id == visit.form.get("grant")), None)
 
@@ -304,9 +307,9 @@ def _account(
     calendar_error: str = "",
     chosen: Choices | None = None,
 ) -> Response:
-    """The page; `error` is one of the form of the password, `grant_error` of that of a connection, `simplefin_error` of
-    that of a setup token, `calendar_error` of that of the calendar. In the second and third the person had `chosen`
-    this."""
+    """The page, with an error at one of its forms: `error` at the password, `grant_error` at the grant `of_grant`,
+    `simplefin_error` at the setup token, `calendar_error` at the calendar. `chosen` are the choices that the person had
+    made in the form of the grant or the setup token."""
     sessions, owned = site.server.sessions, site.accounts_of(user.id)
     apps = connected_apps(site.server, user.id, time_zone=site.time_zone)
     made = site.server.calendar.made_at(user.id)

@@ -1,6 +1,6 @@
-"""What people call a browser, from what it says of itself; only this is kept."""
+"""Names a browser from its User-Agent header; only this name is kept."""
 
-# The first that is named: most browsers also name those that they are like
+# The first match counts: most browsers also name others that they are compatible with
 BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -23,6 +23,6 @@ SYSTEMS = (
 
 
 def agent_name(user_agent: str) -> str | None:
-    """Such as `Firefox, Linux`; None where neither is known."""
+    """The name of browser and system, such as `Firefox, Linux`; None where neither is known."""
     found = [next((name for mark, name in known if mark in user_agent[:500]), None) for known in (BROWSERS, SYSTEMS)]
     return ", ".join(name for name in found if name) or None

@@ -1,4 +1,4 @@
-"""On /account: the address of the calendar of payments, made for the password, shown once, and ended."""
+"""The calendar part of /account: an address of the calendar of payments is made, shown once, and ended."""
 
 from urllib.parse import urlsplit
 
@@ -11,7 +11,7 @@ PURPOSE = "calendar"
 
 
 def address_page(site: Site, visit: Visit, user: User) -> Response:
-    """The page with a new address; the one before has ended."""
+    """Make a new address and show its page; the previous address ends."""
     return site.page(
         "calendar_address.html",
         visit.words,
@@ -21,7 +21,7 @@ def address_page(site: Site, visit: Visit, user: User) -> Response:
 
 
 def end_address(site: Site, visit: Visit) -> Response:
-    """End the address at once."""
+    """End the calendar's address at once."""
     _browser, user = site.signed_in(visit, PURPOSE)
     site.server.calendar.revoke(user.id)
     return site.redirect(site.address("/account?notice=calendar_ended"))

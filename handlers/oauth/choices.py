@@ -1,4 +1,4 @@
-"""What a person ticks on the consent and account pages: accounts, bookings, whole account numbers, and how long."""
+"""What a person chooses on the consent and account pages: accounts, bookings, whole account numbers, and how long."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from handlers.oauth.mistakes import Mistake
 from storage.accounts import StoredAccount
 from storage.oauth.grants import EVERYTHING, Terms
 
-AS_BEFORE = "as before"  # in place of a number of days: access ends when it would have
+AS_BEFORE = "as before"  # instead of a number of days: the access keeps its present end
 
 
 class NothingChosen(Exception):
-    """No account is ticked, nor those that come later."""
+    """No account is ticked, nor the box for later accounts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What the boxes of a form say; `lasts` is as the select has it, empty where it is not touched."""
+    """The choices in a form's boxes; `lasts` is the value of its select, empty where it was not touched."""
 
     accounts: frozenset[str]
     later: bool
@@ -30,9 +30,9 @@ class Choices:
     changes: frozenset[str] = frozenset()
 
     def terms(self, owned: Sequence[StoredAccount], *, held: Terms = EVERYTHING) -> Terms:
-        """What is granted by this of the accounts that the form shows; raises NothingChosen, and Mistake for an account
-        that is not one of them. An account that comes later is covered where that is ticked. What the form does not
-        show, such as an account that is hidden, stays covered or left out as it is by the terms that are `held`."""
+        """The terms that these choices grant over the accounts in the form; raises NothingChosen, and Mistake for an
+        account that is not one of them. Later accounts are covered if their box is ticked. Whatever the form does not
+        show, such as a hidden account, stays covered or left out as under the terms `held`."""
         ids = {account.id for account in owned}
         if not self.accounts <= ids:
             raise Mistake("bad_form")
@@ -49,8 +49,8 @@ class Choices:
         )
 
     def lifetime(self, days: Sequence[int]) -> timedelta | None:
-        """How long access lasts, which is one of these numbers of days; None for as long as before. Raises Mistake,
-        also where the form says nothing: what is missing in a form is never a yes."""
+        """How long access lasts, which has to be one of these numbers of days; None for as long as before. Raises
+        Mistake, also where the choice is missing: what a form does not say is never a yes."""
         if self.lasts == AS_BEFORE:
             return None
         if self.lasts not in map(str, days):
@@ -58,7 +58,7 @@ class Choices:
         return timedelta(days=int(self.lasts))
 
     def boxes(self, owned: Sequence[StoredAccount]) -> list[dict[str, object]]:
-        """The boxes of accounts: id, what the account is called, the end of its number, whether it is ticked."""
+        """The account boxes of the form: id, name, bank, end of the account number, and whether the box is ticked."""
         return [
             {
                 "id": account.id,
@@ -72,7 +72,7 @@ class Choices:
 
 
 def sent_choices(form: Mapping[str, str], ticked: frozenset[str]) -> Choices:
-    """What a person has sent: exactly that, ticked or not."""
+    """The choices that a person sent in a form; a box that was not sent is not ticked."""
     return Choices(
         accounts=ticked,
         later="later_accounts" in form,
@@ -84,7 +84,7 @@ def sent_choices(form: Mapping[str, str], ticked: frozenset[str]) -> Choices:
 
 
 def preset_choices(details: AccountInformation | None, owned: Sequence[StoredAccount]) -> Choices:
-    """What the boxes say before anybody ticks: what the app asked for, everything where it did not say."""
+    """The choices before the person changes any: what the app asked for, or everything if it did not say."""
     if details is None:
         return choices_of(EVERYTHING, owned)
     named = details.accounts
@@ -102,7 +102,7 @@ def preset_choices(details: AccountInformation | None, owned: Sequence[StoredAcc
 
 
 def choices_of(terms: Terms, owned: Sequence[StoredAccount]) -> Choices:
-    """The boxes of a connection that has these terms."""
+    """The choices that match the terms of an existing grant."""
     coverage = coverage_of(terms)
     return Choices(
         accounts=frozenset(account.id for account in owned if coverage is None or coverage.covers(account.id)),
@@ -114,5 +114,5 @@ def choices_of(terms: Terms, owned: Sequence[StoredAccount]) -> Choices:
 
 
 def days_to_choose(lifetime_max: timedelta) -> list[int]:
-    """The numbers of days that a person can choose, the longest first."""
+    """The numbers of days that a person can choose for access, the longest first."""
     return [each for each in LASTS_DAYS if timedelta(days=each) <= lifetime_max]

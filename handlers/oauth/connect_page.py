@@ -1,7 +1,8 @@
-"""/account/connect: a person connects a bank, or renews one, by answering what its source asks.
+"""The page /account/connect: a person connects a bank, or renews a connection, by answering the questions of its
+source.
 
-The way to the bank is a page with a plain link, for `form-action` of our own policy also holds for the redirect that
-would follow a form. The way back is /connect/return, which only the browser that was sent may use.
+The way to the bank is a page with a plain link, because `form-action` of our own policy also holds for the redirect
+that would follow a form. The way back is /connect/return, which only the browser that was sent may use.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,8 @@ IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif")
 
 
 def connect_routes(site: Site) -> list[BaseRoute]:
-    """The choice, the steps, and the address where banks send browsers back to; none without banks."""
+    """The routes of choice, steps and bank pages, and the address to which banks send browsers back; none without
+    `site.banks`."""
     if site.banks is None:
         return []
     return [
@@ -43,7 +45,7 @@ def connect_routes(site: Site) -> list[BaseRoute]:
 
 
 def choice_page(site: Site, visit: Visit) -> Response:
-    """Which sources there are, and the user's connections with what can be done about each."""
+    """Show the sources that can be connected, and the user's connections with what can be done about each."""
     if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
         return site.sign_in_for(BANKS_PAGE)
     assert site.banks is not None
@@ -62,25 +64,28 @@ def choice_page(site: Site, visit: Visit) -> Response:
 
 
 def begin(site: Site, visit: Visit) -> Response:
-    """The first step towards the source, or towards renewing the connection, that was chosen."""
+    """Begin to connect the chosen source, or to renew the chosen connection, and redirect to the first step."""
     browser, user = site.signed_in(visit, PURPOSE)
     assert site.banks is not None
     renewed: StoredConnection | None = None
     name = visit.form.get("source", "")
     if "connection" in visit.form:
-        renewed = _own(site, user, visit.form["connection"])
+        renewed = _connection_of(site, user, visit.form["connection"])
         name = renewed.connector if renewed is not None else ""
     source = site.banks.connecting.sources.get(name)
     if source is None or (renewed is None and not source.is_set_up):
         raise Mistake("bad_form")
-    return _shown(site, visit, site.banks.connecting.begin(user.id, name, renewed=renewed, browser=browser.id_hash))
+    return _redirect_to_step(
+        site, visit, site.banks.connecting.begin(user.id, name, renewed=renewed, browser=browser.id_hash)
+    )
 
 
 def fetch(site: Site, visit: Visit) -> Response:
-    """A sync at the wish of a person who is there: the only one that the bank is told so of (decision 94)."""
+    """Start a sync at the wish of a person who is present; only in such a sync is the bank told that somebody is
+    (decision 94)."""
     _, user = site.signed_in(visit, PURPOSE)
     assert site.banks is not None
-    connection = _own(site, user, visit.form.get("connection", ""))
+    connection = _connection_of(site, user, visit.form.get("connection", ""))
     if connection is None or connection.connector not in site.banks.connecting.sources:
         raise Mistake("bad_form")
     started = site.banks.fetch_now(connection, visit.person)
@@ -89,20 +94,20 @@ def fetch(site: Site, visit: Visit) -> Response:
 
 
 def ask_to_disconnect(site: Site, visit: Visit) -> Response:
-    """Whether this connection is to end, and what stays."""
+    """Ask whether this connection is to end, and say what stays."""
     if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
         return site.sign_in_for(BANKS_PAGE)
-    connection = _own(site, user, visit.parameters.get("connection", ("",))[0])
-    if connection is None:  # ended meanwhile, or somebody else's
+    connection = _connection_of(site, user, visit.parameters.get("connection", ("",))[0])
+    if connection is None:  # it has been ended meanwhile, or is somebody else's
         return site.redirect(site.address(BANKS_PAGE))
     return site.page("disconnect.html", visit.words, connection=connection, form_token=_form_token(site, visit.browser))
 
 
 def disconnect(site: Site, visit: Visit) -> Response:
-    """End the connection, at its provider too; what it brought stays, and it is recorded."""
+    """End the connection, at its provider too, and record that; its accounts and bookings stay."""
     _, user = site.signed_in(visit, PURPOSE)
     assert site.banks is not None
-    connection = _own(site, user, visit.form.get("connection", ""))
+    connection = _connection_of(site, user, visit.form.get("connection", ""))
     if connection is None:
         raise Mistake("bad_form")
     left = site.banks.disconnect(connection)
@@ -111,13 +116,13 @@ def disconnect(site: Site, visit: Visit) -> Response:
 
 
 def step_page(site: Site, visit: Visit) -> Response:
-    """What the person is asked, where the browser goes, or how it ended."""
+    """Show the present step of an attempt: a question, a link to the bank, or how the attempt ended."""
     if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
         return site.sign_in_for(BANKS_PAGE)
     attempt = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0])
     is_early = "early" in visit.parameters
     if "look" in visit.parameters and attempt.waits_seconds is not None:
-        return _shown(site, visit, _attempt(site, user, visit.browser, attempt.id, {}), is_early=is_early)
+        return _redirect_to_step(site, visit, _attempt(site, user, visit.browser, attempt.id, {}), is_early=is_early)
     response = site.page(
         "connect_step.html",
         visit.words,
@@ -128,21 +133,22 @@ def step_page(site: Site, visit: Visit) -> Response:
         early=is_early,
         form_token=_form_token(site, visit.browser),
     )
-    if attempt.waits_seconds is not None:  # the page looks by itself; without a script, for there is none here
+    if attempt.waits_seconds is not None:  # the page reloads itself, by a header because it has no script
         again = f"{_step_address(site, attempt, is_early=is_early)}&look=1"
         response.headers["refresh"] = f"{ceil(attempt.waits_seconds)}; url={again}"
     return response
 
 
 def answer(site: Site, visit: Visit) -> Response:
-    """The next step; a person who says that it is done elsewhere while it is not is told so."""
+    """Take an answer and redirect to the next step; a person who says too early that a step elsewhere is done learns
+    that it is not."""
     browser, user = site.signed_in(visit, PURPOSE)
     own = ("form_token", "attempt")
     given = {name: value for name, value in visit.form.items() if name not in own}
     attempt_id = visit.form.get("attempt", "")
     has_waited = _attempt(site, user, browser, attempt_id).waits_seconds is not None
     attempt = _attempt(site, user, browser, attempt_id, given)
-    return _shown(site, visit, attempt, is_early=has_waited and attempt.waits_seconds is not None)
+    return _redirect_to_step(site, visit, attempt, is_early=has_waited and attempt.waits_seconds is not None)
 
 
 def image(site: Site, visit: Visit) -> Response:
@@ -156,7 +162,7 @@ def image(site: Site, visit: Visit) -> Response:
 
 
 def come_back(site: Site, visit: Visit) -> Response:
-    """The browser has come back from the bank; each state is good for one return, in the browser that was sent."""
+    """Take a browser back from its bank; each state is valid for one return, in the browser that was sent."""
     assert site.banks is not None
     browser = visit.browser
     parameters = {name: values[0] for name, values in visit.parameters.items()}
@@ -166,19 +172,19 @@ def come_back(site: Site, visit: Visit) -> Response:
         )
     except AttemptUnknown:
         raise Mistake("connecting_over") from None
-    if browser is None or browser.user_id != user_id:  # a command began it, and goes on by itself
+    if browser is None or browser.user_id != user_id:  # a command began the attempt, and goes on by itself
         return site.page("connect_back.html", visit.words, attempt=attempt)
-    return _shown(site, visit, attempt)
+    return _redirect_to_step(site, visit, attempt)
 
 
 def demo_bank(site: Site, visit: Visit) -> Response:
-    """What stands for a bank's own page in `bankdata demo --live`."""
+    """The page that stands for a bank's own page in `bankdata demo --live`."""
     state = visit.parameters.get("state", ("",))[0]
     return site.page("demo_bank.html", visit.words, back=site.address(RETURN_PATH), state=state)
 
 
-def _own(site: Site, user: User, connection_id: str) -> StoredConnection | None:
-    """The user's connection of this id that can be looked after here."""
+def _connection_of(site: Site, user: User, connection_id: str) -> StoredConnection | None:
+    """The user's connection with this id, if it can be managed here; else None."""
     assert site.banks is not None
     found = (each for each in site.banks.of_user(user.id) if each.id == connection_id)
     return next((each for each in found if each.connector != Uploads.name), None)
@@ -187,7 +193,8 @@ def _own(site: Site, user: User, connection_id: str) -> StoredConnection | None:
 def _attempt(
     site: Site, user: User, browser: Browser, attempt_id: str, given: Mapping[str, str] | None = None
 ) -> Attempt:
-    """The attempt as it is, or where an answer is given what that brings; a mistake where it is over."""
+    """The attempt in its present state or, if `given` is an answer, after that answer; raises Mistake if the attempt is
+    over."""
     assert site.banks is not None
     connecting = site.banks.connecting
     try:
@@ -198,9 +205,9 @@ def _attempt(
         raise Mistake("connecting_over") from None
 
 
-def _shown(site: Site, visit: Visit, attempt: Attempt, *, is_early: bool = False) -> Response:
-    """To the page of the step; a connection is synced at once, which takes nobody's turn (decision 25), and once,
-    however often the last form is sent."""
+def _redirect_to_step(site: Site, visit: Visit, attempt: Attempt, *, is_early: bool = False) -> Response:
+    """Redirect to the page of the attempt's step. A new connection is synced at once, outside the usual turns (decision
+    25), and only once, however often the last form is sent."""
     assert site.banks is not None
     if attempt.connection is not None and attempt.is_new:
         site.banks.first_sync(attempt.connection, visit.person)

@@ -1,5 +1,5 @@
-"""The cookies of the pages: the session, that somebody has signed in with this browser before, and what waits for a
-sign-in."""
+"""The cookies of the pages: the session, a mark of a browser in which somebody signed in before, and a request that
+waits for a sign-in."""
 
 import base64
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from starlette.responses import Response
 from auth.people.sessions import KNOWN_BROWSER_LIFETIME, LIFETIME, Browser
 
 WAITING_LIFETIME = timedelta(minutes=15)
-WAITING_LENGTH_MAX = 2_800  # of one cookie browsers keep 4,096 bytes, and base64 takes a third more
+WAITING_LENGTH_MAX = 2_800  # browsers keep 4,096 bytes of a cookie, and base64 lengthens the query by a third
 
 
 class Cookies:
-    """Sets them, each for this host alone and out of reach of scripts."""
+    """Sets and reads the cookies, each for this host alone and hidden from scripts."""
 
     def __init__(self, *, is_https: bool) -> None:
         self._is_https = is_https
@@ -25,20 +25,21 @@ class Cookies:
         self.waiting = f"{prefix}bds_waiting"
 
     def remember(self, response: Response, browser: Browser) -> None:
-        """Give a browser its session."""
+        """Set the cookie of the browser's session."""
         self._set_cookie(response, self.session, browser.secret, LIFETIME)
 
     def remember_known(self, response: Response, value: str) -> None:
-        """Let a browser be known at the next sign-in."""
+        """Set the mark by which the next sign-in recognises this browser."""
         self._set_cookie(response, self.known, value, KNOWN_BROWSER_LIFETIME)
 
     def remember_waiting(self, response: Response, query: str) -> None:
-        """Keep an authorization request, at which nobody has looked yet, until somebody is signed in."""
+        """Keep an authorization request, still unchecked, or the path of a page until somebody has signed in; an empty
+        query clears it."""
         value = base64.urlsafe_b64encode(query.encode()).decode().rstrip("=")
         self._set_cookie(response, self.waiting, value, WAITING_LIFETIME if query else timedelta())
 
     def waiting_query(self, cookies: Mapping[str, str]) -> str:
-        """The query of that request; empty where none waits."""
+        """The query or path that `remember_waiting` kept; empty if none is kept."""
         value = cookies.get(self.waiting, "")
         try:
             return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).decode()
@@ -46,7 +47,7 @@ class Cookies:
             return ""
 
     def forget(self, response: Response) -> None:
-        """Take the session away."""
+        """Clear the cookie of the session."""
         self._set_cookie(response, self.session, "", timedelta())
 
     def _set_cookie(self, response: Response, name: str, value: str, lifetime: timedelta) -> None:
@@ -62,9 +63,9 @@ class Cookies:
 
 
 def sent_cookies(headers: Headers) -> Mapping[str, str]:
-    """The cookies of a browser as they were set: nothing is unquoted, since ours need no quotes.
+    """The cookies that a browser sent, as they were set; nothing is unquoted, since ours need no quotes.
 
-    Starlette leaves that to `http.cookies`, whose cost before Python 3.11.10 is the square of their length
+    Starlette leaves that to `http.cookies`, whose cost before Python 3.11.10 is quadratic in the length of the header
     (CVE-2024-7592).
     """
     pairs = [pair.partition("=") for header in headers.getlist("cookie") for pair in header.split(";")]

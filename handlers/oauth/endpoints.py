@@ -1,4 +1,5 @@
-"""The OAuth endpoints that programs call: operations of the second description, answered in the RFCs' own words."""
+"""The OAuth endpoints that programs call: operations of a description of their own, with errors as the RFCs write
+them."""
 
 import logging
 import re
@@ -40,7 +41,7 @@ Fields = dict[str, str]
 
 
 def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> Api:
-    """The second description with its operations; its endpoints follow the path of `auth_url`."""
+    """The description of the OAuth endpoints, with its operations; the endpoints follow the path of `auth_url`."""
     endpoints = Endpoints(server, limiter, rate)
     return Api(
         description=description(server.policy.served_path),
@@ -69,7 +70,7 @@ def oauth_routes(
     has_simplefin: bool = True,
     rate: Rate | None = BUDGET,
 ) -> list[BaseRoute]:
-    """The pages that people meet, and the discovery documents at addresses that depend on the settings."""
+    """The routes of the pages for people, and of the discovery documents whose addresses depend on the settings."""
     described = description(server.policy.served_path)["paths"]
     documents: list[tuple[tuple[str, ...], Callable[[], object]]] = [
         (metadata.server_metadata_paths(server.policy), server.server_metadata),
@@ -96,14 +97,15 @@ def oauth_routes(
 
 
 def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:
-    """What scripts of other origins may call, never the pages (oauth.md 2.11; RFC 9700 section 2.6)."""
+    """The paths that scripts of other origins may call, which never include the pages (oauth.md 2.11; RFC 9700 section
+    2.6)."""
     path = server.policy.served_path
     return tuple(f"{path}/oauth/{name}" for name in ("token", "register", "revoke", "jwks.json"))
 
 
 def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Authenticate:
-    """Whom an access token for this resource speaks for: from memory on the event loop, and from the store in a worker
-    thread."""
+    """A coroutine function that gives the principal of an access token for this resource: from memory on the event
+    loop, else from the store in a worker thread."""
     audience = server.policy.address_of(resource)
 
     async def authenticate(token: str) -> Principal:
@@ -116,7 +118,7 @@ def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Au
 
 
 def description(path_before: str) -> dict[str, Any]:
-    """handlers/oauth/oauth-api.json with its endpoints under the path of `auth_url`."""
+    """The content of handlers/oauth/oauth-api.json, with its endpoints moved under the path of `auth_url`."""
     document: dict[str, Any] = orjson.loads((resources.files("handlers.oauth") / "oauth-api.json").read_bytes())
     document["paths"] = {
         (path_before + path if path.startswith("/oauth/") else path): item for path, item in document["paths"].items()
@@ -125,7 +127,7 @@ def description(path_before: str) -> dict[str, Any]:
 
 
 class Endpoints:
-    """What stands behind the operationIds of oauth-api.json."""
+    """The functions behind the operationIds of oauth-api.json."""
 
     def __init__(self, server: AuthorizationServer, limiter: Limiter, rate: Rate | None) -> None:
         self._server = server
@@ -133,7 +135,7 @@ class Endpoints:
         self._rate = rate
 
     async def register(self, request: Request, body: object) -> Answer:
-        """RFC 7591 section 3."""
+        """Register a client (RFC 7591 section 3)."""
         await self._count(request)
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         bearer = credentials.strip() if scheme.lower() == "bearer" else None
@@ -141,7 +143,7 @@ class Endpoints:
         return Answer(body=registration_answer(client), status=201, headers=_NOT_STORED)
 
     async def token(self, request: Request, body: Fields) -> Answer:
-        """RFC 6749 sections 4.1.3 and 6."""
+        """Issue tokens for a code or a refresh token (RFC 6749 sections 4.1.3 and 6)."""
         await self._count(request)
         answer = await run_in_threadpool(self._tokens, request, body)
         details = answer.authorization_details
@@ -158,25 +160,26 @@ class Endpoints:
         )
 
     async def revoke(self, request: Request, body: Fields) -> Answer:
-        """Answers nothing: "The content of the response body is ignored by the client" RFC 7009 2.2."""
+        """Revoke a token; the answer is empty: "The content of the response body is ignored by the client" RFC 7009
+        2.2."""
         await self._count(request)
         await run_in_threadpool(self._revoke, request, body)
         return Answer(body=b"", headers={**_NOT_STORED, "content-type": "text/plain; charset=utf-8"})
 
     async def keys(self, _request: Request) -> Answer:
-        """RFC 7517 section 5."""
+        """The public keys that verify access tokens (RFC 7517 section 5)."""
         return Answer(body=await run_in_threadpool(self._server.jwks), headers=_CACHED)
 
     async def server_metadata(self, _request: Request) -> Answer:
-        """RFC 8414 section 3.2."""
+        """The metadata of the authorization server (RFC 8414 section 3.2)."""
         return Answer(body=self._server.server_metadata(), headers=_CACHED)
 
     async def resource_metadata(self, _request: Request) -> Answer:
-        """RFC 9728 section 3.2."""
+        """The metadata of the data interface as a protected resource (RFC 9728 section 3.2)."""
         return Answer(body=self._server.resource_metadata(), headers=_CACHED)
 
     async def mcp_metadata(self, _request: Request) -> Answer:
-        """RFC 9728 section 3.2, of the interface for assistants."""
+        """The metadata of the interface for assistants as a protected resource (RFC 9728 section 3.2)."""
         return Answer(body=self._server.resource_metadata("mcp"), headers=_CACHED)
 
     async def _count(self, request: Request) -> None:
@@ -189,7 +192,7 @@ class Endpoints:
         return self._server.clients.register(document, address=address, bearer=bearer)
 
     def _tokens(self, request: Request, body: Fields) -> TokenAnswer:
-        sent = self._sent(request, body)
+        sent = self._sent_fields(request, body)
         fields = checked_fields(sent, TOKEN_CHECKS)
         if fields["grant_type"] == "refresh_token":
             return self._server.refresh_tokens.refresh(
@@ -207,10 +210,10 @@ class Endpoints:
         )
 
     def _revoke(self, request: Request, body: Fields) -> None:
-        fields = checked_fields(self._sent(request, body), REVOCATION_CHECKS)
+        fields = checked_fields(self._sent_fields(request, body), REVOCATION_CHECKS)
         self._server.grants.revoke_token(fields["token"], client_id=fields["client_id"])
 
-    def _sent(self, request: Request, body: Fields) -> Sent:
+    def _sent_fields(self, request: Request, body: Fields) -> Sent:
         fields = {name: value for name, value in body.items() if value}
         return Sent(
             fields=fields,
@@ -226,7 +229,8 @@ _CACHED = {"cache-control": f"public, max-age={DOCUMENT_SECONDS}"}
 
 
 def refused(error: Exception) -> Answer | None:
-    """Every failure as RFC 6749 section 5.2 writes it, which is an Error body of the interface too."""
+    """The failure as RFC 6749 section 5.2 writes errors, which is also an Error body of the interface; None if the
+    client has gone."""
     if isinstance(error, ClientDisconnect):
         return None
     if isinstance(error, OAuthError):
@@ -241,13 +245,13 @@ def refused(error: Exception) -> Answer | None:
 
 
 def _error_answer(status: int, code: str, description: str, headers: dict[str, str]) -> Answer:
-    body = {"error": code, "error_description": _plain(description)}
+    body = {"error": code, "error_description": _without_forbidden_characters(description)}
     return Answer(body=body, status=status, headers={**_NOT_STORED, **headers})
 
 
-def _plain(text: str) -> str:
-    """ "Values for the 'error_description' parameter MUST NOT include characters outside the set %x20-21 / %x23-5B /
-    %x5D-7E." RFC 6749 section 5.2"""
+def _without_forbidden_characters(text: str) -> str:
+    """The text without the characters that an error description may not contain: "Values for the 'error_description'
+    parameter MUST NOT include characters outside the set %x20-21 / %x23-5B / %x5D-7E." RFC 6749 section 5.2"""
     return re.sub(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]", "", text.replace('"', "'"))
 
 

@@ -1,4 +1,4 @@
-"""What a browser sends: addresses and forms, read within limits and decoded strictly."""
+"""Reads what a browser sends, parameters and forms, within limits and strictly decoded."""
 
 import re
 from urllib.parse import parse_qsl
@@ -18,32 +18,33 @@ _BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 def query(request: Request) -> dict[str, tuple[str, ...]]:
     """The parameters of the address, each with all its values; raises Mistake."""
-    return _decoded(request.scope["query_string"], limit=QUERY_BYTES_MAX)
+    return _decode(request.scope["query_string"], limit=QUERY_BYTES_MAX)
 
 
 async def form(request: Request) -> dict[str, tuple[str, ...]]:
-    """The fields of the form, each once, but those of which one can tick several; raises Mistake."""
+    """The fields of the form. Each may come once, except boxes that can be ticked several times; raises Mistake."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Mistake("bad_form", status=415)
     content, size = bytearray(), 0
     async for chunk in request.stream():
         size += len(chunk)
-        # Read on and forget: a browser that is cut off while it sends never sees the answer
+        # Read on and drop: a browser that is cut off while it sends never sees the answer
         if size > DRAINED_BYTES_MAX:
             break
         if size <= FORM_BYTES_MAX:
             content += chunk
     if size > FORM_BYTES_MAX:
         raise Mistake("too_large", status=413)
-    fields = _decoded(bytes(content), limit=FORM_BYTES_MAX)
+    fields = _decode(bytes(content), limit=FORM_BYTES_MAX)
     if any(len(values) > 1 for name, values in fields.items() if name not in REPEATED):
         raise Mistake("bad_form")
     return fields
 
 
-def _decoded(encoded: bytes, *, limit: int) -> dict[str, tuple[str, ...]]:
-    """Parameters in UTF-8, each with all its values, empty ones left out (RFC 6749 section 3.1)."""
+def _decode(encoded: bytes, *, limit: int) -> dict[str, tuple[str, ...]]:
+    """The parameters of a text in UTF-8, each with all its values; empty ones are left out (RFC 6749 section 3.1).
+    Raises Mistake."""
     if len(encoded) > limit:
         raise Mistake("too_large", status=400)
     try:

@@ -1,5 +1,5 @@
-"""The languages of the pages: each is a file of `translations`, which holds every word that they say. And
-their colours, where a person has chosen: the page keeps both in cookies, for the pages that the server renders."""
+"""The languages of the pages: each is a file of `translations` with all their texts. Also their colours, if a person
+has chosen some: the browser page keeps both choices in cookies, for the pages that the server renders."""
 
 import tomllib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from handlers.sentences import in_german
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A sentence, and the language that it is in."""
+    """A sentence with the language that it is written in."""
 
     text: str
     language: str
@@ -20,44 +20,47 @@ class Translated:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One language; templates read `t.name` or `t.text["name"]`. `theme` is empty where the device decides."""
+    """The texts of one language, which templates read as `t.name` or `t.text["name"]`. `theme` is empty where the
+    device decides on the colours."""
 
     language: str
     text: Mapping[str, str]
     theme: str = ""
 
     def __call__(self, name: str, **values: object) -> str:
-        """A text with its places filled."""
+        """The text with its placeholders filled in."""
         return self.text[name].format(**values)
 
     def told(self, sentence: str) -> Translated:
-        """A sentence of the service, which speaks English, in this language where it is known."""
+        """A sentence of the service, which speaks English, in this language where it has a translation."""
         own = in_german(sentence) if self.language == "de" else None
         return Translated(own, self.language) if own is not None else Translated(sentence, "en")
 
     def day(self, moment: datetime) -> str:
-        """The day of a moment, which comes in the zone of the people here."""
+        """The day of a moment in words; the moment is in the service's time zone already."""
         month = self.text["months"].split()[moment.month - 1]
         return self("day_written", day=moment.day, month=month, year=moment.year)
 
     def minute(self, moment: datetime) -> str:
-        """The day and the time of day."""
+        """The day and the time of day of a moment."""
         return f"{self.day(moment)}, {moment:%H:%M}"
 
 
-LANGUAGE_COOKIE, THEME_COOKIE = "bds_language", "bds_theme"  # early.js of the page
+LANGUAGE_COOKIE, THEME_COOKIE = "bds_language", "bds_theme"  # set by early.js of the browser page
 THEMES = ("light", "dark")
 
 
 def words_for(accept_language: str, cookies: Mapping[str, str]) -> Words:
-    """The language and the colours that the person has chosen, else what the browser prefers."""
-    chosen = LANGUAGES.get(cookies.get(LANGUAGE_COOKIE, "")) or _preferred(accept_language)
+    """The texts in the language that the person has chosen, else in the one that the browser prefers, with the chosen
+    colours."""
+    chosen = LANGUAGES.get(cookies.get(LANGUAGE_COOKIE, "")) or _preferred_language(accept_language)
     theme = cookies.get(THEME_COOKIE, "")
     return replace(chosen, theme=theme) if theme in THEMES else chosen
 
 
-def _preferred(accept_language: str) -> Words:
-    """The language a browser prefers (RFC 9110 section 12.5.4); English when it asks for neither."""
+def _preferred_language(accept_language: str) -> Words:
+    """The texts in the language that a browser prefers (RFC 9110 section 12.5.4); English if it prefers none that there
+    is."""
     wanted: list[tuple[float, str]] = []
     for part in accept_language[:500].split(","):
         tag, _, parameter = part.partition(";")

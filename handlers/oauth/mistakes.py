@@ -1,8 +1,8 @@
-"""What a person did that leads to a page of explanation instead of the page they wanted."""
+"""The exception that shows a person a page of explanation instead of the page they wanted."""
 
 
 class Mistake(Exception):
-    """A page that says what went wrong; `name` finds its words."""
+    """Ends a request with a page that says what went wrong; `name` is the name of its text."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The page on which passkeys are made, named and removed; each change takes the password."""
+"""The page on which passkeys are made, named and removed; making and removing one takes the password."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,8 @@ PURPOSE = "passkeys"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """One on the page; moments in the zone of the people here. `other_host`: that of an earlier address, or empty."""
+    """One passkey in the page's list, with moments in the service's time zone. `other_host` is the host it works at, if
+    that is not the present one; else empty."""
 
     id: str
     name: str
@@ -28,7 +29,7 @@ class Listed:
 
 
 def passkey_routes(site: Site) -> list[BaseRoute]:
-    """The page and its three forms."""
+    """The routes of the page and its three forms."""
     return [
         site.route("/account/passkeys", {"GET": passkeys_page, "POST": begin}),
         site.route("/account/passkeys/add", {"POST": add}),
@@ -37,7 +38,8 @@ def passkey_routes(site: Site) -> list[BaseRoute]:
 
 
 def passkeys_page(site: Site, visit: Visit) -> Response:
-    """What there is, and the form for one more; there are none without the codes beside which they stand."""
+    """Show the user's passkeys, and the form for one more. Passkeys need the second factor's codes to be on, as another
+    way in."""
     user = site.server.sign_in.user_of(visit.browser)
     if user is None or visit.browser is None:
         return site.sign_in_for("/account/passkeys")
@@ -47,7 +49,7 @@ def passkeys_page(site: Site, visit: Visit) -> Response:
 
 
 def begin(site: Site, visit: Visit) -> Response:
-    """The password once more, then the page whose script asks the browser for a passkey."""
+    """Check the password again, then show the page whose script asks the browser to make a passkey."""
     browser, user = site.signed_in(visit, PURPOSE)
     proof = site.prove(visit, browser, user)
     if proof.browser is None:
@@ -58,7 +60,7 @@ def begin(site: Site, visit: Visit) -> Response:
 
 
 def add(site: Site, visit: Visit) -> Response:
-    """What the device has made, under the name that was given before."""
+    """Store the passkey that the device has made, under the name given before."""
     browser, user = site.signed_in(visit, PURPOSE)
     if not site.server.passkeys.add(user, browser, visit.form.get("passkey", ""), name=_name(visit)):
         return _page(site, visit, browser, user, outcome=Outcome(), is_refused=True)
@@ -66,7 +68,7 @@ def add(site: Site, visit: Visit) -> Response:
 
 
 def remove(site: Site, visit: Visit) -> Response:
-    """The password once more, and it opens nothing from then on."""
+    """Check the password again, then remove the passkey."""
     browser, user = site.signed_in(visit, PURPOSE)
     proof = site.prove(visit, browser, user)
     if proof.browser is None:
@@ -76,7 +78,7 @@ def remove(site: Site, visit: Visit) -> Response:
 
 
 def _name(visit: Visit) -> str:
-    """As the person calls it; else what the browser is called."""
+    """The passkey's name as the person typed it, else the name of the browser."""
     typed = " ".join(visit.form.get("name", "").split())[:NAME_CHARACTERS_MAX]
     return typed if is_storable(typed) else visit.agent or visit.words("passkey")
 

@@ -1,4 +1,4 @@
-"""The record on /account: what each app read and what was done to the account, and the whole of it to take away."""
+"""The access record on /account: what each app read and what was done to the account; and all of it as a download."""
 
 import csv
 import io
@@ -76,14 +76,14 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     ),
     "sent_webhooks": ("sendWebhook",),
 }
-"""What people call operations and tools; what is not here is called by its own name."""
+"""By the name of a page's text: the operations and tools that it stands for; others are shown by their own names."""
 
 KIND_OF = {operation: kind for kind, operations in KINDS.items() for operation in operations}
 
 
 @dataclass(frozen=True, slots=True)
 class EndedApp:
-    """An app of which no connection is left that did this: its name, and what all of them did."""
+    """An app that has no active grant left: its name, and the lines of what all its grants did."""
 
     name: str
     is_page: bool
@@ -92,7 +92,7 @@ class EndedApp:
 
 @dataclass(slots=True)
 class Seen:
-    """One line of the page: `kind` are words of the page, or the name of an operation."""
+    """One line of the page; `kind` is the name of a text of the page, or of an operation."""
 
     kind: str
     calls: int
@@ -101,7 +101,7 @@ class Seen:
 
 
 def record_routes(site: Site) -> list[BaseRoute]:
-    """The whole record, in two formats."""
+    """The routes that download the whole record, as CSV and as JSON."""
     return [
         site.route("/account/record.csv", {"GET": download_csv}),
         site.route("/account/record.json", {"GET": download_json}),
@@ -109,8 +109,8 @@ def record_routes(site: Site) -> list[BaseRoute]:
 
 
 def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[Seen]], list[Seen]]:
-    """What each connection did in the last 30 days, by its id (`recorded_as`), and what was done to the account; the
-    latest first, moments in the zone of the people here."""
+    """The lines of what each grant did in the last 30 days, by its id (`recorded_as`), and of what was done to the
+    account; the latest first, with moments in the service's time zone."""
     apps: dict[str, dict[str, Seen]] = {}
     deeds: dict[str, Seen] = {}
     for entry in site.server.record.overview(user_id, within=SHOWN_FOR):
@@ -122,8 +122,8 @@ def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[Seen]], list[S
 
 
 def of_ended(site: Site, user_id: str, *, but: Collection[str]) -> list[EndedApp]:
-    """What apps did in all the time that the record is kept, by connections that are there no more, those that stand on
-    the page (`but`, as `recorded_as` names them) left out; whichever did something last comes first."""
+    """What apps did through grants that have ended, in all the time for which the record is kept; `but` are the ids
+    (`recorded_as`) of those listed on the page already. The app that did something last comes first."""
     names: dict[str, str] = {}
     apps: dict[str, dict[str, Seen]] = {}
     for entry in site.server.record.overview(user_id, within=KEPT_FOR):
@@ -145,17 +145,18 @@ def _add(lines: dict[str, Seen], entry: Entry, kind: str, site: Site) -> None:
 
 
 def recorded_as(grant_id: str, client_id: str) -> str:
-    """Each connection by itself; the page of this server, which has one for each browser, as one."""
+    """The id of a grant in the record: its own, but one common id for this server's own page, which has a grant for
+    each browser."""
     return PAGE if client_id == PAGE else grant_id
 
 
 def download_csv(site: Site, visit: Visit) -> Response:
-    """The record as CSV, by hour and operation, the newest first."""
+    """Download the record as CSV, by hour and operation, the newest first."""
     return _file(site, visit, _as_csv, "text/csv; charset=utf-8", "record.csv")
 
 
 def download_json(site: Site, visit: Visit) -> Response:
-    """The record as a list of objects."""
+    """Download the record as a JSON list of objects."""
     return _file(site, visit, _as_json, "application/json", "record.json")
 
 
@@ -169,7 +170,7 @@ def _as_csv(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
 
 
 def _cells(entry: Entry) -> tuple[str | int | None, ...]:
-    name = guarded(entry.client_name)  # anybody can call an app anything
+    name = guarded(entry.client_name)  # an app may be named by anybody: no cell may begin a formula
     told = (instant(entry.hour), name, entry.client_id, entry.grant_id, entry.operation)
     return (*told, entry.calls, entry.refusals, instant(entry.last_at))
 
@@ -190,6 +191,7 @@ def _file(
     if user is None:
         return site.redirect(site.address("/oauth/login"))
     content = form(site.server.record.hours(user.id))
-    first = next(content)  # a store that does not answer is told as on every page
+    # Read before the answer begins, so that a failing store gets the same error page as elsewhere
+    first = next(content)
     headers = {**page_headers(""), "content-disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(chain((first,), content), media_type=media_type, headers=headers)

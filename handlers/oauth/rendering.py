@@ -1,4 +1,4 @@
-"""From a template to a page: its words, its stylesheet, and the headers that keep it to itself (oauth.md 3.1)."""
+"""Renders a template into a page, with its words, its stylesheet, and the headers that isolate it (oauth.md 3.1)."""
 
 from functools import lru_cache
 from importlib import resources
@@ -33,7 +33,7 @@ def render(
     is_scripted: bool = False,
     **values: Any,
 ) -> Response:
-    """A page of this server, which may depend on nobody's session; `is_scripted`: the script of passkeys runs there."""
+    """A page of this server, also without any session. `is_scripted` lets the passkeys' script run on it."""
     html = (
         _templates()
         .get_template(template)
@@ -54,7 +54,7 @@ def render(
 
 
 def unknown_address(policy: Policy) -> UnknownPage:
-    """What a person reads who opens an address that nothing stands behind."""
+    """The page for a person who opens an address that does not exist."""
     mistake = Mistake("unknown_address", status=404)
 
     def page(headers: Headers) -> Response:
@@ -65,7 +65,7 @@ def unknown_address(policy: Policy) -> UnknownPage:
 
 
 def page_headers(form_action: str, *, is_scripted: bool = False) -> dict[str, str]:
-    """The headers of every page; `form_action` is where its form may lead besides here."""
+    """The headers of every page; `form_action` is a further origin to which its form may lead."""
     scripts = "script-src 'self'; " if is_scripted else ""
     return {
         "content-security-policy": (
@@ -80,7 +80,7 @@ def page_headers(form_action: str, *, is_scripted: bool = False) -> dict[str, st
 
 
 def file_routes(policy: Policy) -> list[Route]:
-    """The one stylesheet, the icon, and the one script."""
+    """The routes of the stylesheet, the icon and the script."""
     folder = resources.files("handlers.oauth") / "static"
     return [
         _file(policy, STYLE_PATH, stylesheet(folder / "oauth.css"), "text/css"),
@@ -110,5 +110,5 @@ def _templates() -> Environment:
 
 
 def clamp_name(name: str) -> str:
-    """A name that a stranger chose, no longer than a heading can be."""
+    """A name that a stranger chose, cut to the length that a heading can show."""
     return name if len(name) <= NAME_SHOWN_MAX else f"{name[: NAME_SHOWN_MAX - 1].rstrip()}…"

@@ -22,7 +22,7 @@ State = Literal["off", "set up", "codes", "on"]
 
 
 def second_factor_routes(site: Site) -> list[BaseRoute]:
-    """The page of the second step, and that on which it is turned on and off."""
+    """The routes of the second step, and of the page on which it is turned on and off."""
     return [
         site.route("/oauth/second-step", {"GET": step_page, "POST": step}),
         site.route("/account/second-factor", {"GET": factor_page, "POST": begin}),
@@ -32,12 +32,12 @@ def second_factor_routes(site: Site) -> list[BaseRoute]:
 
 
 def step_address(site: Site, secret: str) -> str:
-    """The address at which the second step is asked for, with the authorization request that waits."""
+    """The address of the second step; `secret` is the id of a waiting authorization request, or empty."""
     return f"{site.address('/oauth/second-step')}{f'?request={secret}' if secret else ''}"
 
 
 def step_page(site: Site, visit: Visit) -> Response:
-    """Ask for the code; whoever is not half signed in begins with the password."""
+    """Ask for the code; a browser that has not passed the password is sent to the sign-in."""
     secret = site.request_secret(visit.parameters)
     if visit.browser is None or visit.browser.awaits_user_id is None:
         return site.redirect(f"{site.address('/oauth/login')}{f'?request={secret}' if secret else ''}")
@@ -45,7 +45,7 @@ def step_page(site: Site, visit: Visit) -> Response:
 
 
 def step(site: Site, visit: Visit) -> Response:
-    """Check the code, by the same throttles as passwords."""
+    """Check the code or passkey, throttled like passwords."""
     secret = site.request_secret({"request": (visit.form.get("request", ""),)})
     browser = site.checked_browser(visit, STEP_PURPOSE)
     if browser.awaits_user_id is None:
@@ -66,7 +66,7 @@ def step(site: Site, visit: Visit) -> Response:
 
 
 def factor_page(site: Site, visit: Visit) -> Response:
-    """Whether it is on, and the form that changes that."""
+    """Show whether the second factor is on, and the form that changes this."""
     user = site.server.sign_in.user_of(visit.browser)
     if user is None or visit.browser is None:
         return site.sign_in_for("/account/second-factor")
@@ -74,19 +74,20 @@ def factor_page(site: Site, visit: Visit) -> Response:
 
 
 def begin(site: Site, visit: Visit) -> Response:
-    """The password once more, then a new seed to be read by the app."""
+    """Check the password again, then show a new seed for the authenticator app."""
     browser, user = site.signed_in(visit, PURPOSE)
     proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)
     set_up = site.server.second_factors.begin(user)
-    if set_up is None:  # it has been turned on in another tab
+    if set_up is None:  # the second factor has been turned on in another tab
         return site.redirect(site.address("/account/second-factor"))
     return _factor(site, visit, browser, user, state="set up", set_up=set_up)
 
 
 def confirm(site: Site, visit: Visit) -> Response:
-    """A first code turns it on; all other browsers, which came in by the password alone, are signed out."""
+    """Turn the second factor on by a first code; all other browsers, which signed in by the password alone, are signed
+    out."""
     browser, user = site.signed_in(visit, PURPOSE)
     set_up = site.server.second_factors.waiting(user)
     if set_up is None:
@@ -99,7 +100,7 @@ def confirm(site: Site, visit: Visit) -> Response:
 
 
 def turn_off(site: Site, visit: Visit) -> Response:
-    """The password once more, and from then on alone."""
+    """Check the password again, then turn the second factor off."""
     browser, user = site.signed_in(visit, PURPOSE)
     proof = site.prove(visit, browser, user)
     if proof.browser is None:
@@ -158,6 +159,6 @@ def _factor(
 
 
 def _picture(address: str) -> Markup:
-    """The QR code as SVG within the page: an image of its own would be one more address that shows the seed."""
+    """The QR code as SVG inside the page: a separate image would need an address that shows the seed."""
     code = segno.make(address, micro=False, error="m")
     return Markup(code.svg_inline(omitsize=True, border=4, dark="#000", light="#fff"))  # noqa: S704 - made of squares

@@ -1,4 +1,4 @@
-"""The browsers in which a person is signed in, on /account; each can be ended, and all others at once."""
+"""The browsers in which a person is signed in, as a part of /account: each can be signed out, or all others at once."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ PURPOSE = "sessions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """One browser; moments in the zone of the people here."""
+    """One browser in the list, with moments in the service's time zone."""
 
     id: str
     agent: str | None
@@ -24,7 +24,7 @@ class SignedIn:
 
 
 def session_routes(site: Site) -> list[BaseRoute]:
-    """The two forms."""
+    """The routes of the two forms."""
     return [
         site.route("/account/sessions/end", {"POST": end_one}),
         site.route("/account/sessions/end-others", {"POST": end_others}),
@@ -47,7 +47,7 @@ def signed_in_browsers(site: Site, browser: Browser, user_id: str) -> list[Signe
 
 
 def end_one(site: Site, visit: Visit) -> Response:
-    """Sign out one browser; the own one is signed out by its own button."""
+    """Sign out one other browser; the present one has a button of its own."""
     browser, user = site.signed_in(visit, PURPOSE)
     session = visit.form.get("session", "")
     if session != browser.id_hash and site.server.sessions.end_of_user(user.id, session):
@@ -56,7 +56,7 @@ def end_one(site: Site, visit: Visit) -> Response:
 
 
 def end_others(site: Site, visit: Visit) -> Response:
-    """Sign out all browsers but this one."""
+    """Sign out all browsers except this one."""
     browser, user = site.signed_in(visit, PURPOSE)
     site.server.sessions.end_all(user.id, but=browser)
     site.server.record.note(user.id, "endSession")

@@ -1,4 +1,4 @@
-"""From the authorization request to the code: authorize, sign-in, consent (RFC 6749 section 4.1)."""
+"""The pages from the authorization request to the code: authorize, sign-in, consent (RFC 6749 section 4.1)."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -31,7 +31,7 @@ from storage.oauth.pending import PendingRequest
 
 
 def page_routes(site: Site) -> list[BaseRoute]:
-    """All pages, under the path of `auth_url`."""
+    """The routes of all pages, under the path of `auth_url`."""
     return [
         *file_routes(site.policy),
         site.route("/oauth/authorize", {"GET": authorize}),
@@ -45,14 +45,14 @@ def page_routes(site: Site) -> list[BaseRoute]:
 
 
 def authorize(site: Site, visit: Visit) -> Response:
-    """The authorization endpoint: checks, remembers the request, and sends the browser to the next page.
+    """The authorization endpoint: check and store the request, then send the browser to the next page.
 
-    Only the page of this server is answered at once where somebody is signed in: its identity is certain.
+    Only this server's own page gets its code at once where somebody is signed in: its identity is certain.
     """
     client_ids = visit.parameters.get("client_id", ("",))
     client_id = client_ids[0] if len(client_ids) == 1 else ""
     if site.server.documents.serves(client_id) and site.server.sign_in.user_of(visit.browser) is None:
-        # Nobody is asked before somebody is signed in: who is not could make this server ask anybody
+        # An app's document is fetched only for somebody signed in: else anybody could make this server ask any host
         return site.sign_in_first(visit)
     resource = site.policy.named_resource(visit.parameters.get("resource", ()))
     asked = Asked(
@@ -70,7 +70,7 @@ def authorize(site: Site, visit: Visit) -> Response:
     is_signed_in = site.server.sign_in.user_of(visit.browser) is not None
     fault = authorization.first_fault(asked) or _silent_fault(asked, is_signed_in=is_signed_in)
     if fault is not None:
-        return _sent_back_with(site, visit, asked.client, redirect_uri, fault, authorization.returned_state(asked))
+        return _error_response(site, visit, asked.client, redirect_uri, fault, authorization.returned_state(asked))
     details = authorization.requested_details(asked)
     request = AccessRequest(
         client=asked.client,
@@ -83,7 +83,7 @@ def authorize(site: Site, visit: Visit) -> Response:
     )
     if visit.browser is not None and is_signed_in and asked.client.id == PAGE:
         code = site.server.consent.allow_at_once(visit.browser, request)
-        return _sent_back_with_code(site, redirect_uri, code, authorization.returned_state(asked))
+        return _code_response(site, redirect_uri, code, authorization.returned_state(asked))
     browser = visit.browser or site.server.sessions.start(visit.agent)
     secret = site.server.consent.keep(browser, request)
     page = "/oauth/consent" if is_signed_in else "/oauth/login"
@@ -96,7 +96,7 @@ def authorize(site: Site, visit: Visit) -> Response:
 def _client(site: Site, client_id: str) -> Client | None:
     if not site.server.documents.serves(client_id):
         client = site.server.clients.find(client_id)
-        # One whose document is taken no more begins nothing new; what it was allowed before goes on until it is revoked
+        # An app whose document is no longer accepted gets nothing new; its present grants last until they are revoked
         return client if client is None or client.registered_by != "document" else None
     try:
         return site.server.documents.client(client_id)
@@ -105,9 +105,12 @@ def _client(site: Site, client_id: str) -> Client | None:
 
 
 def _silent_fault(asked: Asked, *, is_signed_in: bool) -> OAuthError | None:
-    """ "none: The Authorization Server MUST NOT display any authentication or consent user interface pages. An error is
+    """The error for a request that may show no page; None if it may, or needs none. Nothing is left waiting.
+
+    "none: The Authorization Server MUST NOT display any authentication or consent user interface pages. An error is
     returned if an End-User is not already Authenticated or the Client does not have pre-configured consent for the
-    requested Claims." OpenID Connect Core 1.0 section 3.1.2.1; no request is left waiting."""
+    requested Claims." OpenID Connect Core 1.0 section 3.1.2.1
+    """
     assert asked.client is not None
     if asked.get("prompt") != "none":
         return None
@@ -116,18 +119,18 @@ def _silent_fault(asked: Asked, *, is_signed_in: bool) -> OAuthError | None:
     return ConsentRequired() if asked.client.id != PAGE else None
 
 
-def _sent_back_with_code(site: Site, redirect_uri: str, code: str, state: Mapping[str, str]) -> Response:
+def _code_response(site: Site, redirect_uri: str, code: str, state: Mapping[str, str]) -> Response:
     # "code", "state" RFC 6749 section 4.1.2; "iss" RFC 9207 section 2
     parameters = {"code": code, **state, "iss": site.policy.issuer}
     return site.redirect(redirects.with_parameters(redirect_uri, parameters))
 
 
-def _sent_back_with(
+def _error_response(
     site: Site, visit: Visit, client: Client, redirect_uri: str, fault: OAuthError, state: Mapping[str, str]
 ) -> Response:
-    """The error response, except that nobody is bounced through this server to a web site that anyone can register:
-    "The authorization server MUST always authenticate the user first ... before redirecting the user." (RFC 9700
-    section 4.11.2)."""
+    """Redirect to the app with the error. But nobody is bounced through this server to a web site that anyone can
+    register: "The authorization server MUST always authenticate the user first ... before redirecting the user." (RFC
+    9700 section 4.11.2)."""
     address = _error_redirect(site, redirect_uri, fault, state)
     is_bounce = redirects.is_web(redirect_uri) and client.registered_by in ("self", "document")
     if is_bounce and site.server.sign_in.user_of(visit.browser) is None:
@@ -144,7 +147,7 @@ def _error_redirect(site: Site, redirect_uri: str, fault: OAuthError, state: Map
 
 
 def login_page(site: Site, visit: Visit) -> Response:
-    """The sign-in form, for a waiting authorization request or for the account page."""
+    """Show the sign-in form, for a waiting authorization request or for the account page."""
     secret = site.request_secret(visit.parameters)
     if site.server.sign_in.user_of(visit.browser):
         return site.after_sign_in(visit, secret)
@@ -156,7 +159,7 @@ def login_page(site: Site, visit: Visit) -> Response:
 
 
 def sign_in(site: Site, visit: Visit) -> Response:
-    """Name and password; the same text for an unknown user and a wrong password."""
+    """Check name and password; an unknown user and a wrong password get the same text."""
     secret = visit.form.get("request", "")
     if (
         visit.browser
@@ -212,17 +215,17 @@ def _login_form(
 
 
 def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices | None = None) -> Response:
-    """Which app asks, what for, and where it will send the person back to; always asked (ASVS 5.0 10.7.1). `chosen`:
-    what the person has sent, where that cannot be granted for `error`."""
+    """Show which app asks, for what, and where the person will be sent back to; consent is always asked (ASVS 5.0
+    10.7.1). `chosen` are the choices that the person sent and that cannot be granted because of `error`."""
     _refuse_scripts(visit)
     secret = site.request_secret(visit.parameters or {name: (value,) for name, value in visit.form.items()})
     user = site.server.sign_in.user_of(visit.browser)
     if user is None:
         return site.redirect(f"{site.address('/oauth/login')}?request={secret}")
     assert visit.browser is not None
-    request, client = _opened(site, visit.browser, secret)
+    request, client = _waiting_request(site, visit.browser, secret)
     if client.id == PAGE:
-        return _decided(site, visit.browser, secret, is_allowed=True, ticked=frozenset(TICKED_SCOPES))
+        return _finish_consent(site, visit.browser, secret, is_allowed=True, ticked=frozenset(TICKED_SCOPES))
     asked = request.scope.split()
     details, owned = _details(request), site.accounts_of(user.id)
     choices = chosen or preset_choices(details, owned)
@@ -253,7 +256,8 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
 
 
 def decide(site: Site, visit: Visit) -> Response:
-    """Allow or Deny, once. The form carries only the request's id: there is nothing in it to tamper with."""
+    """Allow or deny the request, once. The form carries only the request's id, so there is nothing in it to tamper
+    with."""
     _refuse_scripts(visit)
     secret = site.request_secret({name: (value,) for name, value in visit.form.items()})
     browser = site.checked_browser(visit, f"consent {secret}")
@@ -264,17 +268,19 @@ def decide(site: Site, visit: Visit) -> Response:
     if user is None:
         raise Mistake("no_session")
     if decision == "deny":
-        return _decided(site, browser, secret, is_allowed=False, ticked=frozenset())
+        return _finish_consent(site, browser, secret, is_allowed=False, ticked=frozenset())
     chosen = sent_choices(visit.form, visit.ticked_accounts)
     try:
         terms = chosen.terms(site.accounts_of(user.id))
     except NothingChosen:
         return consent_page(site, visit, error="no_account", chosen=chosen)
     lifetime = chosen.lifetime(days_to_choose(site.policy.grant_lifetime))
-    return _decided(site, browser, secret, is_allowed=True, ticked=chosen.changes, terms=terms, lifetime=lifetime)
+    return _finish_consent(
+        site, browser, secret, is_allowed=True, ticked=chosen.changes, terms=terms, lifetime=lifetime
+    )
 
 
-def _decided(
+def _finish_consent(
     site: Site,
     browser: Browser,
     secret: str,
@@ -293,7 +299,7 @@ def _decided(
     state = {"state": request.state} if request.state is not None else {}
     if code is None:
         return site.redirect(_error_redirect(site, request.redirect_uri, AccessDenied(), state))
-    return _sent_back_with_code(site, request.redirect_uri, code, state)
+    return _code_response(site, request.redirect_uri, code, state)
 
 
 def _details(request: PendingRequest) -> AccountInformation | None:
@@ -301,13 +307,14 @@ def _details(request: PendingRequest) -> AccountInformation | None:
 
 
 def _refuse_scripts(visit: Visit) -> None:
-    """ "Sec-Fetch-Dest: document" is a person's navigation, and only those that know no such header leave it out. A
-    script of our own origin must not read the form token and press Allow for another app (W3C Fetch Metadata)."""
+    """Raise Mistake for a request that a script sent: a script of our own origin must not read the form token and press
+    Allow for another app. "Sec-Fetch-Dest: document" marks a person's navigation, and only browsers that do not know
+    the header leave it out (W3C Fetch Metadata)."""
     if visit.destination not in (None, "document"):
         raise Mistake("foreign_form", status=403)
 
 
-def _opened(site: Site, browser: Browser, secret: str) -> tuple[PendingRequest, Client]:
+def _waiting_request(site: Site, browser: Browser, secret: str) -> tuple[PendingRequest, Client]:
     opened = site.server.consent.waiting(browser, secret)
     if opened is None:
         raise Mistake("request_over")

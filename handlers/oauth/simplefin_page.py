@@ -1,4 +1,4 @@
-"""On /account: a setup token for an app that speaks SimpleFIN, shown once."""
+"""The SimpleFIN part of /account: a setup token for an app, shown once."""
 
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ PURPOSE = "simplefin"
 
 
 def token_page(site: Site, visit: Visit, user: User, *, terms: Terms, chosen: Choices) -> Response:
-    """The page with the setup token, made as the person has `chosen`; raises OAuthError for a name that cannot be
+    """Make a setup token with the person's choices, and show its page; raises OAuthError for a name that cannot be
     shown."""
     name = visit.form.get("name", "")
     lifetime = chosen.lifetime(days_to_choose(site.policy.grant_lifetime))

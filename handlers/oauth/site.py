@@ -1,4 +1,5 @@
-"""What all pages of the authorization server go through: who visits, whether the form is ours, how it ends."""
+"""The common part of all pages of the authorization server: reads the request, checks forms, renders pages and
+errors."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -40,12 +41,12 @@ logger = logging.getLogger("bankdata.oauth")
 BANKS_PAGE = "/account/connect"
 SETUP_PAGE = "/account/simplefin"
 RETURN_PAGES = frozenset({BANKS_PAGE, SETUP_PAGE, "/account/second-factor", "/account/passkeys"})
-"""Where a sign-in may lead back to; no query of an authorization request looks so."""
+"""The pages to which a sign-in may lead back; no query of an authorization request looks like one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """A browser's request: parameters decoded, its session found."""
+    """A browser's request, with its parameters decoded and its session found."""
 
     parameters: Mapping[str, tuple[str, ...]]
     waiting_query: str  # of an authorization request that somebody has to sign in for, or one of RETURN_PAGES
@@ -56,14 +57,15 @@ class Visit:
     address: str
     words: Words
     bearer: str | None  # the access token of a script that calls in place of a form
-    agent: str | None  # what people call the browser
+    agent: str | None  # the name of browser and system
     destination: str | None  # what the browser fetches this for (W3C Fetch Metadata)
-    person: Person | None  # what a bank is told of who sits there; None where the browser does not say all of it
+    person: Person | None  # what a bank is told about the person present; None if the browser does not send all of that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Banks:
-    """What the pages need to connect banks: the connections of a user, and what syncs a new one at once."""
+    """What the pages need to connect banks: the flow of connecting, a user's connections, and how to sync and end
+    one."""
 
     connecting: Connecting
     of_user: Callable[[str], Sequence[StoredConnection]]
@@ -79,7 +81,7 @@ Answering = Callable[["Site", Visit], Response]
 
 
 class Site:
-    """The pages' surroundings: server, cookies, addresses."""
+    """The surroundings of the pages: authorization server, cookies, addresses, limits."""
 
     def __init__(
         self,
@@ -93,9 +95,9 @@ class Site:
         banks: Banks | None = None,
         has_simplefin: bool = True,
     ) -> None:
-        """`time_zone`: whose days and times people see. `has_accounts`: whether there are bank data of a user.
-        `accounts_of`: the accounts that a user may let apps read. `banks`: None where none can be connected.
-        `has_simplefin`: whether apps that speak it are served."""
+        """`time_zone` is that of all days and times on the pages. `has_accounts` says whether there are bank data of a
+        user. `accounts_of` gives the accounts that a user may let apps read. `banks` None means that none can be
+        connected. `has_simplefin` says whether apps that speak SimpleFIN are served."""
         self.server = server
         self.time_zone = time_zone
         self.has_accounts = has_accounts
@@ -108,11 +110,11 @@ class Site:
         self.cookies = Cookies(is_https=server.policy.is_https)
 
     def address(self, path: str) -> str:
-        """The address of a page, as a path: nothing is ever built from the Host header."""
+        """The address of a page as a path; it is never built from the Host header."""
         return self.policy.auth_path + path
 
     def route(self, path: str, methods: Mapping[str, Answering]) -> Route:
-        """One page with the functions that answer its methods, each in a worker thread."""
+        """The route of one page, with the functions that answer its methods, each run in a worker thread."""
 
         async def endpoint(request: Request) -> Response:
             # HEAD is answered like GET; the server leaves the body out
@@ -131,7 +133,7 @@ class Site:
             except StoreUnavailable:
                 response = self.mistake_page(Mistake("busy", status=503, retry_after=RETRY_SECONDS), words)
             except ClientDisconnect:
-                raise  # nobody is there to read a page; outermost.py ends the request without a word
+                raise  # nobody is there to read a page; outermost.py ends the request
             except Exception:
                 logger.exception("page failed")
                 response = self.mistake_page(Mistake("server_error", status=500), words)
@@ -173,15 +175,17 @@ class Site:
         )
 
     def _refuse_foreign(self, request: Request) -> None:
-        """A form must come from our own page. Under `Referrer-Policy: no-referrer` browsers send `Origin: null` with
-        our own forms too, so that only another origin's name or Sec-Fetch-Site is proof; the form token is the rule."""
+        """Raise Mistake for a form of a foreign page. Under `Referrer-Policy: no-referrer` browsers send `Origin: null`
+        with our own forms too, so only another origin's name or Sec-Fetch-Site proves a foreign one; the form token is
+        the main check."""
         site = request.headers.get("sec-fetch-site")
         origin = request.headers.get("origin", "null").lower()
         if (site is not None and site not in ("same-origin", "none")) or origin not in ("null", self.policy.origin):
             raise Mistake("foreign_form", status=403)
 
     def checked_browser(self, visit: Visit, purpose: str) -> Browser:
-        """The browser that sent a form, once it is certain that our own page for this purpose sent it."""
+        """The browser that sent a form, once its form token proves that our own page for this purpose sent it; raises
+        Mistake."""
         if visit.browser is None:
             raise Mistake("no_session")
         if not self.server.sessions.is_form_token(visit.browser, purpose, visit.form.get("form_token", "")):
@@ -189,7 +193,7 @@ class Site:
         return visit.browser
 
     def signed_in(self, visit: Visit, purpose: str) -> tuple[Browser, User]:
-        """The browser that sent a form, and who is signed in there."""
+        """The browser that sent a form, and the user who is signed in there; raises Mistake."""
         browser = self.checked_browser(visit, purpose)
         user = self.server.sign_in.user_of(browser)
         if user is None:
@@ -197,12 +201,13 @@ class Site:
         return browser, user
 
     def prove(self, visit: Visit, browser: Browser, user: User) -> Outcome:
-        """What becomes of the password that a form asks for once more."""
+        """The outcome of checking the password that a form asks for again."""
         password = visit.form.get("current_password", "")
         return self.server.sign_in.prove(user, browser, password=password, address=visit.address)
 
     def request_secret(self, parameters: Mapping[str, tuple[str, ...]]) -> str:
-        """The id of the waiting request; only what can be one is carried on into an address."""
+        """The id of the waiting authorization request in these parameters; raises Mistake for a text that cannot be
+        one, so that nothing else gets into an address."""
         secret = parameters.get("request", ("",))[0]
         plain = secret.replace("-", "").replace("_", "")
         if secret and not (len(secret) <= 100 and secret.isascii() and plain.isalnum()):
@@ -210,7 +215,7 @@ class Site:
         return secret
 
     def sign_in_first(self, visit: Visit) -> Response:
-        """To the sign-in, and from there back to this authorization request, of which nothing is believed yet."""
+        """Redirect to the sign-in, and after it back to this authorization request, which has not been checked yet."""
         query = urlencode([(name, value) for name, values in visit.parameters.items() for value in values])
         if len(query) > WAITING_LENGTH_MAX:
             raise Mistake("too_large")
@@ -219,13 +224,13 @@ class Site:
         return response
 
     def sign_in_for(self, page: str) -> Response:
-        """To the sign-in, and from there back to this one of RETURN_PAGES."""
+        """Redirect to the sign-in, and after it back to this page, which is one of RETURN_PAGES."""
         response = self.redirect(self.address("/oauth/login"))
         self.cookies.remember_waiting(response, page)
         return response
 
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
-        """Redirect whoever has signed in to the request or the page that waits, or to the account."""
+        """Redirect a person who has signed in to the waiting request or page, or to the account page."""
         if secret:
             return self.redirect(f"{self.address('/oauth/consent')}?request={secret}")
         if not visit.waiting_query:
@@ -238,14 +243,14 @@ class Site:
         return response
 
     def remember_signed_in(self, response: Response, outcome: Outcome) -> None:
-        """Give the browser its session, and that it is known from now on."""
+        """Set the cookies of the session, and of the mark by which this browser is recognised later."""
         assert outcome.browser is not None
         assert outcome.known_browser is not None, "whoever signs in is known from now on"
         self.cookies.remember(response, outcome.browser)
         self.cookies.remember_known(response, outcome.known_browser)
 
     def form_page(self, template: str, words: Words, outcome: Outcome | None, **values: Any) -> Response:
-        """A page with a form, and what was wrong with what was sent: 400, or 429 for who has to wait."""
+        """A page with a form, and with the error of the last attempt: status 400, or 429 if the person has to wait."""
         wait = outcome.wait_seconds if outcome is not None else 0
         error = "wait" if wait else "wrong" if outcome is not None else ""
         status = {"wait": 429, "wrong": 400}.get(error, 200)
@@ -255,11 +260,11 @@ class Site:
         return response
 
     def page(self, template: str, words: Words, *, status: int = 200, form_action: str = "", **values: Any) -> Response:
-        """A rendered page with the headers that keep it to itself (oauth.md 3.1)."""
+        """A rendered page with the headers that isolate it (oauth.md 3.1)."""
         return render(self.policy, template, words, status=status, form_action=form_action, **values)
 
     def mistake_page(self, mistake: Mistake, words: Words) -> Response:
-        """What went wrong, and what to do now."""
+        """The page that says what went wrong, and what to do now."""
         response = self.page("mistake.html", words, status=mistake.status, mistake=mistake)
         if mistake.retry_after is not None:
             response.headers["retry-after"] = str(mistake.retry_after)
@@ -268,7 +273,8 @@ class Site:
         return response
 
     def redirect(self, address: str) -> Response:
-        """303: the next request is a GET, whatever this one was; 307 would repeat the password."""
+        """A redirect with 303, so that the next request is a GET, whatever this one was; 307 would send the password
+        again."""
         response = RedirectResponse(address, status_code=303, headers=page_headers(""))
-        response.headers["location"] = address  # as it is: Starlette would quote it again
+        response.headers["location"] = address  # unchanged: Starlette would quote it again
         return response

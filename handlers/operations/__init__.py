@@ -1,4 +1,4 @@
-"""Which function answers which operation of openapi.json; the contract itself names no Python."""
+"""Maps each operation of openapi.json to the function that answers it; the contract itself names no Python."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -39,8 +39,8 @@ LIGHT_SEARCH_ROWS_MAX = 5_000  # a search that finds every row takes about 0.5 m
 Function = Callable[..., Answer]
 
 
-def _looked_up(needs: Needs) -> Light:
-    """What only looks up one thing is light as soon as it is in memory."""
+def _once_loaded(needs: Needs) -> Light:
+    """The rule for an operation that only looks up one thing: it is light once its data are in memory."""
     return lambda data, _arguments: has(data, needs)
 
 
@@ -54,12 +54,12 @@ def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
 
 
 KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
-    "listAccounts": (accounts.list_accounts, "statuses", _looked_up("statuses")),
+    "listAccounts": (accounts.list_accounts, "statuses", _once_loaded("statuses")),
     "listTransactions": (transactions.list_transactions, "list", _light_page),
     "searchTransactions": (search.search_transactions, "searched", _never),
     "sumTransactions": (search.sum_transactions, "searched", _never),
-    "getTransaction": (transactions.get_transaction, "details", _looked_up("details")),
-    "explainTransaction": (explanations.explain_transaction, "details", _looked_up("details")),
+    "getTransaction": (transactions.get_transaction, "details", _once_loaded("details")),
+    "explainTransaction": (explanations.explain_transaction, "details", _once_loaded("details")),
     "getCashflow": (reports.get_cashflow, "figures", _never),
     "getCashflowCategories": (reports.get_cashflow_categories, "figures", _never),
     "getBalances": (reports.get_balances, "figures", _never),
@@ -71,14 +71,14 @@ KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
     "listSubscriptionDetails": (details.list_subscription_details, "accounts", _never),
     "getSubscription": (details.get_subscription, "accounts", _never),
 }
-"""By operationId: reads one user's data, each answer of one state of them; takes the services, the request, what is
-read, and the contract's parameters in snake_case."""
+"""By operationId: the function, the data it reads, and when its answer is quick. A function takes the services, the
+request, the user's data in one state, and the contract's parameters in snake_case."""
 
 FEEDS = {
     "listTransactionChanges": ("transactions", feeds.transaction_changes),
     "listAccountChanges": ("accounts", feeds.account_changes),
 }
-"""By operationId: of what kind a feed is, and what makes a page of it."""
+"""By operationId: the kind of a feed, and the function that makes a page of it."""
 
 OTHERS: Mapping[str, Operation] = {
     "startSync": sync.start_sync,
@@ -133,7 +133,7 @@ OTHERS: Mapping[str, Operation] = {
     "getProfile": profile.get_profile,
     "changeProfile": profile.change_profile,
 }
-"""By operationId: takes the services, the request, and the parameters."""
+"""By operationId: the function, which takes the services, the request, and the parameters."""
 
 
 SHOWS_BOOKINGS = frozenset(
@@ -156,12 +156,12 @@ SHOWS_BOOKINGS = frozenset(
         "getSubscription",
     }
 )
-"""By operationId: shows bookings or who was paid, which a grant of figures only does not cover."""
+"""The operations that show bookings or payees, which a grant of figures only does not cover."""
 
 
 GIVES_FIGURES = {"sumTransactions": READ_CASHFLOW}
-"""By operationId: the scope that opens it to a grant of figures only, which has lost the one that reads bookings; the
-operation itself refuses what would tell them."""
+"""By operationId: the scope that opens an operation to a grant of figures only, which has lost the scope that reads
+bookings; the operation itself refuses what would show bookings."""
 
 
 KNOWS_COVERAGE = frozenset(
@@ -194,12 +194,12 @@ KNOWS_COVERAGE = frozenset(
         "correctSome",
     }
 )
-"""By operationId: answers under a grant of some accounts as if there were only those. Every other operation is about
+"""The operations that answer a grant of some accounts as if there were only those. Every other operation is about
 rules, corrections, files or accounts as a whole, and is refused to such a grant, and to one of figures only."""
 
 
 def operations(services: Services) -> Mapping[str, Operation]:
-    """The tables bound to one open service."""
+    """The functions of all operations, bound to one open service, by operationId."""
     kept = {
         name: CachedOperation(name=name, services=services, function=function, needs=needs, is_light=light)
         for name, (function, needs, light) in KEPT.items()

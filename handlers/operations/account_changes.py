@@ -1,4 +1,4 @@
-"""PATCH and DELETE /accounts/{id}, /accounts/merged and /accounts/{id}/merge: accounts as their user wants them."""
+"""PATCH and DELETE /accounts/{id}, /accounts/merged and /accounts/{id}/merge: a user's changes to their accounts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,16 +22,16 @@ ACCOUNT_NOT_FOUND = "Account not found"
 
 
 def list_hidden_accounts(services: Services, request: Request) -> Json:
-    """The accounts that no other operation shows."""
+    """List the hidden accounts, which no other operation shows."""
     user_id = owner_of(request)
     owned = accounts.every(services.of(user_id), user_id)
-    return {"accounts": [_told(each) for each in owned if each.is_hidden]}
+    return {"accounts": [_shape(each) for each in owned if each.is_hidden]}
 
 
 def change_account(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
-    """A name of the user's own (null: the source's again), and whether the account is hidden."""
+    """Change an account's name (null restores the source's name), or hide or show it."""
     user_id = owner_of(request)
-    _owned(services, user_id, id)
+    _find(services, user_id, id)
     name = body.get("name")
     if name is not None and not (name.strip() and name.isprintable()):
         raise BadRequest("name: must have printable characters")
@@ -46,11 +46,11 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
 
     services.of(user_id).atomically(work)
     detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return _told(_owned(services, user_id, id))
+    return _shape(_find(services, user_id, id))
 
 
 def list_merged_accounts(services: Services, request: Request) -> Json:
-    """The accounts that are parts of others."""
+    """List the accounts that were merged into others."""
     user_id = owner_of(request)
     merged = merges.merged_accounts(services.of(user_id), user_id)
     return {
@@ -68,9 +68,10 @@ def list_merged_accounts(services: Services, request: Request) -> Json:
 
 
 def merge_account(services: Services, request: Request, *, id: str, dry_run: bool, body: Mapping[str, Any]) -> Json:
-    """Two accounts that are one: all bookings in the other, each once; what comes for either goes there."""
+    """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later
+    ones."""
     user = _user(services, request)
-    source, target = (_owned(services, user.id, each) for each in (id, body["into"]))
+    source, target = (_find(services, user.id, each) for each in (id, body["into"]))
     try:
         merged = account_merges.merge(services, user, source, target, is_dry_run=dry_run)
     except NotOneAccount as error:
@@ -88,7 +89,7 @@ def merge_account(services: Services, request: Request, *, id: str, dry_run: boo
 
 
 def separate_account(services: Services, request: Request, *, id: str) -> Json:
-    """An account that was merged into another stands by itself again."""
+    """Make an account that was merged into another an account of its own again."""
     try:
         rebuilt = account_merges.separate(services, _user(services, request), id)
     except NotMerged as error:
@@ -97,9 +98,10 @@ def separate_account(services: Services, request: Request, *, id: str) -> Json:
 
 
 def delete_account(services: Services, request: Request, *, id: str, name: str) -> Json:
-    """An account with its bookings and statements, for whoever gives its name; a later import brings it back."""
+    """Delete an account with its bookings and statements; the caller has to give its name. A later import brings it
+    back."""
     user, now = _user(services, request), services.clock.now()
-    account = _owned(services, user.id, id)
+    account = _find(services, user.id, id)
     if name != account.called:
         raise BadRequest("name: must be the name of the account, or its IBAN if it has none")
     database = services.of(user.id)
@@ -108,7 +110,7 @@ def delete_account(services: Services, request: Request, *, id: str, name: str) 
     return import_shapes.rebuilt(rebuilt)
 
 
-def _told(account: StoredAccount) -> Json:
+def _shape(account: StoredAccount) -> Json:
     return {
         "id": account.id,
         "accountName": account.name,
@@ -119,7 +121,7 @@ def _told(account: StoredAccount) -> Json:
     }
 
 
-def _owned(services: Services, user_id: str, account_id: str) -> StoredAccount:
+def _find(services: Services, user_id: str, account_id: str) -> StoredAccount:
     owned = accounts.every(services.of(user_id), user_id)
     found = next((each for each in owned if each.id == account_id), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""Accounts merged and separated, with what follows: which apps see them, and which payments recur."""
+"""Merges and separates accounts, and updates what depends on them: which apps see them, and which payments recur."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -18,8 +18,8 @@ from storage.users import User
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """What a merge comes to: how many bookings the first account has and how many of them the second one has, too, the
-    balance of both as one with its day, and how many apps saw one of the two and do not see the merged one."""
+    """The outcome of a merge: how many bookings the first account has, how many of those the second one has too, the
+    balance of the merged account with its day, and how many apps saw one of the two but do not see the merged one."""
 
     rebuilt: Rebuilt
     bookings: int
@@ -30,7 +30,8 @@ class Merged:
 
 
 def merge(services: Services, user: User, source: StoredAccount, target: StoredAccount, *, is_dry_run: bool) -> Merged:
-    """The first account made a part of the second, or what would come of it; raises NotOneAccount."""
+    """Make the first account a part of the second one, and return the outcome; a dry run only computes it. Raises
+    NotOneAccount."""
     grants, results = services.authorization.grants, list[tuple[Rebuilt, StoredAccount]]()
 
     def work(session: Transaction) -> None:
@@ -40,7 +41,7 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
 
     merges.check_mergeable(services.of(user.id), user.id, source_id=source.id, target_id=target.id)
     bookings = transactions.count(services.of(user.id), user.id, Selection(account_ids=[source.id]))
-    is_new = source.same_as == target.id  # no app has been allowed or refused to see it apart from the other one
+    is_new = source.same_as == target.id  # a new account: no app has been allowed or refused to see it by itself
     narrowed = [] if is_new else grants.widened_by_merge(user.id, source_id=source.id, target_id=target.id)
     if narrowed and not is_dry_run:
         grants.keep_exclusions(user.id, source_id=source.id, target_id=target.id)
@@ -59,7 +60,7 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
 
 
 def separate(services: Services, user: User, account_id: str) -> Rebuilt:
-    """A merged account made one of its own again; raises NotMerged."""
+    """Make a merged account an account of its own again; raises NotMerged."""
     rebuilt = services.of(user.id).atomically(
         lambda session: merges.separate(session, user=user, source_id=account_id, now=services.clock.now())
     )

@@ -1,4 +1,4 @@
-"""GET /connections: where the user's accounts come from, how the last sync went, and when the next one may be."""
+"""GET /connections: where the user's accounts come from, how the last sync went, and when the next one is allowed."""
 
 from handlers import integrity_sentences, json_shapes
 from handlers.http.request import Json, Request
@@ -14,8 +14,8 @@ from storage.jobs import Job
 
 
 def list_connections(services: Services, request: Request) -> Json:
-    """All connections that have not been removed, oldest first, all of one state of the store; under a grant of some
-    accounts those that bring one of them."""
+    """List all connections that have not been removed, the oldest first, from one state of the store; under a grant of
+    some accounts, only those that bring one of these."""
     caller, now = request.principal, services.clock.now()
     user_id = caller.user_id
     with services.of(user_id).transaction() as session:
@@ -58,7 +58,7 @@ def list_connections(services: Services, request: Request) -> Json:
 
 
 def _message(services: Services, connection: StoredConnection, last: Job | None) -> str | None:
-    """What its user should know; None when all is well."""
+    """A sentence on what the user should know of the connection; None if all is well."""
     if not services.sync_engine.has_key(connection):
         return KEY_MISSING
     if connection.status in NOT_SYNCABLE:

@@ -1,4 +1,5 @@
-"""POST, GET and DELETE /corrections: the category of a booking, remembered for all bookings of its counterpart."""
+"""POST, GET and DELETE /corrections: a category given to one booking, remembered for all bookings of its
+counterpart."""
 
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -26,14 +27,14 @@ COMPARED = {
     "iban": ("counterpartIban", "counterpart_iban"),
     "merchant": ("merchantName", "merchant_name"),
 }
-"""By the kind of a key, which stands before its colon: the field of the interface, and the column."""
+"""By the kind of a correction's key (the part before its colon): the field of the interface, and the column."""
 
 
 def create_correction(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Remember a category; `matching` is how many bookings it decides, `changed` how many are another now. A dry run
-    says the same and keeps nothing."""
+    """Remember a category; `matching` is how many bookings it decides, `changed` how many now have another one. A dry
+    run answers the same and keeps nothing."""
     user_id, now = owner_of(request), services.clock.now()
     row = transactions.find(services.of(user_id), user_id, body["transactionId"])
     if row is None:
@@ -48,7 +49,7 @@ def create_correction(
         choice = chosen(body, visible(session, request.principal) if body.get("ownCategoryId") else {})
         rules.correct(session, user_id, key, choice)
         changed = derivation.apply_rules(session, user_id, now=now)
-        told.update(_told(session, user_id, key, choice), changed=changed.height)
+        told.update(_shape(session, user_id, key, choice), changed=changed.height)
         told.update(changed_rows.shown(session, request, changed, include))
 
     kept_or_tried(services.of(user_id), work, is_dry_run=dry_run)
@@ -58,16 +59,17 @@ def create_correction(
 
 
 def list_corrections(services: Services, request: Request) -> Json:
-    """What has been corrected, by name."""
+    """List the user's corrections, sorted by name."""
     user_id = owner_of(request)
     with services.of(user_id).transaction() as session:
         known = rules.corrections(session, user_id)
-        told = [_told(session, user_id, key, choice) for key, choice in known.items()]
+        told = [_shape(session, user_id, key, choice) for key, choice in known.items()]
     return {"corrections": sorted(told, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
 
 
 def delete_correction(services: Services, request: Request, *, id: str) -> Json:
-    """Forget a correction, or one of some bookings: they get back what they had, or what is derived."""
+    """Delete a correction, be it of a counterpart or of a batch of bookings. The bookings get back the category they
+    had before, or the derived one."""
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> int:
@@ -86,7 +88,8 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
 
 
 def remembered_under(row: Row) -> str | None:
-    """The key of a booking's counterpart; None when nothing names it."""
+    """The key under which a correction of this booking's counterpart is stored; None if nothing names the
+    counterpart."""
     carries_for_others = is_intermediary(row["counterpart_name"])
     return correction_key(
         creditor_id=None if carries_for_others else row["creditor_id"],
@@ -96,11 +99,11 @@ def remembered_under(row: Row) -> str | None:
 
 
 def correction_id(key: str) -> str:
-    """An opaque id: the key itself may hold an IBAN."""
+    """The id of a correction: a hash, because its key may hold an IBAN."""
     return "cor_" + blake2b(key.encode(), digest_size=16).hexdigest()
 
 
-def _told(session: Transaction, user_id: str, key: str, choice: ChosenCategory) -> Json:
+def _shape(session: Transaction, user_id: str, key: str, choice: ChosenCategory) -> Json:
     kind, _, value = key.partition(":")
     field, column = COMPARED[kind]
     rows = transactions.corrected(session, user_id, kind)

@@ -1,4 +1,4 @@
-"""Sync jobs as a grant of some accounts sees them: of other banks there are none, and counts are of its accounts."""
+"""Sync jobs as a grant of some accounts sees them: jobs of other banks do not exist, and counts are of its accounts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +14,8 @@ BANK_FAILED = "The bank could not be read. Your list of accounts says how it sta
 
 
 def check_covered(services: Services, caller: Principal, sync_id: str) -> None:
-    """Raises NotFound for a job of a bank none of whose accounts the caller may read: reading it would advance it."""
+    """Raise NotFound for a job of a bank none of whose accounts the caller may read; checked first, since reading a job
+    advances it."""
     database = services.of(caller.user_id)
     job = jobs.find(database, caller.user_id, sync_id)
     if job is None or not any(_accounts_of(database, caller, job).values()):
@@ -22,8 +23,8 @@ def check_covered(services: Services, caller: Principal, sync_id: str) -> None:
 
 
 def as_covered(session: Session, caller: Principal, job: Job) -> Job:
-    """The job as it would be were there only the accounts that the caller may read; what a bank said may be about the
-    others."""
+    """The job as if only the accounts existed that the caller may read; the bank's own sentences are replaced, for they
+    may be about the others."""
     is_covered = _accounts_of(session, caller, job)
     if all(is_covered.values()):
         return job
@@ -36,6 +37,6 @@ def as_covered(session: Session, caller: Principal, job: Job) -> Job:
 
 
 def _accounts_of(session: Session, caller: Principal, job: Job) -> Mapping[str, bool]:
-    """Whether the caller may read each of the accounts that the job's connection brings."""
+    """The accounts that the job's connection brings, by id, each with whether the caller may read it."""
     brought = connections.account_ids(session, caller.user_id, job.connection_id)
     return {id_: caller.covers(id_) for id_ in brought}

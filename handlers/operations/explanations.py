@@ -1,4 +1,5 @@
-"""The rows behind every figure: of a month, of a category, of a subscription; and why a booking is what it is.
+"""The rows behind every figure (of a month, of a category), and the reasons for a booking's type, category and
+merchant.
 
 Each answer is made from one state of the store and is never cut into pages, so that it always adds up.
 """
@@ -25,18 +26,18 @@ from storage.accounts import Selected
 from storage.importing.derivation import OWN_ACCOUNT_RULE
 
 RULES_OF_ACCOUNTS = ("category_rule", "merchant_rule", "detailed_rule")
-OUT_OF_SIGHT = "out-of-sight"  # in place of a rule about an account that the caller may not read
+OUT_OF_SIGHT = "out-of-sight"  # shown instead of a rule about an account that the caller may not read
 MONTH_NOT_FOUND = "Month not found. It is written YYYY-MM and lies in the history that GET /cashflow lists"
 
 
 def list_cashflow_transactions(
     services: Services, request: Request, reading: Reading, *, month: str, account_ids: str | None
 ) -> Answer:
-    """What adds up to the income and expenses of a month, and what of it is left out and why (decisions 14, 15)."""
+    """List what adds up to the income and expenses of a month, and what is left out and why (decisions 14, 15)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    first = _shown_month(month, today)
-    # A month of the last ten years is in the history anyway; for an older one the rows before it decide
+    first = _month(month, today)
+    # A month of the last ten years is in the history anyway; for an older one, earlier rows have to be looked at
     since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
     bookings = reading.bookings(selected.filter, since=since, until=last_day(first))
     currency, rates = money_of(services, reading, selected.accounts, bookings)
@@ -52,20 +53,21 @@ def list_cashflow_transactions(
         )
     except MonthOutsideHistory:
         raise NotFound(MONTH_NOT_FOUND) from None
-    rows = _counted(reading, selected, judged, currency)
+    rows = _counted_rows(reading, selected, judged, currency)
     income, expenses = _total(judged, "income"), -_total(judged, "expenses")
     figures = json_shapes.month(
         {"month": first, "income": income, "expenses": expenses, "net": income - expenses}, currency
     )
     return Answer(
-        body={**figures, "currency": currency, "transactions": rows}, headers=unconverted(_without_rate(judged))
+        body={**figures, "currency": currency, "transactions": rows},
+        headers=unconverted(_currencies_without_rate(judged)),
     )
 
 
 def list_category_transactions(
     services: Services, request: Request, reading: Reading, *, category: str, account_ids: str | None
 ) -> Answer:
-    """What adds up to a category of the last 30 days, and what of it is left out and why (decisions 14 to 17)."""
+    """List what adds up to a category of the last 30 days, and what is left out and why (decisions 14 to 17)."""
     today = services.clock.today()
     since, until = last_30_days(today)
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
@@ -84,7 +86,7 @@ def list_category_transactions(
         pending=reading.pending(selected.filter, since=since, until=until),
         parts=reading.parts,
     )
-    rows = _counted(reading, selected, judged, currency)
+    rows = _counted_rows(reading, selected, judged, currency)
     amount = -_total(judged, "expenses") - _total(judged, "refund")
     return Answer(
         body={
@@ -97,14 +99,14 @@ def list_category_transactions(
             "totalExpenses": json_shapes.money(whole.total_expenses, currency),
             "transactions": rows,
         },
-        headers=unconverted([*whole.unconverted, *_without_rate(judged)]),
+        headers=unconverted([*whole.unconverted, *_currencies_without_rate(judged)]),
     )
 
 
 def explain_transaction(
     _services: Services, request: Request, reading: Reading, *, id: str, include: str | None = None
 ) -> Answer:
-    """Which rules gave a booking its type, category and merchant, and made it an own transfer."""
+    """Explain which rules gave a booking its type, category and merchant, and which one made it an own transfer."""
     is_detailed, has_words = is_included(include), asks_for_words(include)
     check_words(request.principal, include, None)
     row = reading.find(id)
@@ -112,7 +114,7 @@ def explain_transaction(
         raise NotFound("Transaction not found")
     row = {**row, "detailed_category": shown(row["detailed_category"], request.principal)}
     if row["transfer_account_id"] is not None and not request.principal.covers(row["transfer_account_id"]):
-        # An account that the caller may not read is none of the user's, as far as they are told
+        # To this caller, an account that they may not read looks like somebody else's
         row = {**row, **dict.fromkeys(("transfer_account_id", "transfer_id", "transfer_rule"))}
         row |= {rule: OUT_OF_SIGHT for rule in RULES_OF_ACCOUNTS if row[rule] == OWN_ACCOUNT_RULE}
     if has_words:
@@ -139,7 +141,7 @@ def explain_transaction(
     return Answer(body={"transactionId": id, **derived, "transfer": transfer})
 
 
-def _shown_month(text: str, today: date) -> date:
+def _month(text: str, today: date) -> date:
     try:
         first = month_of(text)
     except InvalidMonth:
@@ -149,8 +151,9 @@ def _shown_month(text: str, today: date) -> date:
     return first
 
 
-def _counted(reading: Reading, selected: Selected, judged: pl.DataFrame, currency: str) -> list[json_shapes.Json]:
-    """The judged rows in full; a pending row may carry the id of one that has been booked since."""
+def _counted_rows(reading: Reading, selected: Selected, judged: pl.DataFrame, currency: str) -> list[json_shapes.Json]:
+    """The judged rows as CountedTransaction; pending and booked rows are looked up apart, because they may share an
+    id."""
     is_pending = judged["left_out"].eq_missing("pending")
     full = {
         waiting: reading.listed(judged["id"].filter(is_pending == waiting).to_list(), pending=waiting)
@@ -163,7 +166,7 @@ def _counted(reading: Reading, selected: Selected, judged: pl.DataFrame, currenc
     ]
 
 
-def _without_rate(judged: pl.DataFrame) -> pl.Series:
+def _currencies_without_rate(judged: pl.DataFrame) -> pl.Series:
     return judged.filter(pl.col("left_out") == NO_RATE)["currency"]
 
 

@@ -1,4 +1,4 @@
-"""GET /transactions/export: what the filters of the list let through, as a file."""
+"""GET /transactions/export: the transactions that the list's filters let through, as a file."""
 
 from datetime import date
 from decimal import Decimal
@@ -23,8 +23,8 @@ from storage.database import state_in
 from storage.transactions import Selection
 
 ENDINGS = {"camt053": "xml"}
-"""By format: the ending of the file's name, where that is not the format's."""
-ASK_AGAIN_SECONDS = 30  # after which somebody may have read an export to its end
+"""By format: the ending of the file's name, where it differs from the format's name."""
+ASK_AGAIN_SECONDS = 30  # by then somebody may have finished reading an export
 
 
 async def export_transactions(
@@ -45,8 +45,9 @@ async def export_transactions(
     own_category: str | None = None,
     include: str | None = None,
 ) -> Answer:
-    """The selected accounts' booked transactions, of one state of the data, and the cursor of the feed of changes after
-    it where nothing else is filtered. Each user has one export made at a time: it reads all there is."""
+    """The selected accounts' booked transactions as a file, from one state of the data. If nothing is filtered, the
+    cursor of the feed of changes after that state goes into a header. Each user has one export made at a time, because
+    it reads everything."""
     check_window(date_from, date_to)
     check_words(request.principal, include, tag, own_category)
     filters = Selection(
@@ -61,7 +62,7 @@ async def export_transactions(
     )
     headers: dict[str, str] = {}
     make = partial(
-        _written,
+        _write_export,
         services,
         request,
         format,
@@ -91,7 +92,7 @@ def _decimal(text: str | None) -> Decimal | None:
     return Decimal(text) if text is not None else None
 
 
-def _written(
+def _write_export(
     services: Services,
     request: Request,
     format_: str,
@@ -104,10 +105,10 @@ def _written(
     is_detailed: bool,
     has_words: bool,
 ) -> BufferedReader:
-    """The export in a file, which whoever gets it closes; what else is to be said of it goes into the headers."""
+    """The export in a file, which the caller closes; the cursor goes into `headers`."""
     user_id, caller = request.principal.user_id, request.principal
 
-    def written(file: BinaryIO) -> None:
+    def write_file(file: BinaryIO) -> None:
         with services.of(user_id).transaction() as session:
             selected = selected_accounts(accounts.of_user(session, user_id), account_ids, caller)
             reading = FromStore(session, user_id, services.reader.render)
@@ -130,6 +131,6 @@ def _written(
             write(session, export, format_, file)
 
     try:
-        return services.unread_exports.written(user_id, written)
+        return services.unread_exports.written(user_id, write_file)
     except TooManyExports as error:
         raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error

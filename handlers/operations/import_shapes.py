@@ -1,4 +1,4 @@
-"""Imports as the contract writes them: what became of a file, and what can be taken back."""
+"""The JSON shapes of imports: the report on a file, and the imports that can be undone."""
 
 from collections.abc import Iterable
 
@@ -90,7 +90,8 @@ def statement(told: AccountStatement, first_rows: Iterable[TransactionRecord]) -
 
 
 def past_file_import(value: StoredImport) -> Json:
-    """FileImport of the contract, of one whose details are no longer known: what it brought can still be taken back."""
+    """FileImport of the contract for an import whose details are no longer known; what it brought can still be
+    undone."""
     return {
         "importId": value.job_id,
         "status": "done",
@@ -122,5 +123,5 @@ def past_import(value: StoredImport, bank_name: str) -> Json:
 
 
 def rebuilt(value: Rebuilt) -> Json:
-    """What became of the bookings when accounts were made anew."""
+    """How many bookings were removed and added, and which accounts are gone, after accounts were rebuilt."""
     return {"removed": value.removed, "added": value.added, "accountsGone": list(value.accounts_gone)}

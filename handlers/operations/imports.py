@@ -1,4 +1,4 @@
-"""POST, GET and DELETE /imports: statement files in, previewed or stored, and taken back."""
+"""POST, GET and DELETE /imports: statement files are previewed or stored, and stored imports are undone."""
 
 import asyncio
 import time
@@ -46,10 +46,10 @@ async def create_import(
     keep_layout: bool,
     body: BufferedReader,
 ) -> Answer:
-    """Import a file, or only say what would come of it; what takes longer than eight seconds goes on by itself."""
+    """Import a file, or only preview the outcome; an import that takes longer than eight seconds goes on by itself."""
     user_id = owner_of(request)
     report = await run_in_threadpool(
-        _begun,
+        _begin,
         services,
         user_id,
         body,
@@ -62,7 +62,7 @@ async def create_import(
     ended: asyncio.Future[Any] = asyncio.wrap_future(report.ended)
     gone: asyncio.Future[Any] = asyncio.ensure_future(request.is_gone())
     await asyncio.wait([ended, gone], timeout=ANSWER_WITHIN, return_when=asyncio.FIRST_COMPLETED)
-    if gone.done() and dry_run:  # nobody will ever know its id
+    if gone.done() and dry_run:  # the client never got its id
         await run_in_threadpool(services.uploads.forget, user_id, report.id)
     gone.cancel()
     if report.is_for_later:
@@ -72,11 +72,11 @@ async def create_import(
 
 
 async def get_import(services: Services, request: Request, *, id: str) -> Answer:
-    """How an import goes, or what came of it; a running one is waited for as long as at its beginning."""
+    """The state or outcome of an import; a running one is waited for up to eight seconds, as when it was created."""
     user_id = owner_of(request)
-    report = await _awaited(services, user_id, id)
+    report = await _wait_for_report(services, user_id, id)
     if report is not None:
-        return Answer(body=report.answer.encode(), headers={**OF_JSON, **_waiting(report)})
+        return Answer(body=report.answer.encode(), headers={**OF_JSON, **_retry_header(report)})
     for each in await run_in_threadpool(undoable_imports.of_user, services.of(user_id), user_id):
         if each.job_id == id:
             return Answer(body=import_shapes.past_file_import(each))
@@ -84,7 +84,7 @@ async def get_import(services: Services, request: Request, *, id: str) -> Answer
 
 
 def list_imports(services: Services, request: Request) -> Json:
-    """The imports and syncs that can be taken back, the newest first."""
+    """List the imports and syncs that can be undone, the newest first."""
     user_id = owner_of(request)
     names = connections.bank_names(services.of(user_id), user_id)
     found = undoable_imports.of_user(services.of(user_id), user_id)
@@ -92,8 +92,8 @@ def list_imports(services: Services, request: Request) -> Json:
 
 
 def undo_import(services: Services, request: Request, *, id: str) -> Json:
-    """Take back what an import brought, as if it had never been made; those before and after it stay. A preview and a
-    refused file brought nothing, and are forgotten; a preview that has not ended yet ends."""
+    """Remove what an import brought, as if it had never been made; imports before and after it stay. A preview or a
+    refused file brought nothing and is only forgotten; a preview that is still running ends."""
     user_id = owner_of(request)
     user, now = users.find(services.of(user_id), user_id), services.clock.now()
     assert user is not None, "a request outlived its user"
@@ -117,7 +117,8 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
 
 
 def list_layouts(services: Services, request: Request) -> Json:
-    """What the user chose for CSV files and keeps for those like them, in the order in which it was kept."""
+    """List the layouts of CSV files that the user keeps for later files like them, in the order in which they were
+    kept."""
     user_id = owner_of(request)
     return {
         "layouts": [import_shapes.kept_layout(each) for each in kept_layouts.of_user(services.of(user_id), user_id)]
@@ -125,27 +126,27 @@ def list_layouts(services: Services, request: Request) -> Json:
 
 
 def delete_layout(services: Services, request: Request, *, id: str) -> Json:
-    """Forget a layout; what was imported by it stays."""
+    """Delete a kept layout; what was imported with it stays."""
     user_id = owner_of(request)
     if not kept_layouts.remove(services.of(user_id), user_id, id):
         raise NotFound(LAYOUT_NOT_FOUND)
     return list_layouts(services, request)
 
 
-def _chosen(text: str | None, *, is_kept: bool) -> ChosenLayout | None:
+def _chosen_layout(text: str | None, *, is_kept: bool) -> ChosenLayout | None:
     if text is None:
         if is_kept:
             raise BadRequest(NOTHING_TO_KEEP)
         return None
     layout = ChosenLayout(text, is_kept)
     try:
-        layout.profiles  # noqa: B018 - it raises what is wrong
+        layout.profiles  # noqa: B018 - reading it raises ProfileError
     except ProfileError as error:
         raise BadRequest(f"layout: {error}") from error
     return layout
 
 
-def _begun(
+def _begin(
     services: Services,
     user_id: str,
     body: BufferedReader,
@@ -162,20 +163,20 @@ def _begun(
     try:
         if account_id is not None and account_id != NEW_ACCOUNT and account_id not in owned:
             raise BadRequest(UNKNOWN_ACCOUNT)
-        chosen = _chosen(layout, is_kept=keeps_layout)
+        chosen = _chosen_layout(layout, is_kept=keeps_layout)
     except BadRequest:
         body.close()
         raise
     try:
         return services.uploads.begin(
-            user, body, name=name, choice=account_id, layout=chosen, is_dry_run=is_dry_run, render=_encoded
+            user, body, name=name, choice=account_id, layout=chosen, is_dry_run=is_dry_run, render=_encode
         )
     except TooManyFiles as error:
         raise TooManyRequests(str(error), retry_after=ASK_AGAIN_SECONDS) from error
 
 
-async def _awaited(services: Services, user_id: str, import_id: str) -> StoredReport | None:
-    """The report on an import once it has ended, or as it is after eight seconds."""
+async def _wait_for_report(services: Services, user_id: str, import_id: str) -> StoredReport | None:
+    """The report on an import, once the import has ended or eight seconds have passed; None for an unknown import."""
     until = time.monotonic() + ANSWER_WITHIN
     while True:
         report = await run_in_threadpool(services.uploads.find, user_id, import_id)
@@ -184,13 +185,13 @@ async def _awaited(services: Services, user_id: str, import_id: str) -> StoredRe
         await asyncio.sleep(LOOK_EVERY)
 
 
-def _encoded(report: FileImport) -> bytes:
+def _encode(report: FileImport) -> bytes:
     return encoded(import_shapes.file_import(report))
 
 
 def _headers(request: Request, report: FileImport) -> dict[str, str]:
-    return {"location": f"{request.path}/{report.id}", **_waiting(report)}
+    return {"location": f"{request.path}/{report.id}", **_retry_header(report)}
 
 
-def _waiting(report: FileImport | StoredReport) -> dict[str, str]:
+def _retry_header(report: FileImport | StoredReport) -> dict[str, str]:
     return {} if report.is_done else {"retry-after": str(ASK_AGAIN_SECONDS)}

@@ -1,4 +1,4 @@
-"""GET /integrity: whether the bookings of accounts are what their statements and balances say."""
+"""GET /integrity: whether the bookings of accounts agree with their statements and balances."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ OF_ONE_BOOKING: frozenset[Kind] = frozenset({"possible_duplicate", "old_pending"
 
 
 def get_integrity(services: Services, request: Request, *, account_ids: str | None) -> Json:
-    """The periods between the balances of each account, and what is not proven, to the cent."""
+    """List the periods between the known balances of each account, and every contradiction in them, to the cent."""
     caller, now = request.principal, services.clock.now()
     with services.of(caller.user_id).transaction() as session:
         owned = accounts.of_user(session, caller.user_id)
@@ -39,12 +39,12 @@ def _account(value: AccountIntegrity, currency: str, caller: Principal) -> Json:
         "currency": currency,
         "isSound": value.is_sound,
         "periods": [_period(each, currency) for each in value.periods],
-        "problems": [_problem(each, currency, caller) for each in _shown(value.problems, caller)],
+        "problems": [_problem(each, currency, caller) for each in _visible_problems(value.problems, caller)],
     }
 
 
-def _shown(problems: Iterable[LedgerProblem], caller: Principal) -> list[LedgerProblem]:
-    """A grant of figures only learns nothing of single bookings."""
+def _visible_problems(problems: Iterable[LedgerProblem], caller: Principal) -> list[LedgerProblem]:
+    """The problems that the caller may see: a grant of figures only learns nothing of single bookings."""
     return [each for each in problems if not (caller.figures_only and each.kind in OF_ONE_BOOKING)]
 
 

@@ -1,4 +1,4 @@
-"""GET and PATCH /profile: who is signed in, and whose calendar and money the figures are in."""
+"""GET and PATCH /profile: who is signed in, and the time zone and currency of their figures."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from storage import users
 
 
 class NoRate(Exception):
-    """A home currency that nothing can be converted to."""
+    """The home currency has no reference rate, so nothing can be converted to it."""
 
     def __init__(self, currency: str) -> None:
         super().__init__(f"{currency!r} has no reference rate of the European Central Bank. Try EUR, USD or CHF.")
@@ -32,7 +32,7 @@ def get_profile(services: Services, request: Request) -> Json:
 
 
 def change_profile(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """The profile, once figures over several currencies are in the one that was given."""
+    """Change the currency of the user's figures over several currencies, and return the profile."""
     user_id, currency = owner_of(request), body.get("homeCurrency")
     if currency is not None:
         try:
@@ -43,7 +43,8 @@ def change_profile(services: Services, request: Request, *, body: Mapping[str, A
 
 
 def keep_home_currency(services: Services, user_id: str, currency: str) -> None:
-    """The currency of figures over several currencies (decision 19); raises NoRate for one without a rate."""
+    """Store the currency of the user's figures over several currencies (decision 19); raises NoRate for one without a
+    rate."""
     if currency != EURO and currency not in services.rates["currency"]:
         raise NoRate(currency)
     services.of(user_id).atomically(lambda session: users.set_home_currency(session, user_id, currency))

@@ -27,7 +27,7 @@ MONTHS_ONLY = "This connection shows figures only: every must be month"
 def get_cashflow(
     services: Services, request: Request, reading: Reading, *, account_ids: str | None, months: int
 ) -> Answer:
-    """Income, expenses and net of each of the last months, the current one last (decisions 3, 13 to 16, 19)."""
+    """List income, expenses and net of each of the last months, the current month last (decisions 3, 13 to 16, 19)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
@@ -44,7 +44,7 @@ def get_cashflow(
 def get_cashflow_categories(
     services: Services, request: Request, reading: Reading, *, account_ids: str | None, months: int
 ) -> Answer:
-    """The expenses of each month of the cashflow by category; they add up to it (decisions 3, 13 to 17, 19)."""
+    """List the expenses of each month by category; they add up to those of the cashflow (decisions 3, 13 to 17, 19)."""
     today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
@@ -80,14 +80,14 @@ def get_balances(
     every: Every,
     per_account: bool,
 ) -> Answer:
-    """What the accounts held at the end of each day, week or month; the last point of today is the snapshot's."""
+    """List the accounts' balances at the end of each day, week or month; today's point equals the snapshot."""
     check_window(date_from, date_to)
     today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter).filter(pl.col("account_id").is_in(selected.ids))
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     known_from, last = bookings["booking_date"].min() or today, min(date_to or today, today)
-    if request.principal.figures_only:  # from one day to the next a balance says what was booked
+    if request.principal.figures_only:  # balances of successive days would reveal bookings
         if every != "month":
             raise Forbidden(MONTHS_ONLY)
         last = last if last == today or (last + timedelta(days=1)).day == 1 else last.replace(day=1) - timedelta(days=1)
@@ -105,7 +105,7 @@ def get_balances(
 
 
 def get_snapshot(services: Services, request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
-    """Balances now and expenses of the last 30 days by category (decisions 16 to 20)."""
+    """Show present balances, and the expenses of the last 30 days by category (decisions 16 to 20)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter)
@@ -117,7 +117,7 @@ def get_snapshot(services: Services, request: Request, reading: Reading, *, acco
 
 
 def list_subscriptions(services: Services, request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
-    """Recurring payments that were charged in the last six months and go on (decisions 21, 22)."""
+    """List the recurring payments that were charged in the last six months and go on (decisions 21, 22)."""
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     user_id = request.principal.user_id
     found = subscriptions_of(services.of(user_id), user_id, selected, today=services.clock.today())
@@ -128,7 +128,8 @@ def list_subscriptions(services: Services, request: Request, reading: Reading, *
 
 
 def _details_link(request: Request, account_ids: str | None) -> str:
-    """RFC 8288: the same list with ids and charges, which this body has no room for (decision 12)."""
+    """The Link header (RFC 8288) to the same list with ids and charges, for which this body has no room (decision
+    12)."""
     query = f"?{urlencode({'accountIds': account_ids})}" if account_ids else ""
     return f'<{request.path}/details{query}>; rel="alternate"'
 
@@ -136,8 +137,8 @@ def _details_link(request: Request, account_ids: str | None) -> str:
 def money_of(
     services: Services, reading: Reading, owned: Sequence[StoredAccount], bookings: pl.DataFrame
 ) -> tuple[str, pl.DataFrame]:
-    """The currency of the selection's figures, and the reference rates if there is anything to convert: an account of
-    one currency may hold a booking in another."""
+    """The currency of the selection's figures, and the reference rates if anything has to be converted: even an account
+    of that currency may hold a booking in another one."""
     currency = currency_of(services, reading, owned)
     is_mixed = any(account.currency != currency for account in owned) or bool((bookings["currency"] != currency).any())
     return currency, services.rates if is_mixed else NO_RATES
@@ -151,17 +152,17 @@ def currency_of(services: Services, reading: Reading, owned: Sequence[StoredAcco
 
 
 def unconverted(currencies: Iterable[str]) -> dict[str, str]:
-    """The header that names the currencies without a reference rate, whose rows a figure leaves out: the bodies have no
-    room for it (decisions 12 and 19). Nothing where everything was converted."""
+    """The header that names the currencies without a reference rate, whose rows a figure leaves out, because the bodies
+    have no room for that (decisions 12 and 19); empty if everything was converted."""
     names = sorted(set(currencies))
     return {"unconverted-currencies": ", ".join(names)} if names else {}
 
 
 def balances(owned: Sequence[StoredAccount]) -> pl.DataFrame:
-    """The accounts as analytics.frames.BALANCES."""
+    """The accounts as a frame of analytics.frames.BALANCES."""
     return pl.DataFrame([{name: getattr(account, name) for name in BALANCES} for account in owned], schema=BALANCES)
 
 
 def holdings(owned: Sequence[StoredAccount]) -> pl.DataFrame:
-    """The accounts as analytics.frames.HOLDINGS."""
+    """The accounts as a frame of analytics.frames.HOLDINGS."""
     return pl.DataFrame([{name: getattr(account, name) for name in HOLDINGS} for account in owned], schema=HOLDINGS)

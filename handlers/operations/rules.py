@@ -1,4 +1,5 @@
-"""/rules: a user's own rules, which decide before every table, in the order in which the user wants them asked."""
+"""The operations of /rules: a user's own rules, which decide before any table, in the order that the user gives
+them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ EVERY_RULE_ONCE = "ids: must name every rule once. GET /rules lists them"
 
 
 def list_rules(services: Services, request: Request) -> Json:
-    """The rules in their order; the first that holds decides."""
+    """List the rules in their order; the first that matches a booking decides."""
     user_id = owner_of(request)
     return {"rules": [shape(rule) for rule in rules.of_user(services.of(user_id), user_id)]}
 
@@ -31,7 +32,8 @@ def list_rules(services: Services, request: Request) -> Json:
 def create_rule(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Add a rule behind the others, and apply it to what is stored. A dry run says the same and keeps nothing."""
+    """Add a rule behind the others, and apply the rules to stored bookings. A dry run answers the same and keeps
+    nothing."""
     added: list[Rule] = []
 
     def behind(known: Sequence[Rule]) -> Sequence[Rule]:
@@ -39,36 +41,36 @@ def create_rule(
         added, wanted = with_added(known, json.dumps(dict(body)))
         return wanted
 
-    kept, changed = _kept(services, request, behind, is_dry_run=dry_run, include=include)
+    kept, changed = _change_rules(services, request, behind, is_dry_run=dry_run, include=include)
     return {**_of_id(kept, added[0].id), **changed}
 
 
 def change_rule(
     services: Services, request: Request, *, id: str, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """A rule with other words in its old place, applied to what is stored; what is left out stays as it is, and null
-    takes back what the rule gave."""
+    """Change a rule without moving it, and apply the rules to stored bookings; a field that is left out stays as it is,
+    and null removes what the rule gave."""
 
     def with_others(known: Sequence[Rule]) -> Sequence[Rule]:
         return with_edited(known, id, body)
 
-    kept, changed = _kept(services, request, with_others, is_dry_run=dry_run, include=include)
+    kept, changed = _change_rules(services, request, with_others, is_dry_run=dry_run, include=include)
     return {**_of_id(kept, id), **changed}
 
 
 def order_rules(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Ask the rules in this order from now on, and of what is stored."""
+    """Put the rules into this order, in which they are asked, and apply them to stored bookings."""
 
     def ordered(known: Sequence[Rule]) -> Sequence[Rule]:
         return in_order(known, body["ids"])
 
-    return _kept(services, request, ordered, is_dry_run=dry_run, include=include)[1]
+    return _change_rules(services, request, ordered, is_dry_run=dry_run, include=include)[1]
 
 
 def delete_rule(services: Services, request: Request, *, id: str) -> Json:
-    """Forget a rule, and derive what it decided anew."""
+    """Delete a rule, and derive anew what it had decided."""
 
     def others(known: Sequence[Rule]) -> Sequence[Rule]:
         kept = [rule for rule in known if rule.id != id]
@@ -76,11 +78,11 @@ def delete_rule(services: Services, request: Request, *, id: str) -> Json:
             raise NotFound(NO_RULE)
         return kept
 
-    return _kept(services, request, others)[1]
+    return _change_rules(services, request, others)[1]
 
 
 def shape(rule: Rule) -> Json:
-    """As it is listed: what only some rules give stands there where it is given."""
+    """The rule as it is listed; the fields that only some rules have are left out where empty."""
     said = {name: getattr(rule, field) for name, field in FIELDS.items()}
     return {name: value for name, value in said.items() if value or name not in OF_SOME}
 
@@ -90,17 +92,17 @@ def _of_id(kept: Sequence[Rule], id_: str) -> Json:
 
 
 def with_added(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
-    """The rules of a text (JSON lines) under ids that no known one has, and all of them in their order; raises
+    """The rules of a text (JSON lines) under ids that no known rule has, and all rules in their order; raises
     InvalidRule."""
     added = _with_free_ids(known, parse_rules(text))
     wanted = [*known, *added]
-    parse_rules(render_rules(wanted))  # the whole must be a valid file, too
+    parse_rules(render_rules(wanted))  # raises InvalidRule if all rules together are not valid
     return added, wanted
 
 
 def with_edited(known: Sequence[Rule], id_: str, changes: Mapping[str, Any]) -> list[Rule]:
-    """All rules in their order, that of this id after the changes; raises NotFound and InvalidRule. What is no field of
-    a rule is ignored, as everywhere in a body."""
+    """All rules in their order, the one with this id after the changes; raises NotFound and InvalidRule. Unknown fields
+    are ignored, as everywhere in a body."""
     wanted = {FIELDS[name]: value for name, value in _whole_place(changes).items() if name in FIELDS and name != "id"}
     edited = [replace(rule, **wanted) for rule in known if rule.id == id_]
     if not edited:
@@ -110,7 +112,7 @@ def with_edited(known: Sequence[Rule], id_: str, changes: Mapping[str, Any]) -> 
 
 
 def in_order(known: Sequence[Rule], ids: Sequence[str]) -> list[Rule]:
-    """The rules as `ids` names them; raises BadRequest unless it names every one once."""
+    """The rules in the order of `ids`; raises BadRequest unless `ids` names every rule once."""
     by_id = {rule.id: rule for rule in known}
     if sorted(by_id) != sorted(ids):
         raise BadRequest(EVERY_RULE_ONCE)
@@ -118,7 +120,8 @@ def in_order(known: Sequence[Rule], ids: Sequence[str]) -> list[Rule]:
 
 
 def _whole_place(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes with what follows from another place: what lay below it goes, what it lies below follows from it."""
+    """The changes, completed so that the place is consistent: a new category drops what lay below the old one, and a
+    finer or own category brings along what it lies below."""
     whole = dict(changes)
     if "category" in changes:
         whole = {"detailedCategory": None, "ownCategoryId": None, **whole}
@@ -143,7 +146,7 @@ def _with_free_ids(known: Sequence[Rule], added: Sequence[Rule]) -> list[Rule]:
     return numbered
 
 
-def _kept(
+def _change_rules(
     services: Services,
     request: Request,
     replaced: Callable[[Sequence[Rule]], Sequence[Rule]],
@@ -151,8 +154,8 @@ def _kept(
     is_dry_run: bool = False,
     include: str | None = None,
 ) -> tuple[list[Rule], Json]:
-    """Keep what `replaced` makes of the known rules, and apply it; the rules, how many bookings are others now, and
-    which."""
+    """Store the rules that `replaced` makes of the known ones, and apply them. Returns the rules, and in JSON how many
+    bookings changed and which."""
     user_id, now = owner_of(request), services.clock.now()
     told: Json = {}
     kept: list[Rule] = []

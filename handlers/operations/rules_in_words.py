@@ -1,4 +1,4 @@
-"""Why a booking has its type, category and merchant, and whose transfer it is: rules by name, told in a sentence."""
+"""Sentences that explain why a booking has its type, category and merchant, and why it is an own transfer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -61,7 +61,7 @@ CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN on the other side", "me
 
 
 def reason(sentences: Mapping[str, str], rule: str | None, users: Sequence[Rule]) -> str:
-    """The sentence for a stored rule, of one of the tables above; `users` are the user's own rules as they are now."""
+    """The sentence for a stored rule, from one of the tables above; `users` are the user's own rules at present."""
     if rule is None:
         return "No rule gave a value."
     name, _, detail = rule.partition(":")
@@ -72,7 +72,7 @@ def reason(sentences: Mapping[str, str], rule: str | None, users: Sequence[Rule]
 
 
 def transfer_reason(row: Mapping[str, Any]) -> str:
-    """Whether the booking is a transfer between two accounts of the user, and what is known of its other leg."""
+    """A sentence on whether the booking is a transfer between two accounts of the user, and on its other leg."""
     if row["transfer_rule"] is None:
         return "Nothing shows that the other side is an account of yours."
     known = TRANSFER[row["transfer_rule"]]

@@ -1,4 +1,4 @@
-"""What a request is about: which of the user's accounts (interface 4.1, decision 6), and which days."""
+"""Which of the user's accounts (interface 4.1, decision 6) and which days a request is about."""
 
 from collections.abc import Collection, Sequence
 from datetime import date
@@ -13,16 +13,17 @@ UNKNOWN = "accountIds: contains an id that is not one of your accounts. GET /acc
 
 
 def covered_accounts(owned: Sequence[StoredAccount], caller: Principal) -> list[StoredAccount]:
-    """Those of a user's accounts that the caller may read: whatever asks whose they are, asks this."""
+    """Those of a user's accounts that the caller may read; every operation decides by this function."""
     if caller.coverage is None:
         return list(owned)
     return [account for account in owned if caller.covers(account.id)]
 
 
 def selected_accounts(everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal) -> Selected:
-    """Those of the accounts that the caller may read that a comma-separated list names, or the only one there is.
+    """The accounts in a comma-separated list of ids, as far as the caller may read them, or the only account if none is
+    named. Raises BadRequest.
 
-    Under a grant of some accounts no selection is everything: nothing may then be read without naming its accounts.
+    Under a grant of some accounts no selection counts as everything, so that every read names its accounts.
     """
     wanted = listed_ids(account_ids) if account_ids else None
     owned = covered_accounts(everything, caller)
@@ -38,32 +39,34 @@ def selected_accounts(everything: Sequence[StoredAccount], account_ids: str | No
 
 
 def selected_or_all(everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal) -> Selected:
-    """The accounts that a list names, and all of them without one, for operations beyond the interface."""
+    """The accounts in a list of ids, or without one all that the caller may read; for operations beyond the
+    interface."""
     if listed_ids(account_ids):
         return selected_accounts(everything, account_ids, caller)
     return Selected(covered_accounts(everything, caller), is_everything=caller.coverage is None)
 
 
 def check_window(date_from: date | None, date_to: date | None) -> None:
-    """Both days belong to the window, either may be left out; BadRequest for one that ends before it begins."""
+    """Raise BadRequest for a window that ends before it begins; both days belong to it, and either may be left out."""
     if date_from and date_to and date_from > date_to:
         raise BadRequest("dateFrom: must not be after dateTo")
 
 
 def owner_of(request: Request) -> str:
-    """The user, for what changes something: rules and merges reach all accounts, so a grant of some may not."""
+    """The user's id, for operations that change something: rules and merges reach all accounts, so a grant of only some
+    accounts is refused with Forbidden."""
     if request.principal.coverage is not None:
         raise Forbidden("This needs access to all accounts")
     return request.principal.user_id
 
 
 def listed_ids(account_ids: str | None) -> set[str]:
-    """Split on commas, trimmed, each once; an empty string lists nothing."""
+    """The ids in a comma-separated list, trimmed and each once; an empty string lists none."""
     return {part.strip() for part in (account_ids or "").split(",")} - {""}
 
 
 def listed(name: str, text: str | None, allowed: Collection[str]) -> tuple[str, ...]:
-    """The values of a list separated by commas, each once; raises BadRequest for one that is not allowed."""
+    """The values of a comma-separated list, each once; raises BadRequest for one that is not allowed."""
     values = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
     if not set(values) <= set(allowed):
         raise BadRequest(f"{name}: must be of {', '.join(allowed)}, separated by commas")

@@ -26,9 +26,11 @@ ACCOUNT_IDS_MAX = 50  # interface 8; the contract bounds the body, this also cou
 def start_sync(
     services: Services, request: Request, *, account_ids: str | None, body: Mapping[str, Any] | None
 ) -> Answer:
-    """A job for every connection meant that was not synced too recently (decisions 6, 25, 27)."""
+    """Start a job for every selected connection that was not synced too recently (decisions 6, 25, 27)."""
     user_id = request.principal.user_id
-    meant = _meant(services, request.principal, listed_ids(account_ids) | set((body or {}).get("accountIds") or ()))
+    meant = _connections_of(
+        services, request.principal, listed_ids(account_ids) | set((body or {}).get("accountIds") or ())
+    )
     if not meant:
         raise NotFound("No bank connections found")
     attended = _person(request)
@@ -56,7 +58,7 @@ def start_sync(
 
 
 async def get_sync_job(services: Services, request: Request, *, sync_id: str) -> Answer:
-    """The job, advanced by this very request, which keeps no thread while it waits for the source (decision 26)."""
+    """The job, advanced by this very request, which holds no thread while it waits for the source (decision 26)."""
     caller = request.principal
     if caller.coverage is not None:
         await run_in_threadpool(check_covered, services, caller, sync_id)
@@ -70,14 +72,16 @@ async def get_sync_job(services: Services, request: Request, *, sync_id: str) ->
 
 
 def _person(request: Request) -> Person | None:
-    """Whoever presses the button on the page of this server is there; of an app nobody knows that (decision 94)."""
+    """The person present, if the request comes from this server's own page; whether anybody sits before an app is
+    unknown (decision 94)."""
     if request.principal.client_id != PAGE:
         return None
     return person_at(request.headers, request.client_address)
 
 
-def _meant(services: Services, caller: Principal, account_ids: set[str]) -> list[StoredConnection]:
-    """The connections that bring the accounts named, or all of them: of those that the caller may read."""
+def _connections_of(services: Services, caller: Principal, account_ids: set[str]) -> list[StoredConnection]:
+    """The connections that bring the named accounts, or all of them if none is named; limited to accounts that the
+    caller may read."""
     user_id = caller.user_id
     if len(account_ids) > ACCOUNT_IDS_MAX:
         raise BadRequest(f"accountIds: at most {ACCOUNT_IDS_MAX} ids")

@@ -16,7 +16,8 @@ from handlers.operations.words.said import asks_for_words, check_words, meant, w
 from handlers.services import Services
 from storage import accounts, transactions
 
-_AS_ENCODED = re.compile(r"[\w.~-]+=[\w.~+-]*(?:&[\w.~-]+=[\w.~+-]*)*", re.ASCII)  # nothing that needs a percent sign
+# Only characters that need no percent sign
+_AS_ENCODED = re.compile(r"[\w.~-]+=[\w.~+-]*(?:&[\w.~-]+=[\w.~+-]*)*", re.ASCII)
 
 
 def list_transactions(
@@ -36,7 +37,7 @@ def list_transactions(
     tag: str | None = None,
     include: str | None = None,
 ) -> Answer:
-    """One page of the selected accounts' booked transactions, newest first (decisions 1, 2, 5, 9)."""
+    """List one page of the selected accounts' booked transactions, the newest first (decisions 1, 2, 5, 9)."""
     caller = request.principal
     check_window(date_from, date_to)
     check_words(caller, None, tag, own_category)
@@ -70,8 +71,8 @@ def get_transaction(_services: Services, request: Request, reading: Reading, *, 
 
 
 def list_taken_back_transactions(services: Services, request: Request, *, account_ids: str | None) -> Json:
-    """What banks have taken back of the selected accounts, the latest booking date first, of one state of the store; no
-    figure counts it."""
+    """List the bookings of the selected accounts that banks have taken back, the latest booking date first, from one
+    state of the store; no figure counts them."""
     caller = request.principal
     with services.of(caller.user_id).transaction() as session:
         owned = accounts.of_user(session, caller.user_id)
@@ -87,7 +88,7 @@ def list_taken_back_transactions(services: Services, request: Request, *, accoun
 
 
 def links(request: Request, *, page: int, last: int) -> str:
-    """RFC 8288: where first, previous, next and last page are, relative to this host (decision 8)."""
+    """The Link header (RFC 8288) to first, previous, next and last page, relative to this host (decision 8)."""
     before = f"<{request.path}?{'&'.join([*_other_parameters(request.query), 'page='])}"
     previous = f'{before}{min(page - 1, last)}>; rel="prev", ' if page > 1 else ""
     following = f'{before}{page + 1}>; rel="next", ' if page < last else ""
@@ -95,8 +96,8 @@ def links(request: Request, *, page: int, last: int) -> str:
 
 
 def _other_parameters(query: str) -> list[str]:
-    """What a query says besides the page, in the one spelling of `urlencode`; mostly it is written like that already,
-    and to read and write it again costs a third of a page from memory."""
+    """The query's parameters except the page, spelled as `urlencode` does. Most queries are spelled like that already,
+    and decoding and encoding them would cost a third of a page from memory."""
     if _AS_ENCODED.fullmatch(query):
         return [pair for pair in query.split("&") if not pair.startswith("page=")]
     others = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "page"]

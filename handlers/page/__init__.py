@@ -1,1 +1,1 @@
-"""The page where people see their money: static files, a client of the public contract like any other."""
+"""The browser page where people see their money: static files, a client of the public contract like any other."""

@@ -1,4 +1,5 @@
-"""Serves the page: one HTML document without data at a fixed list of addresses, and its files below /assets/."""
+"""Serves the browser page: one HTML document without data at a fixed list of addresses, and its files below
+/assets/."""
 
 import hashlib
 import html
@@ -19,17 +20,18 @@ PLACES = (
     "/import", "/connections", "/settings", "/signed-in",
 )  # fmt: skip
 YEAR_SECONDS = 31_536_000
-# What the overview needs; the others come with the place or the language that asks for them
+# The modules that the overview needs; the others are loaded with the place or the language that needs them
 FIRST = (
     "api", "auth", "charts", "format", "icons", "overview", "parts", "place", "sync", "ui", "words",
     "vendor/hooks", "vendor/htm", "vendor/preact",
 )  # fmt: skip
-# On lines of their own, or behind what a line says
+# Comments on lines of their own, or behind code
 COMMENT = re.compile(r"^[ ]*(//[^\n]*|/\*\*.*?\*/)\n|(?<=[;,{])[ ]//[ ][^\n]*$", re.MULTILINE | re.DOTALL)
 
 
 def page_routes(*, public_url: str, auth_url: str, contract: bytes) -> list[Route]:
-    """Every address of the page; the addresses in it follow the public address, which a proxy may give a path."""
+    """The routes of the page and its files; addresses inside the page follow the public address, which a proxy may give
+    a path."""
     files = _files()
     digest = hashlib.sha256()
     for name in sorted(files):
@@ -47,18 +49,18 @@ def page_routes(*, public_url: str, auth_url: str, contract: bytes) -> list[Rout
 def _files() -> dict[str, bytes]:
     """The modules, the stylesheet and the icon, by their names below /assets/<hash>/."""
     folder = resources.files("handlers.page") / "static"
-    own = {name: _without_comments(content) for name, content in _served(folder).items()}
-    found = {**own, **{f"vendor/{name}": content for name, content in _served(folder / "vendor").items()}}
+    own = {name: _without_comments(content) for name, content in _scripts_and_styles(folder).items()}
+    found = {**own, **{f"vendor/{name}": content for name, content in _scripts_and_styles(folder / "vendor").items()}}
     icon = resources.files("handlers.oauth") / "static" / "oauth.svg"
     return {**found, "icon.svg": icon.read_bytes(), "page.css": _without_comments(stylesheet(folder / "page.css"))}
 
 
-def _served(folder: Traversable) -> dict[str, bytes]:
+def _scripts_and_styles(folder: Traversable) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith((".js", ".css"))}
 
 
 def _without_comments(content: bytes) -> bytes:
-    """A file of ours without its comments and indentation, which are an eighth of what a browser would load."""
+    """The content of one of our files without comments and indentation, an eighth of what a browser would load."""
     lines = COMMENT.sub("", content.decode()).splitlines()
     return "\n".join(line.lstrip() for line in lines if line.strip()).encode()
 
@@ -87,8 +89,8 @@ def _media_type(name: str) -> str:
 
 
 def _page_headers(auth_url: str, public_url: str) -> dict[str, str]:
-    """No script but ours and no markup from text (Trusted Types); sign-in pages that open this page, or that it opens,
-    get no hold of it (COOP)."""
+    """The headers of the page. They allow no script but ours and no markup made from text (Trusted Types), and keep
+    windows of other origins, such as sign-in pages, from accessing this one (COOP)."""
     here, there = (f"{urlsplit(url).scheme}://{urlsplit(url).netloc}" for url in (public_url, auth_url))
     asked = "'self'" if here == there else f"'self' {there}"
     return {

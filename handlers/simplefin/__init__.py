@@ -1,1 +1,1 @@
-"""SimpleFIN: what apps read that people have already, by one pasted text."""
+"""Serves SimpleFIN, a protocol of apps that many people have already; a person connects one by pasting one text."""

@@ -1,4 +1,4 @@
-"""The answer to GET /simplefin/accounts: what an operation reads of a user, in the words of SimpleFIN."""
+"""Builds the answer to GET /simplefin/accounts: a user's data in the shapes of SimpleFIN."""
 
 import math
 import re
@@ -22,7 +22,7 @@ from storage.transactions import Selection
 Json = dict[str, Any]
 
 DAY = 86_400
-POSTED_AT = 10 * 3_600  # UTC: the same date from Honolulu to Auckland, and never moved by a setting
+POSTED_AT = 10 * 3_600  # seconds after midnight UTC: the same date from Honolulu to Auckland, whatever the settings
 TEXT_CHARACTERS_MAX = 500
 ROWS_MAX = 100_000  # of one answer
 EPOCH = date(1970, 1, 1).toordinal()
@@ -30,29 +30,29 @@ EPOCH = date(1970, 1, 1).toordinal()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedDays:
-    """The booking dates that are asked for, as numbers of days since 1970, both included; there may be none."""
+    """The requested booking dates, as numbers of days since 1970; both belong to the range, which may be empty."""
 
     first: int
     last: int
 
     @classmethod
     def of(cls, start: Fraction, end: Fraction | None, *, today: date, now: Fraction) -> "AskedDays":
-        """What is posted from `start` on and before `end`. The stamp of today's rows may still lie ahead: they are in a
-        window that ends now."""
+        """The days of bookings that are posted from `start` on and before `end`. Today's bookings may be stamped later
+        than now; they are included in a window that ends now."""
         last = _day(end) - 1 if end is not None else date.max.toordinal()
         if end is not None and end >= now:
             last = max(last, today.toordinal() - EPOCH)
         return cls(first=_day(start), last=last)
 
     def days(self) -> tuple[date, date] | None:
-        """The first and the last of them, as far as the calendar goes; None where there are none."""
+        """The first and last day as dates, as far as the calendar goes; None for an empty range."""
         first = max(self.first + EPOCH, date.min.toordinal())
         last = min(self.last + EPOCH, date.max.toordinal())
         return (date.fromordinal(first), date.fromordinal(last)) if first <= last else None
 
 
 def posted(day: date) -> int:
-    """The moment at which a booking of this day is posted."""
+    """The moment, in seconds since 1970, at which a booking of this day counts as posted."""
     return (day.toordinal() - EPOCH) * DAY + POSTED_AT
 
 
@@ -63,7 +63,7 @@ def _day(moment: Fraction) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class AccountSet:
-    """An answer while it is made; `address` is that of the service, `seen` are the accounts that the app may see."""
+    """Builds one answer; `address` is that of the service, `seen` are the accounts that the app may see."""
 
     reading: Reading
     address: str
@@ -74,7 +74,8 @@ class AccountSet:
     def body(
         self, chosen: Sequence[StoredAccount], *, window: AskedDays | None = None, with_pending: bool = False
     ) -> Json:
-        """These accounts with what was booked, and what is pending, within a window; None: their balances alone."""
+        """The answer with these accounts and their transactions within the window, with pending ones if wanted; without
+        a window, the balances alone."""
         names = _names(self.seen)
         self._connections_in_need(chosen)
         known = [account for account in chosen if account.balance is not None]
@@ -96,8 +97,8 @@ class AccountSet:
         }
 
     def _connections_in_need(self, chosen: Iterable[StoredAccount]) -> None:
-        """The connections that need their user, in these very words: apps look for them and mark the accounts of the
-        bank."""
+        """Report each connection that needs its user, in the exact words that apps look for to mark the bank's
+        accounts."""
         in_need = {
             (account.connection_id, _bank(account)): None
             for account in chosen
@@ -118,14 +119,14 @@ class AccountSet:
             "currency": account.currency,
             "balance": balance,
             "available-balance": balance,
-            "balance-date": self._known_at(account),
+            "balance-date": self._balance_moment(account),
             "transactions": transactions,
             "holdings": [],
             "conn_id": account.connection_id,
             "org": self._organization(account),
         }
 
-    def _known_at(self, account: StoredAccount) -> int:
+    def _balance_moment(self, account: StoredAccount) -> int:
         now = int(aware(self.now).timestamp())
         if account.last_synced_at is not None:
             return min(now, int(aware(account.last_synced_at).timestamp()))
@@ -133,7 +134,8 @@ class AccountSet:
         return min(now, posted(account.balance_date))
 
     def _organization(self, account: StoredAccount) -> Json:
-        """The domain tells connections apart, and is of no web site: an app would ask others for its picture."""
+        """The bank as an organization. Its domain tells connections apart and belongs to no web site, because an app
+        would ask a third party for that site's icon."""
         label = re.sub("[^a-z0-9]+", "-", account.connection_id.lower()).strip("-")
         return {
             "id": account.connection_id,
@@ -145,7 +147,7 @@ class AccountSet:
     def _rows(
         self, account_ids: list[str], names: Mapping[str, str], window: AskedDays, with_pending: bool
     ) -> dict[str, list[Json]]:
-        """The transactions of each account in the order of `posted`."""
+        """The transactions of each account, by id, in the order of their posting."""
         days = window.days()
         found: dict[str, list[Json]] = {id_: [] for id_ in account_ids}
         if days is None or not account_ids:
@@ -157,11 +159,12 @@ class AccountSet:
             )
             self._add(found, waiting, pending=True)
         selection = Selection(account_ids=account_ids, date_from=first, date_to=last)
-        self._add(found, self._newest(self.reading.matching(selection), names))
+        self._add(found, self._newest_rows(self.reading.matching(selection), names))
         return found
 
-    def _newest(self, bookings: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
-        """As many as one answer holds, of whole days; what was left out is said."""
+    def _newest_rows(self, bookings: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
+        """The newest bookings, as many as one answer may hold, cut at whole days; accounts with older ones are reported
+        as incomplete."""
         if bookings.height <= ROWS_MAX:
             return bookings
         bookings = bookings.sort("booking_date")
@@ -201,8 +204,8 @@ def _transaction(row: Mapping[str, Any], *, pending: bool) -> Json:
 
 
 def _words(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Payee, description and memo. The first two are never empty: an app gives up its whole sync for one that is. The
-    third says who was paid where the merchant has another name, unless it stands there already."""
+    """Payee, description and memo. Payee and description are never empty: an app gives up its whole sync for an empty
+    one. The memo names the counterpart where the merchant has another name, unless it is named already."""
     merchant, counterpart, purpose = (
         clean(row[name], TEXT_CHARACTERS_MAX) for name in ("merchant_name", "counterpart_name", "purpose")
     )
@@ -219,8 +222,8 @@ def _bank(account: StoredAccount) -> str:
 
 
 def _names(accounts: Sequence[StoredAccount]) -> dict[str, str]:
-    """What each account is called, by id: where two are called the same, with the end of the IBAN, and where that is
-    the same, too, with the currency."""
+    """The name of each account, by id: where two are equal, with the end of the IBAN, and where that is equal too, with
+    the currency."""
     names = {account.id: clean(account.name, TEXT_CHARACTERS_MAX) or _bank(account) for account in accounts}
     ends = {account.id: f" …{account.iban[-4:]}" if account.iban else "" for account in accounts}
     for more in (ends, {account.id: f" {account.currency}" for account in accounts}):

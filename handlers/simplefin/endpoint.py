@@ -1,4 +1,4 @@
-"""What stands behind the operations of SimpleFIN, who may call them how often, and failures in the protocol's words."""
+"""Answers the operations of SimpleFIN: admits and limits apps, and puts failures into the protocol's shapes."""
 
 import base64
 import binascii
@@ -34,9 +34,9 @@ from storage.oauth.moments import aware
 
 PATH = PATHS["simplefin"]
 VERSIONS = ["1.0", "2.0"]
-DAYS_UNASKED = 90  # there are apps that never say since when
-OF_GRANT = Rate(requests=3_000, seconds=600)  # an app walks from 1970 on in 470 requests for each account
-OF_REFUSED = Rate(requests=60, seconds=60)  # of an address
+DAYS_UNASKED = 90  # of bookings, for an app that gives no start date
+OF_GRANT = Rate(requests=3_000, seconds=600)  # per grant; an app pages from 1970 on in 470 requests for each account
+OF_REFUSED = Rate(requests=60, seconds=60)  # per network address
 OF_CLAIMS = Rate(requests=30, seconds=60)
 
 DESCRIPTION: dict[str, Any] = orjson.loads((resources.files("handlers.simplefin") / "simplefin-api.json").read_bytes())
@@ -47,20 +47,20 @@ logger = logging.getLogger("bankdata.simplefin")
 
 
 class NotAdmitted(Refusal):
-    """No password, a wrong one, or that of an access that has ended: they look the same."""
+    """The password is missing, wrong, or of an access that has ended: these look the same."""
 
     status = 403
     text = "This access is not open (any more). Its owner can make a new setup token"
 
 
 class PaymentRequired(Refusal):
-    """The person behind the access has no subscription."""
+    """The person whose data the access opens has no subscription."""
 
     status = 402
 
 
 def simplefin_api(services: Services, *, limiter: Limiter, is_limited: bool) -> Api:
-    """The fourth description with its operations."""
+    """The description of the SimpleFIN interface, with its operations."""
     endpoint = SimpleFinEndpoint(services, limiter, is_limited=is_limited)
     return Api(
         description=DESCRIPTION,
@@ -76,7 +76,7 @@ def simplefin_api(services: Services, *, limiter: Limiter, is_limited: bool) -> 
 
 
 class SimpleFinEndpoint:
-    """The operations, and the guard before the one that needs a password."""
+    """The operations of SimpleFIN, and the guard before the one that needs a password."""
 
     def __init__(self, services: Services, limiter: Limiter, *, is_limited: bool) -> None:
         self._services = services
@@ -85,11 +85,12 @@ class SimpleFinEndpoint:
         self._is_limited = is_limited
 
     def guard(self, operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
-        """Password, limit, subscription, in this order."""
+        """The step that checks password, limit and subscription, in this order, for an operation that needs a
+        password."""
         if not operation.security:
             return next_app
 
-        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        async def admit(scope: Scope, receive: Receive, send: Send) -> None:
             asked = call.current(scope)
             user_part, password = _credentials(scope)
             try:
@@ -110,19 +111,19 @@ class SimpleFinEndpoint:
                 raise PaymentRequired(f"Active subscription required. Subscribe at {at}")
             await next_app(scope, receive, send)
 
-        return admitted
+        return admit
 
     def info(self, _request: Request) -> Answer:
-        """The versions of the protocol."""
+        """The versions of the protocol that are served."""
         return Answer(body={"versions": VERSIONS})
 
     def create(self, _request: Request) -> Answer:
-        """To the form that makes a setup token."""
+        """Redirect to the form that makes a setup token."""
         address = f"{self._services.settings.auth_url}/account/simplefin"
         return Answer(body=b"", status=303, headers={"location": address, "content-type": "text/plain; charset=utf-8"})
 
     async def claim(self, request: Request, *, code: str) -> Answer:
-        """The address for the app, once."""
+        """Exchange a setup token, once, for the address with which the app reads."""
         await self._count("simplefin claims", OF_CLAIMS, request.client_address)
         agent = request.headers.get("user-agent", "")
         address = await run_in_threadpool(self._access.claim, code, agent=agent, address=request.client_address)
@@ -137,7 +138,7 @@ class SimpleFinEndpoint:
         pending: str | None,
         account: list[str] | None,
         balances_only: str | None,
-        version: str | None,  # noqa: ARG002 - an answer holds both
+        version: str | None,  # noqa: ARG002 - an answer fits both versions
     ) -> Answer:
         """The accounts that the app may see, or those of them that it names, with their transactions."""
         services, caller = self._services, request.principal
@@ -170,7 +171,8 @@ class SimpleFinEndpoint:
 
 
 def refused(error: Exception) -> Answer | None:
-    """Every failure as an answer that apps of either version read; that of a setup token as the one word they know."""
+    """The failure in a form that apps of both versions read; for a setup token, one word that all apps know. None if
+    the client has gone."""
     if isinstance(error, ClientDisconnect):
         return None
     if isinstance(error, InvalidGrant):
@@ -191,7 +193,7 @@ def _plain(text: str, *, status: int = 200) -> Answer:
 
 
 def _credentials(scope: Scope) -> tuple[str, str]:
-    """User part and password of a request; empty where there is nothing like them."""
+    """User part and password of a request; both empty where it has no valid Basic credentials."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
     match = _BASIC.fullmatch(sent[0]) if len(sent) == 1 else None
     try:

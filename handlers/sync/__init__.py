@@ -1,1 +1,1 @@
-"""What runs besides requests: bank syncs, and the detection of recurring payments after them."""
+"""Work beside the requests: bank syncs, imports of files, and the detection of recurring payments after them."""

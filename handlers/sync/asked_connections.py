@@ -1,4 +1,4 @@
-"""Connections as their sources are asked about them: with their secrets, and with who is present."""
+"""Prepares a connection for its source: with its secrets, and with the person who is present."""
 
 import json
 from collections.abc import Mapping
@@ -13,24 +13,24 @@ Json = Mapping[str, Any]
 
 
 class Secrets(Protocol):
-    """Where the secrets of connections are kept."""
+    """Reads and keeps the secrets of connections."""
 
     def read(self, connection: StoredConnection) -> Json:
-        """All of them, empty where the connection has none; raises UserActionRequired if they cannot be read."""
+        """All secrets of the connection, empty where it has none; raises UserActionRequired if they cannot be read."""
         ...
 
     def can_read(self, connection: StoredConnection) -> bool:
-        """Whether this machine has the key of all of them."""
+        """Whether this machine has the keys of all the connection's secrets."""
         ...
 
     def keep(self, connection: StoredConnection, secrets: Json, *, instead_of: Json) -> bool:
-        """Put these in the place of those, durably; false, and nothing is changed, where others are there by now: the
-        connection has been renewed."""
+        """Replace the secrets `instead_of` by these, durably, and return True. Nothing changes, and False is returned,
+        if others are stored by now, because the connection has been renewed."""
         ...
 
 
 class Keeping:
-    """Keeps what a source gives in the place of the secrets that it was asked with, and of nothing newer."""
+    """Stores new secrets that a source hands out, in place of those it was asked with, and never over newer ones."""
 
     def __init__(self, secrets: Secrets, connection: StoredConnection, known: Json) -> None:
         self._secrets = secrets
@@ -38,7 +38,7 @@ class Keeping:
         self._known = known
 
     def __call__(self, given: Json) -> None:
-        """Keep them, as JSON."""
+        """Store the secrets, as JSON."""
         plain = json.loads(as_json(dict(given)))
         if self._secrets.keep(self._connection, plain, instead_of=self._known):
             self._known = plain
@@ -47,8 +47,8 @@ class Keeping:
 def asked(
     connection: StoredConnection, secrets: Secrets | None, attended: Mapping[str, str] | None = None
 ) -> Connection:
-    """The connection for its source, without secrets where there is no place for them; `attended` as a job keeps it.
-    Raises UserActionRequired."""
+    """The connection as its source needs it, without secrets if `secrets` is None; `attended` is the person as a job
+    keeps them. Raises UserActionRequired."""
     bare = Connection(
         id=connection.id,
         user_id=connection.user_id,

@@ -1,7 +1,7 @@
-"""What may run at once: requests to sources within bounds of their own, and imports by turns.
+"""Bounds what runs at once: requests to sources in threads of their own, and imports by turns.
 
-Threads are daemons on purpose: those of an executor are joined when the process ends, and a source that does not answer
-would keep a server from stopping.
+The threads are daemons on purpose: a process waits at its end for the threads of an executor, and a source that does
+not answer would keep a server from stopping.
 """
 
 import threading
@@ -15,20 +15,20 @@ from dataclasses import dataclass, field
 from handlers.sync.fair_order import FairOrder, Work
 
 CALLS_MAX = 32  # threads that ask sources
-CALLS_PER_PROVIDER_MAX = 12  # one source that hangs leaves the threads of the others
+CALLS_PER_PROVIDER_MAX = 12  # a source that hangs leaves threads for the others
 CALLS_PER_USER_MAX = 6
 
 
 def begin_thread(name: str, work: Callable[[], object]) -> threading.Thread:
-    """A thread that has begun to do this in the context of its caller, so that the log names the request it is for;
-    what escapes it is logged (`handlers.logs`)."""
+    """Start a thread that does this work in the context of its caller, so that the log names the request it is for; an
+    exception that ends the thread is logged (`handlers.logs`)."""
     thread = threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True)
     thread.start()
     return thread
 
 
 class Closed(Exception):
-    """The process is about to end; what was asked for has not been begun."""
+    """The process is about to end, so the requested work has not begun."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ class _QueuedCall(Work):
 
 
 class SourceCalls:
-    """Runs calls in threads of their own: in all, per provider and per user at most so many at once; others wait, and
-    users have their turns (`FairOrder`)."""
+    """Runs calls to sources in threads: only so many at once in all, per provider and per user. Others wait, and users
+    take turns (`FairOrder`)."""
 
     def __init__(
         self,
@@ -56,18 +56,18 @@ class SourceCalls:
         self._is_closed = False
 
     def submit(self, work: Callable[[], None], *, provider: str, user_id: str) -> None:
-        """Run `work`, which raises nothing, as soon as the bounds allow; after `close` never."""
+        """Run `work`, which must not raise, as soon as the bounds allow; after `close`, never."""
         with self._lock:
             self._waiting.add(_QueuedCall(provider=provider, user_id=user_id, work=work, cost=0))
             self._begin()
 
     @property
     def running(self) -> int:
-        """How many calls are under way."""
+        """The number of calls under way."""
         return len(self._running)
 
     def close(self, *, within: float) -> bool:
-        """Begin nothing more and wait so many seconds for what runs; whether all of it has ended."""
+        """Begin no more calls, wait up to `within` seconds for running ones, and return whether all have ended."""
         with self._lock:
             self._is_closed = True
             running = list(self._running)
@@ -97,7 +97,7 @@ class SourceCalls:
             with self._lock:
                 self._running.discard(threading.current_thread())
                 self._busy.subtract(_keys(call))
-                self._busy += Counter()  # forgets what is zero: users come and go
+                self._busy += Counter()  # drops counts of zero: users come and go
                 self._begin()
 
 
@@ -106,8 +106,8 @@ def _keys(call: _QueuedCall) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 SMALL_BYTES = 256 * 1024
-UNKNOWN_BYTES = 1024 * 1024  # of what a source tells, before it has told it
-LOOK_EVERY = 0.25  # seconds, whether who waits is still wanted
+UNKNOWN_BYTES = 1024 * 1024  # assumed for a source's answer whose size is unknown
+LOOK_EVERY = 0.25  # seconds between checks whether a waiting import is still wanted
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -116,8 +116,8 @@ class _Turn(Work):
 
 
 class ImportLane:
-    """One large import at a time, since the memory of an import is large and so is what it writes, and a small one
-    beside it; of each user one. Users have it by turns (`FairOrder`)."""
+    """Lets imports run by turns: at most one large import at once, since it takes much memory and writes much, with one
+    small import beside it, and only one of each user. Users take turns (`FairOrder`)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -128,7 +128,7 @@ class ImportLane:
 
     @property
     def length(self) -> int:
-        """How many have a turn or wait for it."""
+        """The number of imports that have a turn or wait for one."""
         return len(self._running) + len(self._line)
 
     @contextmanager
@@ -140,9 +140,9 @@ class ImportLane:
         job_id: str = "",
         check: Callable[[], None] = lambda: None,
     ) -> Iterator[None]:
-        """Wait for a turn of the user's and keep it for the block; raises Closed when there will be none, and what
-        `check` raises while it is waited for. `size` is that of the file; `job_id` the sync job that asks, if one
-        does."""
+        """A context that waits for a turn and keeps it until its end. `size` is that of the file in bytes, `job_id` the
+        sync job that asks, if one does. Raises Closed if there will be no turn, and whatever `check`, called while
+        waiting, raises."""
         mine = _Turn(user_id=user_id, cost=size)
         with self._lock:
             self._jobs.add(job_id)
@@ -164,17 +164,17 @@ class ImportLane:
                 self._begin()
 
     def holds(self, job_id: str) -> bool:
-        """Whether the job waits for its turn or has it: neither is its source's time."""
+        """Whether the job has a turn or waits for one; that time does not count against its source."""
         with self._lock:
             return job_id in self._jobs
 
     def close(self) -> None:
-        """Nobody gets a turn any more; whoever has it keeps it to its end."""
+        """Give no more turns; an import that has one keeps it to its end."""
         with self._lock:
             self._is_closed = True
 
     def _begin(self) -> None:
-        """Give a turn to everybody who may have one now."""
+        """Give a turn to every import that may have one now."""
         while (turn := self._line.taken(self._may_begin)) is not None:
             self._running.append(turn)
             turn.begun.set()

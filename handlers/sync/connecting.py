@@ -1,8 +1,8 @@
-"""Connecting a bank to a live source, step by step: what the command and the account page have in common.
+"""Connects a bank through a live source, step by step, for the command and for the account page.
 
-An attempt lives for 30 minutes and belongs to one user. One that began in a browser goes on in that browser session
-alone, the return from the bank included: else somebody could have others connect their bank to his account. One that a
-command began needs no session, for who may give commands owns the store.
+An attempt lives for 30 minutes and belongs to one user. One that began in a browser continues only in that browser
+session, also after the return from the bank: else an attacker could have other people connect their banks to the
+attacker's account. One that a command began needs no session, because whoever may give commands owns the store.
 """
 
 import logging
@@ -35,9 +35,10 @@ from storage.users import User
 
 RETURN_PATH = "/connect/return"
 BANK_NAME_CHARACTERS_MAX = 70
-STEP_LASTS_MAX = timedelta(minutes=5)  # several requests of two minutes at most; then whoever took it has ended
+# A step makes several requests of at most two minutes; after that its process must have ended
+STEP_LASTS_MAX = timedelta(minutes=5)
 FAILED = "This did not work because of an internal error. Nothing was connected."
-DISCONNECT_WITHIN = 30.0  # seconds that whoever ends connections waits for their providers
+DISCONNECT_WITHIN = 30.0  # seconds to wait for providers when connections are ended
 NO_ANSWER = "The provider did not answer in time."
 INTERNAL = "An internal error came in between."
 RENEWED = "The connection was renewed meanwhile."
@@ -52,8 +53,8 @@ class AttemptUnknown(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """How an attempt stands: a step that waits for the person, a connection, or the reason why there is none.
-    `is_new` is said once, to whoever took the step that connected it."""
+    """The state of an attempt: a step that waits for the person, a connection, or the reason why there is none.
+    `is_new` is True only once, for the caller whose step made the connection."""
 
     id: str
     source: LiveSource
@@ -64,13 +65,13 @@ class Attempt:
 
     @property
     def waits_seconds(self) -> float | None:
-        """After how many seconds to look whether the person has done what a step wants elsewhere; None where the
-        person answers here, or comes back with the browser."""
+        """The seconds after which to check whether the person has done elsewhere what the step asks; None where the
+        person answers here or comes back with the browser."""
         return self.step.again_after if self.step is not None else None
 
 
 class Connecting:
-    """Carries attempts on."""
+    """Begins attempts, and takes them from step to step."""
 
     def __init__(
         self,
@@ -83,8 +84,8 @@ class Connecting:
         return_url: str,
         did: Callable[[str, Deed], object],
     ) -> None:
-        """`sources` are those that can be connected, by name; `return_url` is where browsers come back to; `did` is
-        told what was done for which user, for the record."""
+        """`sources` are those that can be connected, by name; `return_url` is the address to which browsers come back;
+        `did` is called with a user's id and a deed, for the access record."""
         self.sources = sources
         self.return_url = return_url
         self._did = did
@@ -102,8 +103,8 @@ class Connecting:
         renewed: StoredConnection | None = None,
         browser: str | None,
     ) -> Attempt:
-        """The first step towards a new connection, or towards renewing one. `given` is there in every step, such as
-        the name of the bank; `browser` is the hash of the browser session, None for a command."""
+        """Take the first step towards a new connection, or towards renewing one. `given` are answers that every step
+        gets, such as the name of the bank; `browser` is the hash of the browser session, None for a command."""
         attempt_id, content = f"att_{token_hex(16)}", {"given": dict(given or {}), "step": None}
         self._keys.get_ready()
         self._store.of(user_id).atomically(
@@ -120,29 +121,31 @@ class Connecting:
                 now=self._clock.now(),
             )
         )
-        return self._step(self._found(user_id, attempt_id, browser), {}, {})
+        return self._step(self._find(user_id, attempt_id, browser), {}, {})
 
     def find(self, user_id: str, attempt_id: str, *, browser: str | None) -> Attempt:
-        """How the attempt stands; raises AttemptUnknown."""
-        return self._view(self._found(user_id, attempt_id, browser))
+        """The present state of the attempt; raises AttemptUnknown."""
+        return self._view(self._find(user_id, attempt_id, browser))
 
     def answer(self, user_id: str, attempt_id: str, given: Mapping[str, Any], *, browser: str | None) -> Attempt:
-        """The next step, after the person has answered or has done what a step says; raises AttemptUnknown."""
-        stored = self._found(user_id, attempt_id, browser)
+        """Take the next step, after the person has answered or has done what a step asks elsewhere; raises
+        AttemptUnknown."""
+        stored = self._find(user_id, attempt_id, browser)
         if stored.outcome is not None or stored.taken_at is not None:
             return self._view(stored)
         step = _step_of(stored.content)
         if isinstance(step, Redirect) and step.again_after is None:
-            return self._view(stored)  # only the browser that comes back goes on
+            return self._view(stored)  # only the browser's return continues this step
         asked = step.fields if isinstance(step, Question) else ()
         return self._step(stored, {each.name: given.get(each.name) or each.default for each in asked}, {})
 
     def returned(self, returned: Mapping[str, str], *, browser: str | None) -> tuple[str, Attempt]:
-        """A browser has come back from the provider with these parameters: the user's id and the next step. Raises
-        AttemptUnknown for a state that is unknown, used, expired, or another browser's."""
+        """Take the next step after a browser has come back from the provider with these parameters, and return the
+        user's id and the attempt. Raises AttemptUnknown for a state that is unknown, used, expired, or another
+        browser's."""
         state = returned.get("state", "")
         user_id = state.partition(".")[0]
-        with _opened():
+        with _unknown_without_key():
             stored = connection_attempts.of_state(self._store.of(user_id), self._keys, user_id, state)
         if stored is None or not isinstance(_step_of(stored.content), Redirect):
             raise AttemptUnknown(AttemptUnknown.__doc__)
@@ -151,8 +154,8 @@ class Connecting:
         return user_id, self._step(stored, {}, parameters)
 
     def remove(self, ended: StoredConnection) -> Sequence[tuple[StoredConnection, str]]:
-        """End the connection here, and the access at its provider too; what it brought stays. Whatever could not be
-        ended at the provider, and why."""
+        """End the connection in the store, and the access at its provider; its accounts and bookings stay. Returns the
+        connection with the reason if the access could not be ended."""
         left = self.disconnect([ended])
         self._store.of(ended.user_id).atomically(
             lambda session: connections.remove(session, ended.user_id, ended.id, now=self._clock.now())
@@ -162,8 +165,8 @@ class Connecting:
     def disconnect(
         self, ended: Sequence[StoredConnection], *, within: float = DISCONNECT_WITHIN
     ) -> Sequence[tuple[StoredConnection, str]]:
-        """End the access to these at their providers too, side by side and for so many seconds at most: those for which
-        that could not be done, and why."""
+        """End the access to these connections at their providers, in parallel and within so many seconds. Returns those
+        for which that failed, each with the reason."""
         why: dict[str, str] = {}
         threads = []
         for each in ended:
@@ -184,8 +187,8 @@ class Connecting:
         left = dict(why)
         return [(each, left[each.id]) for each in ended if each.id in left]
 
-    def _found(self, user_id: str, attempt_id: str, browser: str | None) -> StoredAttempt:
-        with _opened():
+    def _find(self, user_id: str, attempt_id: str, browser: str | None) -> StoredAttempt:
+        with _unknown_without_key():
             stored = connection_attempts.find(self._store.of(user_id), self._keys, user_id, attempt_id)
         if stored is None:
             raise AttemptUnknown(AttemptUnknown.__doc__)
@@ -210,8 +213,8 @@ class Connecting:
         return Attempt(id=stored.id, source=live, connection=made)
 
     def _step(self, stored: StoredAttempt, given: Mapping[str, Any], returned: Mapping[str, Any]) -> Attempt:
-        """Ask the source for the next step. What a step has sent to the source is never sent again: of two answers at
-        once one counts, and a crash ends the attempt, as everybody sees five minutes later."""
+        """Ask the source for the next step. Nothing is ever sent to the source twice: of two answers at once only one
+        counts, and a crash ends the attempt, which shows five minutes later."""
         now, state = self._clock.now(), _new_state(stored.user_id)
         database = self._store.of(stored.user_id)
         taken = database.atomically(
@@ -220,7 +223,7 @@ class Connecting:
         if not taken:
             raise AttemptUnknown(AttemptUnknown.__doc__)
         live = self.sources[stored.connector]
-        renewed = self._renewed(stored)
+        renewed = self._connection_to_renew(stored)
         before, all_given = _step_of(stored.content), {**stored.content["given"], **given}
         answer = Reply(
             return_url=self.return_url,
@@ -230,7 +233,7 @@ class Connecting:
             memo=before.memo if before is not None else {},
         )
         try:
-            step: Step = live.begin_connect(self._renewed_or_new(stored, renewed), answer, now=now)
+            step: Step = live.begin_connect(self._source_connection(stored, renewed), answer, now=now)
         except SourceError as error:
             log.warning("%s was not connected: %s %s", stored.connector, type(error).__name__, error.detail)
             return self._refuse(stored, as_sentence(error))
@@ -246,12 +249,13 @@ class Connecting:
     def _same_or_new(
         self, owner: User, stored: StoredAttempt, done: Done, name: str
     ) -> tuple[StoredConnection | None, str]:
-        """The connection that this renews though nobody said so, and what a new one is called: a second login at a bank
-        stands beside the first. Where the source cannot tell, one that waits for its user is what was meant."""
+        """The connection that this login renews although the person did not choose one (else None), and the name of a
+        new one: a second login at a bank gets a connection beside the first. Where the source cannot tell logins apart,
+        a connection that waits for its user is renewed."""
         waits: StoredConnection | None = None
         number, called = 1, name
-        while (known := self._called(owner, stored, called)) is not None:
-            is_same = self.sources[stored.connector].is_same_login(self._renewed_or_new(stored, known), done)
+        while (known := self._connection_named(owner, stored, called)) is not None:
+            is_same = self.sources[stored.connector].is_same_login(self._source_connection(stored, known), done)
             if is_same and known.status != "DISCONNECTED":
                 return known, called
             if waits is None and (known.status == "DISCONNECTED" or (is_same is None and known.status in NEED_USER)):
@@ -260,24 +264,24 @@ class Connecting:
             called = f"{name} {number}"
         return waits, called
 
-    def _called(self, owner: User, stored: StoredAttempt, name: str) -> StoredConnection | None:
+    def _connection_named(self, owner: User, stored: StoredAttempt, name: str) -> StoredConnection | None:
         id_ = connections.id_of(user_name=owner.name, connector=stored.connector, bank_name=name)
         return connections.find(self._store.of(owner.id), owner.id, id_)
 
-    def _renewed(self, stored: StoredAttempt) -> StoredConnection | None:
+    def _connection_to_renew(self, stored: StoredAttempt) -> StoredConnection | None:
         if stored.connection_id is None:
             return None
         return connections.find(self._store.of(stored.user_id), stored.user_id, stored.connection_id)
 
-    def _renewed_or_new(self, stored: StoredAttempt, renewed: StoredConnection | None) -> source.Connection:
+    def _source_connection(self, stored: StoredAttempt, renewed: StoredConnection | None) -> source.Connection:
         if renewed is None:
             return source.Connection(id=stored.id, user_id=stored.user_id, bank_name="", settings={})
         try:
-            return self._asked(renewed)
-        except source.UserActionRequired:  # what opened it is lost; it is connected anew
+            return self._with_secrets(renewed)
+        except source.UserActionRequired:  # its secrets are lost: connected like a new one
             return self._without_secrets(renewed)
 
-    def _asked(self, connection: StoredConnection) -> source.Connection:
+    def _with_secrets(self, connection: StoredConnection) -> source.Connection:
         known = self._secrets.read(connection)
         return replace(
             self._without_secrets(connection),
@@ -301,7 +305,7 @@ class Connecting:
     def _connect(
         self, stored: StoredAttempt, done: Done, given: Mapping[str, Any], renewed: StoredConnection | None
     ) -> Attempt:
-        """Store what the source gave, all at once."""
+        """Store the new or renewed connection with its secrets, in one transaction."""
         name = _bank_name(given.get("bank_name") or done.bank_name)
 
         def work(session: Session) -> tuple[StoredConnection, Deed]:
@@ -318,7 +322,7 @@ class Connecting:
                 now=self._clock.now(),
             )
             running = jobs.running(session, owner.id, connection.id)
-            if running is not None:  # it asks with what is past, and would say of the connection what is past
+            if running is not None:  # its job uses old secrets, and would set an outdated status
                 jobs.fail(session, running, error=RENEWED, now=self._clock.now())
             connection_secrets.keep(session, self._keys, owner.id, connection.id, done.secrets)
             connection_attempts.end(session, self._keys, stored, outcome=CONNECTED, connection_id=connection.id)
@@ -339,7 +343,8 @@ class Connecting:
 
 
 def _disconnect(live: LiveSource, asked: source.Connection, *, now: datetime, why: dict[str, str]) -> None:
-    """Without the store: a provider that does not answer may keep this longer than the process has it open."""
+    """End one access at its provider. Does not use the store, because a slow provider may take longer than the process
+    keeps the store open."""
     try:
         live.disconnect(asked, now=now)
         del why[asked.id]
@@ -352,8 +357,8 @@ def _disconnect(live: LiveSource, asked: source.Connection, *, now: datetime, wh
 
 
 @contextmanager
-def _opened() -> Iterator[None]:
-    """What cannot be opened, for its key is gone, is as good as not there."""
+def _unknown_without_key() -> Iterator[None]:
+    """A context that treats an attempt as unknown if its content cannot be decrypted because the key is gone."""
     try:
         yield
     except SecretsUnreadable as error:
@@ -361,12 +366,12 @@ def _opened() -> Iterator[None]:
 
 
 def _new_state(user_id: str) -> str:
-    """256 bits, with the user in front by whom the store finds the attempt."""
+    """A random state of 256 bits, with the user's id before it, by which the store finds the attempt."""
     return f"{user_id}.{token_urlsafe(32)}"
 
 
 def _bank_name(text: str) -> str:
-    """What a source calls a bank, as one line that clients may be shown."""
+    """The bank's name from the source, as one printable line that clients may show."""
     return "".join(letter for letter in text if letter.isprintable()).strip()[:BANK_NAME_CHARACTERS_MAX] or "Bank"
 
 

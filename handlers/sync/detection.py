@@ -1,4 +1,5 @@
-"""Recurring payments of a selection: read where they are stored, computed and stored where they are not."""
+"""The recurring payments of a selection of accounts: read from the store, or detected and stored if they are not
+there."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,20 +23,20 @@ from storage.recurring import added, decisions, told
 EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
 
 NO_CHARGES = pl.DataFrame(schema=CHARGES)
-USERS_AT_ONCE = 10  # about 20 ms of work
+USERS_AT_ONCE = 10  # detected in one call, which takes about 20 ms
 
 
 def subscriptions_of(
     database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
 ) -> pl.DataFrame:
     """The streams of these accounts that GET /subscriptions lists, as analytics.frames.SUBSCRIPTIONS: those of
-    `recurring_of` that were found, go out, go on, and are not dismissed."""
+    `recurring_of` that were detected, are outgoing, go on, and are not dismissed."""
     found = current(recurring_of(database, user_id, selected, today=today, session=session), today)
     return found.filter(pl.col("added_to").is_null(), direction=OUTGOING).select(*SUBSCRIPTIONS)
 
 
 def current(recurring: pl.DataFrame, today: date) -> pl.DataFrame:
-    """Those that go on, were charged in the six months or added by a person, and are not dismissed."""
+    """The streams that go on (charged in the last six months, or added by a person) and are not dismissed."""
     goes_on = is_listed(pl.lit(today)) | (pl.col("added_to").is_not_null() & ~pl.col("is_over"))
     return recurring.filter(goes_on, pl.col("confirmation") != DISMISSED)
 
@@ -43,11 +44,12 @@ def current(recurring: pl.DataFrame, today: date) -> pl.DataFrame:
 def recurring_of(
     database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
 ) -> pl.DataFrame:
-    """Every stream of these accounts, in and out, ended or not, as SUBSCRIPTIONS with `direction`, `is_over`,
-    `confirmation`, `added_id` and `added_to`, after them what was added by hand; never older than data or day. They
-    are read in `session`, where there is one: who reads their charges there too sees one state of the data."""
+    """Every stream of these accounts, incoming and outgoing, ended or not, as SUBSCRIPTIONS with `direction`,
+    `is_over`, `confirmation`, `added_id` and `added_to`; those added by hand come last. The result always belongs to
+    the present data and day. Reads in `session` if one is given, so that a caller who reads the charges there too sees
+    one state of the data."""
     reading = session or database
-    found = with_direction(_found(database, user_id, selected, today=today, session=session))
+    found = with_direction(_streams(database, user_id, selected, today=today, session=session))
     found = with_confirmations(found, decisions.of_user(reading, user_id))
     currencies = {account.id: account.currency for account in selected.accounts}
     own = [each for each in added.of_user(reading, user_id) if each.account_id in currencies]
@@ -56,29 +58,29 @@ def recurring_of(
     return with_added(found, own, rows, currencies, today).with_columns(is_over=is_over(pl.lit(today)))
 
 
-def _found(
+def _streams(
     database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None
 ) -> pl.DataFrame:
-    """What `detect_both` finds, read where it is stored."""
-    kept_as = _kept_as(selected.ids)
+    """The streams that `detect_both` finds, from the store if they are stored there."""
+    kept_as = _storage_key(selected.ids)
     reading = session or database
     version, found = detections.stored(reading, user_id, kept_as, day=today)
     if found is not None:
         return found
     found = detect_both(
         transactions.charges(reading, [user_id], since=today - EVIDENCE, account_ids=selected.filter),
-        _on([user_id], today),
+        _users_on([user_id], today),
     )
     if not selected.is_everything:
         everything = Selected(accounts.of_user(reading, user_id), is_everything=True)
-        found = named_as_in(found, _found(database, user_id, everything, today=today, session=session))
+        found = named_as_in(found, _streams(database, user_id, everything, today=today, session=session))
     _keep(database, user_id, kept_as, version, today, found)
     return found
 
 
 def detect_after_import(database: Database, user_ids: Sequence[str], *, today: date) -> None:
-    """Compute and store the streams of all accounts of these users, in one call for all of whom they are not stored;
-    tell what is new of them."""
+    """Detect and store the streams of all accounts of these users, in one call for all users who lack them, and record
+    the events about what is new."""
     _detect(database, user_ids, today=today)
     for user_id in user_ids:
         if not told.is_present(database, user_id, today=today):
@@ -88,14 +90,14 @@ def detect_after_import(database: Database, user_ids: Sequence[str], *, today: d
 def _detect(database: Database, user_ids: Sequence[str], *, today: date) -> None:
     outdated = {}
     for user_id in user_ids:
-        kept_as = _kept_as([account.id for account in accounts.of_user(database, user_id)])
+        kept_as = _storage_key([account.id for account in accounts.of_user(database, user_id)])
         version, known = detections.stored(database, user_id, kept_as, day=today)
         if known is None:
             outdated[user_id] = kept_as, version
     if not outdated:
         return
     found = detect_both(
-        transactions.charges(database, list(outdated), since=today - EVIDENCE), _on(list(outdated), today)
+        transactions.charges(database, list(outdated), since=today - EVIDENCE), _users_on(list(outdated), today)
     )
     for user_id, (kept_as, version) in outdated.items():
         _keep(database, user_id, kept_as, version, today, of_user(found, user_id))
@@ -116,8 +118,8 @@ def _tell_news(database: Database, user_id: str, *, today: date) -> None:
 def detect_for_new_day(
     database: Database, user_ids: Sequence[str], *, today: date, is_over: Callable[[], bool]
 ) -> None:
-    """The streams of these users on a day that has just begun, before somebody asks for them, and what is new of them;
-    some users at a time, so that requests come in between, and no more of them once `is_over`."""
+    """Detect the streams of these users for a day that has just begun, before anybody asks, and record events on what
+    is new. Works on a few users at a time, so that requests come in between, and stops once `is_over`."""
     for first in range(0, len(user_ids), USERS_AT_ONCE):
         if is_over():
             return
@@ -134,8 +136,8 @@ def flows_of(
     days: Sequence[date],
     session: Session,
 ) -> pl.DataFrame:
-    """What recurs in and out of these accounts as `recurring_flows` tells it of the rows, which are theirs; found once
-    for each state of the data and day."""
+    """The recurring flows in and out of these accounts, as `recurring_flows` finds them in `rows` (the accounts'
+    bookings); found once for each state of the data and day."""
     kept_as = ["forecast", *account_ids]
     version, found = detections.stored(session, user_id, kept_as, day=today)
     if found is None:
@@ -144,18 +146,18 @@ def flows_of(
     return found
 
 
-def _kept_as(account_ids: Sequence[str]) -> list[str]:
-    """Under what streams of both directions are stored; an earlier version has those that go out under the accounts
-    alone."""
+def _storage_key(account_ids: Sequence[str]) -> list[str]:
+    """The key under which the streams of both directions are stored; an earlier version stored outgoing ones under the
+    accounts alone."""
     return ["recurring", *account_ids]
 
 
-def _on(user_ids: Sequence[str], today: date) -> pl.DataFrame:
+def _users_on(user_ids: Sequence[str], today: date) -> pl.DataFrame:
     return pl.DataFrame({"user_id": list(user_ids)}, schema={"user_id": pl.String}).with_columns(today=pl.lit(today))
 
 
 def _keep(database: Database, user_id: str, ids: Sequence[str], version: int, today: date, found: pl.DataFrame) -> None:
-    """Store the result under the version that was read before the rows: if an import came in between, that version
-    is past and the result is never read."""
-    with suppress(Conflict):  # another request stored the same
+    """Store the result under the version that was read before the rows: if an import came in between, that version is
+    past and the result is never read."""
+    with suppress(Conflict):  # another request stored the same result
         detections.keep(database, user_id, ids, data_version=version, day=today, found=found)

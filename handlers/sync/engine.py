@@ -1,7 +1,7 @@
-"""The sync engine: takes a job from pending to its end, whoever asks and however many ask at once.
+"""The sync engine: takes each job from pending to its end, whoever asks and however many ask at once.
 
 One caller at a time advances a job, in a thread of `handlers.sync.concurrency`, never in that of a request. A job is
-due or not: what its source said of the next attempt is obeyed.
+only advanced when it is due: a source may have said when to ask again.
 """
 
 import asyncio
@@ -34,20 +34,21 @@ from storage.connections import StoredConnection
 from storage.database import Session, Store
 from storage.jobs import Job
 
-ANSWER_WITHIN = 8.0  # seconds a reader waits for a step that goes on without it
-LEFT_TO_OTHERS = timedelta(minutes=1)  # a folder that another machine may have
-SOON = 1.0  # seconds; who reads a job that is due so soon waits for it, and does not come again at once
-STOP_WITHIN = 3.0  # seconds for what is being stored; what takes longer is rolled back by the end of the process
+ANSWER_WITHIN = 8.0  # seconds a reader waits for a step, which then goes on without the reader
+LEFT_TO_OTHERS = timedelta(minutes=1)  # how long a missing folder may be on another machine
+SOON = 1.0  # seconds; the reader of a job due within them waits, instead of having to ask again at once
+STOP_WITHIN = 3.0  # seconds for imports to be stored; a longer one is rolled back when the process ends
 
 log = logging.getLogger("bankdata.sync")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """What became of the wish to sync one connection: a job, a reason why not, or neither (too recent).
+    """The outcome of a wish to sync one connection: a job, a reason why there is none, or neither (synced too
+    recently).
 
     The job goes on by itself. Read it (`SyncEngine.read`) until it is final; its `refusals` then name every file that
-    could not be imported and say why, in a completed job too.
+    could not be imported and say why, even if the job is completed.
     """
 
     job: Job | None = None
@@ -68,8 +69,8 @@ class SyncEngine:
         secrets: Secrets | None = None,
         plan: Sequence[time] = (),
     ) -> None:
-        """`after_import` is called with the user's id once an import is committed; `plan` are the times of the day
-        about which live sources are synced, for which room is kept in what they allow."""
+        """`after_import` is called with the user's id once an import is committed; `plan` are the times of day around
+        which live sources are synced, for which a part of each source's quota is reserved."""
         self.import_lane = ImportLane()
         self._store = store
         self._clock = clock
@@ -79,7 +80,8 @@ class SyncEngine:
         self._plan = plan
         self._calls = SourceCalls()
         self._lock = threading.Lock()
-        self._steps: dict[str, Future[None]] = {}  # by job id; done when the step is, or when the engine stops
+        # By job id; a future is done when the step is, or when the engine stops
+        self._steps: dict[str, Future[None]] = {}
         self.stopped = threading.Event()
         self.leases = Leases(store, clock, self.stopped)
         self._outcomes = Outcomes(store, clock)
@@ -88,12 +90,12 @@ class SyncEngine:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether no job goes on in this process any more."""
+        """Whether this process advances no more jobs."""
         return self.stopped.is_set()
 
     @property
     def source_calls(self) -> int:
-        """How many requests to sources are under way."""
+        """The number of requests to sources under way."""
         return self._calls.running
 
     def start(
@@ -107,18 +109,21 @@ class SyncEngine:
         keeps_plan: bool = False,
         attended: Person | None = None,
     ) -> Started:
-        """A job for the connection, if its state and the rate rule allow one; `is_forced`, for the operator alone,
-        goes past our own rule, never past what the source has said of itself or counts. `attended` is the user, where
-        it is certain that a person is there and asks for this. With `keeps_plan` the planned syncs are left what they
-        need of the quota. `is_first` is the sync that belongs to connecting or renewing: it takes nobody's turn
-        (decision 25), and its user has just been there."""
+        """Start a job for the connection, if its state and the cool-down allow one.
+
+        `is_forced`, for the operator alone, ignores our own cool-down, never the limits of the source. `attended` is
+        the person, where it is certain that somebody is present and asks for this. With `keeps_plan`, what the planned
+        syncs need of the quota is left to them. `is_first` is the sync that belongs to connecting or renewing: it
+        ignores the cool-down (decision 25), and its user has just been present.
+        """
         now, user_id = self._clock.now(), connection.user_id
         database = self._store.of(user_id)
         if not self.has_key(connection):
             return Started(error=KEY_MISSING)
         if connection.status in NOT_SYNCABLE:
             return Started(error=NOT_SYNCABLE[connection.status])
-        if connection.is_attended_only and not is_first:  # a person alone does not open it: the PIN comes by renewing
+        # A person's presence is not enough: the PIN comes with a renewal
+        if connection.is_attended_only and not is_first:
             return Started(error=ONLY_ATTENDED)
         if connection.is_past_consent(now):
             database.atomically(lambda session: connections.expire_consents_of(session, user_id, now=now))
@@ -151,16 +156,16 @@ class SyncEngine:
 
         try:
             return Started(job=database.atomically(begin))
-        except (QuotaUsed, KeptForPlan) as used:  # what was begun is taken back
+        except (QuotaUsed, KeptForPlan) as used:  # the transaction is rolled back, with the job
             return Started(error=str(used))
 
     def has_key(self, connection: StoredConnection) -> bool:
-        """Whether this machine has the key of what opens the connection, if anything does."""
+        """Whether this machine has the key of the connection's secrets, if it has any."""
         return self._secrets is None or self._secrets.can_read(connection)
 
     def quota(self, session: Session, connection: StoredConnection, *, now: datetime) -> SyncQuota | None:
-        """How often the connection's source may still be asked; None where nobody counts, or where this program knows
-        the source no more."""
+        """How often the connection's source may still be asked; None if the source has no limit or is unknown to this
+        program."""
         connector = self._connectors.get(connection.connector)
         limit = connector.unattended_syncs_max if connector is not None else None
         if limit is None:
@@ -168,20 +173,21 @@ class SyncEngine:
         return source_calls.quota(session, connection.user_id, connection.id, limit=limit, now=now)
 
     def sync_now(self, connection: StoredConnection, attended: Person | None = None) -> None:
-        """Begin the sync that belongs to connecting: it takes nobody's turn (decision 25) and needs no reader."""
+        """Begin the sync that belongs to connecting, outside the cool-down (decision 25); it goes on even if nobody
+        reads the job."""
         job = self.start(connection, is_first=True, attended=attended).job
         if job is not None:
             self.advance(job)
 
     def fetch_now(self, connection: StoredConnection, attended: Person | None) -> Started:
-        """Begin a sync for a person who looks at the page; it needs no reader."""
+        """Begin a sync for a person who looks at the page; it goes on even if nobody reads the job."""
         started = self.start(connection, attended=attended)
         if started.job is not None:
             self.advance(started.job)
         return started
 
     def read(self, user_id: str, job_id: str) -> Job | None:
-        """The user's job after its next step, for commands: the calling thread waits for it for 8 seconds at most."""
+        """The user's job after its next step, for commands; blocks the calling thread for up to 8 seconds."""
         database = self._store.of(user_id)
         job = jobs.find(database, user_id, job_id)
         step = self.advance(job) if job is not None else None
@@ -190,8 +196,8 @@ class SyncEngine:
         return jobs.find(database, user_id, job_id)
 
     async def awaited(self, user_id: str, job_id: str) -> Job | None:
-        """The user's job after its next step, for requests: whoever waits keeps no thread meanwhile, so that any number
-        of readers of slow banks hold up nobody. A job that is not due, nor soon, is only read."""
+        """The user's job after its next step, for requests. Waiting holds no thread, so that any number of readers of
+        slow banks delay nobody. A job that is not due, nor soon, is only read."""
         database = self._store.of(user_id)
         job = await run_in_threadpool(jobs.find, database, user_id, job_id)
         if job is None or job.is_final:
@@ -205,18 +211,18 @@ class SyncEngine:
         return await run_in_threadpool(jobs.find, database, user_id, job_id)
 
     def seconds_until_due(self, job: Job) -> float:
-        """How long asking again is pointless; 0 for a job that is due or final."""
+        """The seconds before which asking again is pointless; 0 for a job that is due or final."""
         if job.is_final or job.next_attempt_at is None:
             return 0.0
         return max(0.0, (job.next_attempt_at - self._clock.now()).total_seconds())
 
     def advance(self, job: Job) -> Future[None] | None:
-        """Have the next step of the job done if it is due. The future is done when the step is; None when there is
-        none to wait for. This never waits for a source."""
+        """Have the next step of the job done if it is due. Returns a future that is done when the step is, or None if
+        there is no step to wait for. Never waits for a source itself."""
         if job.is_final or self._end_if_overdue(job):
             return None
         connection = connections.find(self._store.of(job.user_id), job.user_id, job.connection_id)
-        if connection is None:  # its user has been removed a moment ago
+        if connection is None:  # its user was removed a moment ago
             return None
         if self._is_for_others(job, connection):
             return None
@@ -231,8 +237,8 @@ class SyncEngine:
         return step
 
     def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
-        """Whether the source is a folder that this machine does not have (after a minute it is nowhere, which the
-        job's end then says), or a bank whose key it does not have."""
+        """Whether only another machine can advance the job: its folder is not on this one (after a minute the folder
+        counts as missing, and the job fails with that), or its bank's key is not."""
         if not self._store.dialect.is_shared:
             return False
         if not self.has_key(connection):
@@ -242,7 +248,7 @@ class SyncEngine:
         return folder is not None and is_young and not Path(folder).is_dir()
 
     def stop(self) -> None:
-        """Begin nothing more, and let everybody go who waits for a job. Jobs that are cut off go on after the next
+        """Begin nothing more, and release everybody who waits for a job. Jobs that are cut off go on after the next
         start."""
         self.stopped.set()
         self.import_lane.close()
@@ -252,7 +258,7 @@ class SyncEngine:
                     step.set_result(None)
 
     def close(self) -> bool:
-        """Stop, within seconds whatever sources do; whether nothing runs any more."""
+        """Stop within seconds, whatever the sources do, and return whether nothing is running any more."""
         self.stop()
         return self._calls.close(within=STOP_WITHIN)
 
@@ -269,13 +275,14 @@ class SyncEngine:
                     step.set_result(None)
 
     def _end_if_overdue(self, job: Job) -> bool:
-        """Whether the job made no progress for too long, and has been ended for it (decision 26)."""
+        """End the job if it made no progress for too long (decision 26), and return whether it was ended."""
         if not job.is_overdue(self._clock.now()):
             return False
-        if self.import_lane.holds(job.id):  # our own time
+        if self.import_lane.holds(job.id):  # the job waits for us, not for its source
             return False
         database = self._store.of(job.user_id)
-        if jobs.is_held_elsewhere(database, job, holder=self.leases.holder, now=self._clock.now()):  # knows better
+        # Its holder knows better
+        if jobs.is_held_elsewhere(database, job, holder=self.leases.holder, now=self._clock.now()):
             return False
         self._outcomes.fail(job, TIMED_OUT)
         return True

@@ -1,16 +1,16 @@
-"""Who comes next of those who share something: users by turns, and short work before long."""
+"""Decides what comes next among work that waits for a shared resource: users take turns, short work before long."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-COST_LEAST = 64 * 1024  # bytes of a file; what takes no longer to read than to begin
-COST_MOST = 4 * 1024 * 1024  # longer work is passed by as often, and no more
+COST_LEAST = 64 * 1024  # bytes of a file; a smaller one takes no longer to read than to begin
+COST_MOST = 4 * 1024 * 1024  # bytes; longer work is overtaken no more often than this
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Work:
-    """What a user waits for; `cost` is how long it may take, in bytes of a file."""
+    """A piece of work that waits; `cost` is how long it may take, in bytes of a file."""
 
     user_id: str
     cost: int
@@ -18,7 +18,7 @@ class Work:
 
     @property
     def ends(self) -> int:
-        """When it would end if every user had a machine of their own."""
+        """When the work would end if every user had a machine of their own."""
         return self.begins + min(max(self.cost, COST_LEAST), COST_MOST)
 
 
@@ -26,35 +26,36 @@ W = TypeVar("W", bound=Work)
 
 
 class FairOrder(Generic[W]):
-    """What waits, by when it would end if each user had a machine of their own, all alike (fair queueing with the clock
-    of Goyal, Vin and Cheng 1996).
+    """Waiting work, ordered by when it would end if each user had a machine of their own, all equally fast (fair
+    queueing with the clock of Goyal, Vin and Cheng 1996).
 
-    Who waits with much has one turn, then the others; short work passes long work, but of each other user no more than
-    it costs itself, COST_MOST at most. Not safe from several threads.
+    A user with much waiting work gets one turn, then others do. Short work overtakes long work, but of each other user
+    no more than its own cost, COST_MOST at most. Not thread-safe.
     """
 
     def __init__(self) -> None:
-        self._waiting: list[W] = []  # as they came
+        self._waiting: list[W] = []  # in the order of arrival
         self._now = 0
-        self._had: dict[str, int] = {}  # when what users had ends on the clock, where it is still to come
+        self._had: dict[str, int] = {}  # by user: when their latest work ends on the clock, if that is still to come
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def add(self, work: W) -> None:
-        """Put a piece of work into the line."""
+        """Add a piece of work to the line."""
         work.begins = max(self._now, self._had.get(work.user_id, 0))
         self._waiting.append(work)
 
     def taken(self, may_begin: Callable[[W], bool]) -> W | None:
-        """The next of those that may begin, which waits no longer; of two alike the one that came first."""
+        """Take the next piece of work that may begin out of the line, and return it; of two equal ones the earlier.
+        None if none may."""
         work = min(filter(may_begin, self._waiting), key=lambda work: work.ends, default=None)
         if work is not None:
             self._take(work)
         return work
 
     def leave(self, work: W) -> None:
-        """Take a piece of work out of the line, before it has had its turn."""
+        """Remove a piece of work from the line before it has had its turn."""
         self._waiting.remove(work)
 
     def _take(self, work: W) -> None:

@@ -1,4 +1,4 @@
-"""One statement file through the import core, for the command and the page: read whole, then stored whole or tried."""
+"""Imports one statement file, for the command and for uploads: read whole, then stored whole or only tried."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -35,14 +35,14 @@ class ConnectionBusy(Exception):
 
 
 class _DryRun(Exception):
-    """Everything was tried and nothing is kept."""
+    """Raised at the end of a dry run, so that its transaction is rolled back."""
 
 
 @dataclass(slots=True, kw_only=True)
 class FileReport:
-    """What became of one file: `error` where it was refused, else its statements and how many bookings were new and
-    known. `layout` is how the person wants it to be read, `layouts` how it was, where that had to be guessed or was
-    chosen. `overlap` is the account that holds so many of its bookings already."""
+    """The outcome of one file: `error` if it was refused, else its statements and how many of its bookings were new and
+    known. `layout` is how the person wants it to be read; `layouts` are those used, if they were guessed or chosen.
+    `overlap` is an account that already holds some of its bookings, and how many."""
 
     name: str
     layout: ChosenLayout | None = None
@@ -65,9 +65,9 @@ class FileReport:
         watched: Callable[[Iterator[Record]], Iterator[Record]] = iter,
         check: Callable[[], None] = lambda: None,
     ) -> ReadBatch:
-        """The file from its beginning to its end; raises SourceError and InvalidRecord, and what `check` raises.
-        `watched` is handed the records while they are read, and hands them on. Whether its layouts were more than
-        guesses is for `check_layouts` to say."""
+        """Read the whole file. Raises SourceError, InvalidRecord, and whatever `check` raises. `watched` gets the
+        records as they are read and has to pass them on. Whether guessed layouts may be used is left to
+        `check_layouts`."""
         self.format = format_name(stream, check)
         stream.seek(0)
         name = Path(self.name).name or self.name
@@ -87,8 +87,8 @@ class FileReport:
         today: date,
         job_id: str | None = None,
     ) -> None:
-        """Store what was read as one completed job of this connection, in the caller's transaction; `choice` is the
-        account that it is about where it does not say. Raises ConnectionBusy, InvalidRecord and ProfileError."""
+        """Store the read file as one completed job of this connection, in the caller's transaction; `choice` is the
+        account of files that do not name theirs. Raises ConnectionBusy, InvalidRecord and ProfileError."""
         self.statements = read.statements
         source = connections.add(
             session,
@@ -117,7 +117,8 @@ class FileReport:
 
 
 def size_of(file: Path | BufferedReader) -> int:
-    """How long the file is, for its turn; as long as any where it is a ZIP container, which does not tell."""
+    """The length of the file in bytes, by which it gets its turn; COST_MOST at least for a ZIP container, whose length
+    says little."""
     with file.open("rb") if isinstance(file, Path) else nullcontext(file) as stream:
         is_container = archive.detect(stream.read(HEAD_BYTES))
         size = stream.seek(0, os.SEEK_END)
@@ -126,12 +127,12 @@ def size_of(file: Path | BufferedReader) -> int:
 
 
 def kept_or_tried(database: Database, work: Callable[[Transaction], None], *, is_dry_run: bool) -> None:
-    """Do all of it in one transaction, which a dry run takes back."""
+    """Do the work in one transaction, which is rolled back if it is a dry run."""
 
-    def whole(session: Transaction) -> None:
+    def work_or_roll_back(session: Transaction) -> None:
         work(session)
         if is_dry_run:
             raise _DryRun
 
     with suppress(_DryRun):
-        database.atomically(whole)
+        database.atomically(work_or_roll_back)

@@ -1,7 +1,7 @@
-"""The import of a job: batches of its source are stored one by one, each in a transaction of its own (decision 26).
+"""The import of a job: the batches of its source are stored one by one, each in its own transaction (decision 26).
 
-Cursor and part of the count go with each batch, so that a crash repeats one batch at most. A refused batch leaves the
-cursor where it was, for those after it too: the next sync is told it again.
+Cursor and a part of the count are stored with each batch, so that a crash repeats one batch at most. A refused batch
+leaves the cursor unchanged, for later batches too, so that the next sync gets it again.
 """
 
 import logging
@@ -26,14 +26,14 @@ from storage.jobs import Job, RefusedBatch
 
 SILENT = "The bank told no booking of this account, not even those of the last days. The next sync asks again."
 UNTOLD = "The bank tells nothing of this account any more. Hide it if it is closed."
-BOOKING_BYTES = 500  # of a file
-TOLD_AGAIN_DAYS = 30  # what a bank has told within them it tells again, however short its memory is
+BOOKING_BYTES = 500  # of a file, about
+TOLD_AGAIN_DAYS = 30  # even the bank with the shortest memory reports bookings of these days again
 
 log = logging.getLogger("bankdata.sync")
 
 
 class JobImport:
-    """Imports what sources have ready."""
+    """Imports what sources have ready for a job."""
 
     def __init__(
         self,
@@ -60,10 +60,10 @@ class JobImport:
         asked: source.Connection,
         handle: source.Json,
     ) -> None:
-        """Fetch and store batch by batch, then end the job; raises what the source or the store raises."""
+        """Fetch and store batch by batch, then complete the job; raises what the source or the store raises."""
         batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self._clock.today())
         told: set[str] = set()
-        is_whole = True  # a cursor that lies behind a refused batch would leave its bookings out for ever
+        is_whole = True  # a cursor past a refused batch would skip that batch's bookings forever
         try:
             while (done := self._next(job, connection, connector.is_local, batches, keeps_cursor=is_whole)) is not None:
                 batch, refusal, account_ids = done
@@ -73,13 +73,13 @@ class JobImport:
                 is_whole = is_whole and refusal is None
                 try:
                     connector.settle(asked, handle, batch=batch, refusal=refusal)
-                except Exception:  # what is stored stays, whatever becomes of the file
+                except Exception:  # the batch stays stored, whatever happens to its file
                     log.exception("job %s could not tidy up after a batch", job.id)
             if not connector.is_local:
                 self._warn_of_untold(job, told)
             self._outcomes.complete(job)
         finally:
-            self._after(job)
+            self._follow_up(job)
 
     def _next(
         self,
@@ -90,11 +90,11 @@ class JobImport:
         *,
         keeps_cursor: bool,
     ) -> tuple[Batch | LeftOut, str | None, Sequence[str]] | None:
-        """Read and store the next batch, whole or not at all: it, why it was refused, and which accounts it is about;
-        None after the last one.
+        """Read and store the next batch, whole or not at all. Returns the batch, why it was refused, and the accounts
+        it is about; None after the last one.
 
-        What is read on this machine keeps the import lane while it is read; a network's answer takes its time, so it
-        is read before.
+        A local source keeps its turn in the import lane while it is read; an answer over a network takes long, so it is
+        read before the turn begins.
         """
         with self._lane.turn(job.user_id, job_id=job.id) if is_local else nullcontext():
             batch = next(batches, None)
@@ -124,7 +124,8 @@ class JobImport:
         self._of(job).atomically(lambda session: jobs.refuse(session, job, refusal))
 
     def _warn_of_untold(self, job: Job, told: Collection[str]) -> None:
-        """An account that the source told before, and now says nothing of, is no complete one."""
+        """Add a refusal for each account that the source reported before and now leaves out: the sync is not complete
+        for it."""
         brought = connections.account_ids(self._of(job), job.user_id, job.connection_id)
         found = jobs.find(self._of(job), job.user_id, job.id)
         assert found is not None, "a job vanished"
@@ -142,8 +143,8 @@ class JobImport:
         *,
         may_be_empty: bool,
     ) -> tuple[Sequence[str], bool]:
-        """Which accounts the batch is about, and whether it keeps silent about bookings that it should tell again: then
-        the cursor stays."""
+        """Store the batch. Returns the accounts it is about, and whether it lacks bookings that it should have
+        repeated; then the cursor is not moved."""
 
         def store(session: Transaction) -> tuple[Sequence[str], bool]:
             reports = runs.store_batch(
@@ -169,7 +170,7 @@ class JobImport:
                 raise Closed
             yield record
 
-    def _after(self, job: Job) -> None:
+    def _follow_up(self, job: Job) -> None:
         found = jobs.find(self._of(job), job.user_id, job.id)
         if found is not None and found.new_transactions is not None and not self._stopped.is_set():
             self._after_import(job.user_id)
@@ -179,8 +180,8 @@ class JobImport:
 
 
 def _should_tell(session: Session, user_id: str, account_ids: Sequence[str], read: ReadBatch) -> bool:
-    """Whether bookings are stored of days that the source says it has told; not of their edges, which may be told in
-    part."""
+    """Whether bookings are stored for days that the source claims to have reported; the first and last day do not
+    count, as they may be reported in part."""
     day = timedelta(days=1)
     for statement in (each.statement for each in read.statements):
         if statement.told_from is not None and statement.told_until is not None:

@@ -1,4 +1,4 @@
-"""One step of a job: its source is asked to begin, asked whether it is ready, and what it has is imported."""
+"""Takes one step of a job: asks its source to begin, asks whether it is ready, or imports what the source has."""
 
 import logging
 import threading
@@ -22,7 +22,7 @@ log = logging.getLogger("bankdata.sync")
 
 
 class JobStep:
-    """Takes the next step of a job; whatever goes wrong ends up in the job."""
+    """Takes the next step of a job; whatever goes wrong is stored in the job."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class JobStep:
         self._stopped = stopped
 
     def take(self, wanted: Job) -> None:
-        """Lease the job and do what it needs next; nothing where somebody else has it."""
+        """Lease the job and do what it needs next; does nothing if another process holds it."""
         database, holder = self._store.of(wanted.user_id), self._leases.holder
         job = database.atomically(lambda session: jobs.lease(session, wanted, holder=holder, now=self._clock.now()))
         connection = connections.find(database, job.user_id, job.connection_id) if job is not None else None
@@ -67,7 +67,7 @@ class JobStep:
         except (InvalidRecord, StoreError) as error:
             self._outcomes.fail(job, str(error))
         except Exception:
-            if self._stopped.is_set():  # the store has been closed under it
+            if self._stopped.is_set():  # the store was closed during the step
                 return
             log.exception("job %s failed", job.id)
             self._outcomes.fail(job, INTERNAL)

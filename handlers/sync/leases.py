@@ -1,4 +1,4 @@
-"""The leases of what this process is at work on, jobs and files that were sent: other processes leave it alone."""
+"""The leases of the jobs and uploaded files at which this process works, so that other processes leave them alone."""
 
 import logging
 import threading
@@ -17,19 +17,19 @@ log = logging.getLogger("bankdata.sync")
 
 
 class Leases:
-    """Renews the leases that were taken in the name of `holder` while their work goes on."""
+    """Renews the leases taken in the name of `holder` while the work goes on."""
 
     def __init__(self, store: Store, clock: Clock, stopped: threading.Event) -> None:
-        """`stopped` ends the renewing."""
+        """`stopped` ends the renewing of leases."""
         self.holder = token_hex(8)
         self._store = store
         self._clock = clock
         self._stopped = stopped
-        self._held: dict[str, Leased] = {}  # changed by single steps that no other thread can see half done
+        self._held: dict[str, Leased] = {}  # changed by single dict operations, which are atomic
 
     @contextmanager
     def kept(self, work: Leased) -> Iterator[None]:
-        """Keep the lease of the work, which has been taken, for the block."""
+        """A context that keeps renewing a lease that was taken for this work."""
         self._held[work.id] = work
         try:
             yield
@@ -37,21 +37,21 @@ class Leases:
             self._held.pop(work.id, None)
 
     def has(self, id_: str) -> bool:
-        """Whether the lease of this work is still kept: it has not been taken away."""
+        """Whether the lease of this work is still held; it may have been taken away."""
         return id_ in self._held
 
     def keep_renewing(self) -> None:
-        """Renew the leases until the process stops: for a thread of its own, where there are other processes."""
+        """Renew the leases until the process stops; runs in a thread of its own where there are other processes."""
         while not self._stopped.wait(RENEW_EVERY):
             self.renew()
 
     def renew(self) -> None:
-        """Keep what this process is at work on from others for another minute."""
+        """Renew every lease of this process for another minute."""
         for work in list(self._held.values()):
             try:
                 if not jobs.renew(self._store.of(work.user_id), work, holder=self.holder, now=self._clock.now()):
                     self._held.pop(work.id, None)
-            except Exception as error:  # of many machines one is away: what lies on the others is renewed
+            except Exception as error:  # one of a cluster's machines may be away: leases on the others are renewed
                 is_away = isinstance(error, StoreUnavailable)
                 if is_away or not self._stopped.is_set():
                     log.warning("the lease of job %s could not be renewed", work.id, exc_info=not is_away)

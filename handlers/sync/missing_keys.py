@@ -1,4 +1,4 @@
-"""Bank connections whose key this machine does not have: they wait for the file of keys, and go on when it is back."""
+"""Bank connections whose key this machine does not have: they wait for the file of keys, and go on once it is back."""
 
 import json
 from collections.abc import Sequence
@@ -12,12 +12,13 @@ WAITING = "connections that wait for their key"
 
 
 def settle(database: Database, keys: ConnectionKeys) -> None:
-    """Have those that lost their key need their user, and those whose key is back need nobody; for a store that only
-    this machine opens. Others that need their user stay as they are: the store remembers which these are."""
+    """Mark connections that lost their key as needing their user, and clear that mark where the key is back; for a
+    store that only this machine opens. The store remembers which it marked, so that others that need their user stay
+    so."""
 
     def work(session: Session) -> None:
         lost = connection_secrets.unreadable(session, keys)
-        before = _waiting(session)
+        before = _connections_waiting(session)
         for user_id, connection_id in before:
             if (user_id, connection_id) not in lost:
                 connections.need_user_no_more(session, user_id, connection_id)
@@ -28,6 +29,6 @@ def settle(database: Database, keys: ConnectionKeys) -> None:
     database.atomically(work)
 
 
-def _waiting(session: Session) -> Sequence[tuple[str, str]]:
-    """User and id of those that waited when this was settled last."""
+def _connections_waiting(session: Session) -> Sequence[tuple[str, str]]:
+    """User id and connection id of the connections that `settle` marked last time."""
     return [(user_id, id_) for user_id, id_ in json.loads(store_facts.recall(session, WAITING) or "[]")]

@@ -1,4 +1,4 @@
-"""What a step of a job comes to: it waits, it is complete, or it fails, and what that means for its connection."""
+"""The outcomes of a job's step: it waits, is complete or fails, and what that means for its connection."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,7 +13,7 @@ from storage.database import Database, Session, Store
 from storage.importing import runs
 from storage.jobs import Job, JobEnded
 
-RETRY_SECONDS_MAX = 60.0  # a source that wants longer pauses ends the job, and may be asked again when it said
+RETRY_SECONDS_MAX = 60.0  # a source that asks for a longer pause ends the job, and may be asked again after it
 TIMED_OUT = "The sync timed out"
 INTERNAL = "The sync failed because of an internal error"
 ONLY_ATTENDED = "Nothing is fetched from this bank by itself, for the PIN is not stored. Renew the connection to fetch."
@@ -25,7 +25,7 @@ STATUS_AFTER: Mapping[type[SourceError], connections.Status | None] = {
     source.ConsentRevoked: "REVOKED",
     source.Misconfigured: "ERROR",
 }
-"""What a failure means for the connection; every other one leaves it as it is until three in a row (decision 23)."""
+"""The connection's status after a failure; other failures change it only after three in a row (decision 23)."""
 
 NOT_SYNCABLE: Mapping[str, str] = {
     "REAUTH_REQUIRED": str(source.UserActionRequired()),
@@ -33,21 +33,21 @@ NOT_SYNCABLE: Mapping[str, str] = {
     "REVOKED": str(source.ConsentRevoked()),
     "DISCONNECTED": connections.REMOVED,
 }
-"""Connections that need their user first, and what the user is told (decision 27)."""
+"""By status of a connection that needs its user before a sync: the sentence for the user (decision 27)."""
 
 
-RETRY_FIRST = timedelta(minutes=5)  # before a source that could not be reached is asked again; doubled each time
+RETRY_FIRST = timedelta(minutes=5)  # until an unreachable source is asked again; doubled each time
 RETRY_LAST = timedelta(hours=6)
 HICCUPS = (source.ProviderUnavailable, source.RateLimited)
 
 
 def pause_after(failures: int) -> timedelta:
-    """How long a source that has failed so often in a row rests before it is asked again."""
+    """How long a source rests, after so many failures in a row, before it is asked again."""
     return min(RETRY_FIRST * (1 << min(failures, 10)), RETRY_LAST)
 
 
 class QuotaUsed(Exception):
-    """The source of a connection may not be asked before `free_at`, in local time, unless its user is there."""
+    """The source of a connection may not be asked before `free_at`, in local time, unless its user is present."""
 
     def __init__(self, limit: int, free_at: datetime) -> None:
         super().__init__(
@@ -57,8 +57,8 @@ class QuotaUsed(Exception):
 
 
 class KeptForPlan(Exception):
-    """What the source of a connection still allows is kept for its planned syncs, the next of which is at `planned_at`,
-    in local time."""
+    """What is left of the source's quota is reserved for its planned syncs, the next of which is at `planned_at`, in
+    local time."""
 
     def __init__(self, limit: int, planned_at: datetime) -> None:
         super().__init__(
@@ -68,14 +68,15 @@ class KeptForPlan(Exception):
 
 
 class Outcomes:
-    """Writes down how jobs go on or end."""
+    """Stores how jobs go on or end."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def wait(self, job: Job, handle: dict[str, object], seconds: float) -> None:
-        """The source is not ready and said when to ask again; beyond the job's own time that is a failure now."""
+        """Put the job off until the time at which its source, not ready yet, said to ask again; fail it now if the job
+        may not last that long."""
         now = self._clock.now()
         until = now + timedelta(seconds=seconds)
         if seconds >= sync_time_limits.PROGRESS_MAX.total_seconds():
@@ -85,17 +86,18 @@ class Outcomes:
         jobs.put_off(self._of(job), job, until=until)
 
     def complete(self, job: Job) -> None:
-        """A bad file does not keep good ones out; only when nothing could be read is that a failure of the sync."""
+        """Complete the job. Refused files do not fail it, unless nothing at all could be read."""
         now = self._clock.now()
-        found = jobs.find(self._of(job), job.user_id, job.id)  # with what earlier steps of it have stored
+        # Read again, with what earlier steps of the job have stored
+        found = jobs.find(self._of(job), job.user_id, job.id)
         if found is not None and found.new_transactions is None and found.refusals:
             self.fail(job, found.refusals[-1].reason)
         else:
             self._of(job).atomically(lambda session: runs.complete(session, job, now=now))
 
     def refuse(self, job: Job, connection: StoredConnection, error: SourceError, *, is_local: bool) -> None:
-        """A short pause that the source asks for leaves the job as it is; everything else ends it. A source on another
-        machine that could not be reached and names no time rests for longer each time."""
+        """Put the job off if the source asks for a short pause; else fail it. A source on another machine that could
+        not be reached and names no time rests longer after each failure."""
         now, pause = self._clock.now(), error.retry_after
         if pause is not None and pause <= RETRY_SECONDS_MAX:
             with suppress(JobEnded):
@@ -110,7 +112,7 @@ class Outcomes:
     def fail(
         self, job: Job, error: str, status: connections.Status | None = None, *, retry_at: datetime | None = None
     ) -> None:
-        """The job has failed, and so has its connection; `retry_at` is when its source may be asked again."""
+        """Fail the job, and record the failure for its connection; `retry_at` is when the source may be asked again."""
 
         def work(session: Session) -> None:
             if jobs.fail(session, job, error=error, now=self._clock.now(), retry_at=retry_at):

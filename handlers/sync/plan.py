@@ -1,4 +1,5 @@
-"""When live sources are synced without being asked to: a few times a day, each connection at moments of its own."""
+"""The plan of syncs that nobody asks for: live sources are synced a few times a day, each connection at its own
+moments."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
@@ -7,23 +8,23 @@ from zoneinfo import ZoneInfo
 
 from storage.bank_access.source_calls import PERIOD
 
-SPREAD = timedelta(minutes=90)  # around each time, so that not everybody asks a provider at once
-LATE_MAX = timedelta(minutes=10)  # after its moment, so that yesterday's call is out of the 24 hours by then
+SPREAD = timedelta(minutes=90)  # around each planned time, so that not everybody asks a provider at once
+LATE_MAX = timedelta(minutes=10)  # a planned sync may be this late: by then, yesterday's call is out of the 24 hours
 
 
 def last_planned(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> datetime | None:
-    """The connection's latest moment that has come, in UTC without a zone; None where nothing is planned."""
+    """The connection's latest planned moment that has come, in UTC without a zone; None if nothing is planned."""
     return max((each for each in _moments(connection_id, times, zone=zone, now=now) if each <= now), default=None)
 
 
 def coming(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> Sequence[datetime]:
-    """The connection's moments of the next 24 hours, in their order."""
+    """The connection's planned moments of the next 24 hours, in order."""
     moments = _moments(connection_id, times, zone=zone, now=now)
     return sorted(each for each in moments if now < each <= now + timedelta(days=1))
 
 
 def leaves_room(calls: Sequence[datetime], planned: Sequence[datetime], *, limit: int) -> bool:
-    """Whether a call now leaves each planned one its place among the `limit` of any 24 hours; `calls` are earlier
+    """Whether a call now leaves room for each planned one among the `limit` calls in any 24 hours; `calls` are earlier
     ones."""
     return all(
         sum(each > moment - PERIOD + LATE_MAX for each in calls) + 1 + number <= limit
@@ -32,7 +33,7 @@ def leaves_room(calls: Sequence[datetime], planned: Sequence[datetime], *, limit
 
 
 def _moments(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> Sequence[datetime]:
-    """Those of yesterday, today and tomorrow."""
+    """The connection's planned moments of yesterday, today and tomorrow."""
     part = int.from_bytes(sha256(connection_id.encode()).digest()[:4]) / 2**32
     offset = SPREAD * part - SPREAD / 2
     today = now.replace(tzinfo=UTC).astimezone(zone).date()

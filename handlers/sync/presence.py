@@ -1,4 +1,4 @@
-"""Whether a person sits at the other end, as far as a browser says so of them."""
+"""Describes the person at a browser to a bank, as far as the browser's headers tell."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from connectors.connector import Person
 
 
 def person_at(headers: Mapping[str, str], address: str) -> Person | None:
-    """What a bank is told of who sits at this browser; None where it does not say all of it."""
+    """What a bank is told about the person at this browser; None if the browser does not send all of it."""
     agent, accept, language = (headers.get(name, "") for name in ("user-agent", "accept", "accept-language"))
     if not (agent and accept and language):
         return None

@@ -1,4 +1,4 @@
-"""The scheduler: advances the jobs that nobody reads, and looks where there is news without being asked."""
+"""The scheduler: advances jobs that nobody reads, starts planned syncs, and looks for news at local sources."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,17 +22,17 @@ from storage.events import outbox
 from storage.recurring import told
 
 ROUND_PAUSE = 2.0  # seconds between two rounds
-READERS_FIRST = timedelta(seconds=5)  # a job that has been due for so long is nobody's but the scheduler's
-NEWS_EVERY = timedelta(seconds=10)  # how often sources are looked at that have news without being asked
+READERS_FIRST = timedelta(seconds=5)  # a job due for so long has no reader, so the scheduler advances it
+NEWS_EVERY = timedelta(seconds=10)  # between looks for news at local sources
 PLAN_EVERY = timedelta(minutes=1)
-AGAIN = timedelta(minutes=10)  # before a failed sync that could not begin again is tried once more: its quota is used
-NEVER = datetime(9999, 12, 31)  # noqa: DTZ001 - as the store keeps moments; for what has no plan
+AGAIN = timedelta(minutes=10)  # until another try for a sync that could not start, such as for its used-up quota
+NEVER = datetime(9999, 12, 31)  # noqa: DTZ001 - without zone as in the store; for connections without a plan
 
 log = logging.getLogger("bankdata.sync")
 
 
 class Scheduler:
-    """Rounds over all unfinished jobs, until the engine stops."""
+    """Goes over all unfinished jobs again and again, until the engine stops."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class Scheduler:
         each_minute: Callable[[], None] = lambda: None,
         plan: Sequence[time] = (),
     ) -> None:
-        """`on_new_day` is called once with each day that begins while this works, `each_minute` that often; `plan` are
-        the times of the day, in the configured zone, about which live sources are synced."""
+        """`on_new_day` is called at the start of each day while the scheduler works, `each_minute` every minute; `plan`
+        are the times of day, in the configured zone, around which live sources are synced."""
         self._engine = engine
         self._store = store
         self._everybody = store.for_everybody()
@@ -54,8 +54,8 @@ class Scheduler:
         self._clock = clock
         self._plan = plan
         self._looked_at = self._planned_at = clock.now()
-        self._consents_ended_at = datetime.min  # noqa: DTZ901 - a server that starts looks at once
-        self._looks_after: Due | None = None  # up to which connection those that are due were looked at
+        self._consents_ended_at = datetime.min  # noqa: DTZ901 - a starting server looks at once
+        self._looks_after: Due | None = None  # the last connection looked at, of those that are due
         self._order = SystemRandom()
         self._day = clock.today()
         self._on_new_day = on_new_day
@@ -63,16 +63,16 @@ class Scheduler:
         self._in_trouble: set[str] = set()  # jobs and connections whose last turn failed, and was logged
         self._sorting = Sorting(store, engine.import_lane, now=clock.now())
         self.last_round_at = unix_time()
-        """Unix time, for monitors; not of the clock, which a demo moves."""
+        """When the last round ended, for monitors: real Unix time, since a demo moves the clock."""
 
     def work(self) -> None:
-        """Advance until the engine stops what nobody reads, and end what got stuck: for a thread of its own."""
+        """Do rounds until the engine stops; runs in a thread of its own."""
         is_waiting = False
         while not self._engine.stopped.wait(ROUND_PAUSE):
             try:
                 self.round()
                 is_waiting = False
-            except StoreUnavailable:  # of many machines one is enough: requests of whose users lie elsewhere go on
+            except StoreUnavailable:  # one machine of a cluster is enough; requests of users on the others go on
                 if not is_waiting:
                     log.warning("the scheduler waits for the database")
                 is_waiting = True
@@ -81,13 +81,13 @@ class Scheduler:
                     log.exception("the scheduler goes on after an error")
 
     def round(self) -> None:
-        """Advance what is due and read by nobody, begin a new day, look for news, keep the plan, end consents that have
-        run out, tell what is missed, keep the store sorted."""
+        """Advance due jobs that nobody reads, begin a new day, look for news, keep the plan, end consents that have run
+        out, record events on payments, keep the store sorted."""
         now = self._clock.now()
         for job in jobs.unfinished(self._everybody):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
-                with self._each_for_itself(job.id):
+                with self._isolate_errors(job.id):
                     self._engine.advance(job)
         today = self._clock.today()
         if today != self._day:
@@ -111,53 +111,54 @@ class Scheduler:
         self.last_round_at = unix_time()
 
     def _look_at_payments(self, today: date) -> None:
-        """Tell what is missed or over today of recurring payments, of some users; of the next ones a minute later."""
+        """Record events on recurring payments that are missed or over today, for some users; the next ones follow a
+        minute later."""
         for user_id in told.whom_a_day_concerns(self._everybody, today):
-            with self._each_for_itself(user_id):
+            with self._isolate_errors(user_id):
                 detect_for_new_day(self._store.of(user_id), [user_id], today=today, is_over=self._engine.stopped.is_set)
 
     def _keep_plan(self, now: datetime) -> None:
-        """Look at a piece of the connections that are due, the next piece in the next round. Of several processes each
-        begins elsewhere, and whoever writes first takes the connection."""
+        """Look at one piece of the connections that are due; the next piece follows in the next round. Each of several
+        processes goes through a piece in another order, and the first to write takes the connection."""
         if not self._plan:
             return
         piece = connections.due(self._everybody, now=now, after=self._looks_after)
         self._looks_after = piece[-1] if len(piece) == connections.PIECE else None
         self._order.shuffle(piece)
         for each in piece:
-            with self._each_for_itself(each.connection.id):
+            with self._isolate_errors(each.connection.id):
                 self._look_at(each, now)
 
     def _look_at(self, due: Due, now: datetime) -> None:
-        """Start the planned sync of a connection to another machine whose moment has come, though the server was down
-        then, and one that failed again, with growing pauses, until the next moment; say when to look again. What this
+        """Start the planned sync of a live connection if its moment has come, even while the server was down, or retry
+        a failed one with growing pauses until the next moment; then set when to look again. A connection that this
         process cannot ask is left to others."""
         connection = due.connection
         connector = self._connectors.get(connection.connector)
         if connector is None:
             return
         if connector.is_local:
-            self._looks_again(due, NEVER)
+            self._put_off(due, NEVER)
             return
         moment = last_planned(connection.id, self._plan, zone=self._clock.zone, now=now)
         if moment is not None and moment <= max(connection.created_at, due.planned_at or connection.created_at):
-            moment = None  # it was kept, or is not for what was connected after it
-        wanted_at = self._tried_again_at(due) if moment is None else due.free_at or now
+            moment = None  # the sync of this moment was started, or the moment was before the connection
+        wanted_at = self._retry_at(due) if moment is None else due.free_at or now
         until = min([*coming(connection.id, self._plan, zone=self._clock.zone, now=now), now + timedelta(days=1)])
         if connection.is_attended_only or wanted_at is None:
-            self._looks_again(due, until)
+            self._put_off(due, until)
         elif wanted_at > now:
-            self._looks_again(due, min(wanted_at, until))
+            self._put_off(due, min(wanted_at, until))
         elif self._engine.has_key(connection):
             until = min(now + AGAIN, until)
             if moment is None:
-                if self._looks_again(due, until):
+                if self._put_off(due, until):
                     self._engine.start(connection, keeps_plan=True)
-            elif self._takes(connection, moment, until, now):
+            elif self._claim(connection, moment, until, now):
                 self._engine.start(connection)
 
-    def _tried_again_at(self, due: Due) -> datetime | None:
-        """The moment at which the source has rested for long enough after a sync that failed; None after one that went
+    def _retry_at(self, due: Due) -> datetime | None:
+        """The moment at which the source has rested long enough after a failed sync; None after a sync that went
         well."""
         connection = due.connection
         if not connection.failures_in_row:
@@ -167,35 +168,35 @@ class Scheduler:
             return None
         return max(last.updated_at + pause_after(connection.failures_in_row - 1), due.free_at or last.updated_at)
 
-    def _looks_again(self, due: Due, at: datetime) -> bool:
-        """Look no more until then; whether it is this process that says so."""
+    def _put_off(self, due: Due, at: datetime) -> bool:
+        """Set when to look at the connection again, and return whether this process was the first to do so."""
         own = self._store.of(due.connection.user_id)
         return own.atomically(lambda session: connections.look_again(session, due, at=at))
 
-    def _takes(self, connection: StoredConnection, moment: datetime, until: datetime, now: datetime) -> bool:
-        """Whether it is this process that starts the planned sync."""
+    def _claim(self, connection: StoredConnection, moment: datetime, until: datetime, now: datetime) -> bool:
+        """Claim the planned sync of this moment, and return whether this process may start it."""
         return self._store.of(connection.user_id).atomically(
             lambda session: connections.keep_plan(session, connection, planned_at=moment, due_at=until, now=now)
         )
 
     def _look_for_news(self, now: datetime) -> None:
-        """Start a sync of every connection at whose source a free look shows something new. The 30 minutes are there
-        for banks; they hold here too for a connection whose last syncs failed."""
+        """Start a sync of every connection at whose local source a look, which costs nothing, shows something new. The
+        cool-down is meant for banks and is ignored here, except for a connection whose last syncs failed."""
         open_ = {
             name: connector
             for name, connector in self._connectors.items()
             if connector.is_local and isinstance(connector, HasNews)
         }
         for connection in connections.of_connectors(self._everybody, list(open_)):
-            with self._each_for_itself(connection.id):
+            with self._isolate_errors(connection.id):
                 if open_[connection.connector].has_news(asked(connection, None), now=now):
                     is_well = connection.failures_in_row == 0
                     self._engine.start(connection, cooldown=timedelta(0) if is_well else None, is_forced=is_well)
 
     @contextmanager
-    def _each_for_itself(self, id_: str) -> Iterator[None]:
-        """What goes wrong with one job or connection is logged once, until it goes well again, and holds up no other;
-        a store that is away is everybody's."""
+    def _isolate_errors(self, id_: str) -> Iterator[None]:
+        """A context in which an error with one job, connection or user is logged once, until things go well again, and
+        delays no other; StoreUnavailable is passed on, as it concerns all."""
         try:
             yield
         except StoreUnavailable:

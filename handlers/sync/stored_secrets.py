@@ -1,4 +1,4 @@
-"""The secrets of bank connections, as sources need them and as they change: read from the store and kept there."""
+"""Reads the secrets of bank connections from the store for their sources, and stores them when sources change them."""
 
 import logging
 from collections.abc import Mapping
@@ -23,15 +23,15 @@ log = logging.getLogger("bankdata.sync")
 
 
 class StoredSecrets:
-    """Opens and seals the secrets of connections."""
+    """Decrypts and encrypts the secrets of connections."""
 
     def __init__(self, store: Store, keys: ConnectionKeys) -> None:
         self._store = store
         self._keys = keys
 
     def read(self, connection: StoredConnection) -> Mapping[str, Any]:
-        """All of them, empty where the connection has none; raises UserActionRequired if they cannot be opened, and
-        Misconfigured where the keys cannot be used: their place is for the log alone."""
+        """All secrets of the connection, empty where it has none; raises UserActionRequired if they cannot be
+        decrypted, and Misconfigured if the keys cannot be used (where these are, only the log says)."""
         try:
             return connection_secrets.find(self._of(connection), self._keys, connection.user_id, connection.id)
         except SecretsUnreadable as error:
@@ -40,15 +40,16 @@ class StoredSecrets:
             raise Misconfigured(KEYS_UNUSABLE, detail=str(error)) from error
 
     def can_read(self, connection: StoredConnection) -> bool:
-        """Whether this machine has the key of all of them; keys that cannot be used are another matter."""
+        """Whether this machine has the keys of all the connection's secrets. True also if the keys cannot be used at
+        all, which is reported elsewhere."""
         try:
             return self._opens(connection) or (self._keys.look_again() and self._opens(connection))
         except KeysUnusable:
             return True
 
     def keep(self, connection: StoredConnection, secrets: Mapping[str, Any], *, instead_of: Mapping[str, Any]) -> bool:
-        """Put these in the place of those; this is durable when it returns. A connection that has been removed or
-        renewed meanwhile keeps what it has: the last one to write would otherwise undo the renewal."""
+        """Replace the secrets `instead_of` by these, durably, and return whether that was done. A connection that has
+        been removed or renewed meanwhile keeps its secrets, since an older sync would otherwise undo the renewal."""
         user_id, id_ = connection.user_id, connection.id
 
         def work(session: Session) -> bool:

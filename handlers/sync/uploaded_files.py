@@ -1,4 +1,4 @@
-"""Statement files that people send: each is tried or imported in a thread of its own; the store keeps its report."""
+"""Imports the statement files that people upload: each is tried or imported in a thread; the store keeps its report."""
 
 import json
 import logging
@@ -27,9 +27,9 @@ from storage.importing.file_imports import StoredReport
 from storage.importing.records import InvalidRecord, TransactionRecord
 from storage.users import User
 
-ASKED_WITHIN = 60.0  # seconds; a preview of which nobody has asked for longer ends
-AT_ONCE_PER_USER = 4  # each keeps a file on the disk and a thread
-AT_ONCE = 16  # of all users; beyond them a user of whom nothing is at work has one
+ASKED_WITHIN = 60.0  # seconds; a preview about which nobody asks for longer ends
+AT_ONCE_PER_USER = 4  # imports, each of which takes up a file on the disk and a thread
+AT_ONCE = 16  # imports of all users; beyond, a user may have one if none of theirs is running
 FIRST_ROWS = 5
 
 INTERNAL = "The file could not be imported because of an internal error."
@@ -42,7 +42,7 @@ log = logging.getLogger("bankdata.imports")
 
 
 class GivenUp(Exception):
-    """Nobody waits for the preview any more."""
+    """Raised in the thread of a preview for which nobody waits any more."""
 
 
 class TooManyFiles(Exception):
@@ -54,9 +54,9 @@ class TooManyFiles(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class FileImport(FileReport):
-    """The report on a file that was sent; `first_rows` of each statement. `candidates` are accounts that it may be
-    about where it does not say; `is_for_later` says that nothing was wrong with it, but the store was away;
-    `is_given_up` that nobody is to be told of it."""
+    """The report on an uploaded file, with the `first_rows` of each statement. `candidates` are the accounts that it
+    may be about where it does not say; `is_for_later` means that nothing was wrong with it, but the store was away;
+    `is_given_up` that nobody wants the report any more."""
 
     id: str
     user_id: str
@@ -71,7 +71,7 @@ class FileImport(FileReport):
 
 
 class UploadedFiles:
-    """Begins imports and remembers their reports."""
+    """Begins imports of uploaded files, and finds their reports."""
 
     def __init__(
         self,
@@ -83,7 +83,8 @@ class UploadedFiles:
         profiles: Callable[[str], Sequence[Profile]],
         after_import: Callable[[str], None],
     ) -> None:
-        """`profiles` of a user's id are those for CSV; `after_import` is called with the id once a file is stored."""
+        """`profiles` gives the CSV profiles for a user id; `after_import` is called with the user's id once a file is
+        stored."""
         self._store = store
         self._clock = clock
         self._lane = lane
@@ -104,8 +105,8 @@ class UploadedFiles:
         is_dry_run: bool,
         render: Callable[[FileImport], bytes],
     ) -> FileImport:
-        """Import the file, or only try to; it is closed in the end. `render` makes JSON of the report, which the store
-        keeps. Raises TooManyFiles."""
+        """Begin to import the file, or only to try it; the file is closed in the end. `render` makes the JSON of the
+        report, which the store keeps. Raises TooManyFiles."""
         report = FileImport(id=f"syn_{token_hex(16)}", user_id=user.id, name=name, is_dry_run=is_dry_run, layout=layout)
         with self._lock:
             users = [each.user_id for each in self._at_work.values()]
@@ -119,7 +120,7 @@ class UploadedFiles:
                 lambda session: file_imports.begin(session, report, holder=holder, answer=answer, now=now)
             )
             begin_thread("file import", partial(self._run, report, user, file, choice, render))
-        except BaseException:  # what has not begun takes nobody's place
+        except BaseException:  # an import that has not begun must not count against others
             file.close()
             with self._lock:
                 del self._at_work[report.id]
@@ -127,7 +128,7 @@ class UploadedFiles:
         return report
 
     def find(self, user_id: str, import_id: str) -> StoredReport | None:
-        """The report on the user's import of this id, if it was begun lately."""
+        """The report on the user's import with this id, if it was begun lately; else None."""
         report = self._at_work.get(import_id)
         found = file_imports.find(self._store.of(user_id), user_id, import_id, now=self._clock.now())
         if found is not None and report is not None:
@@ -138,15 +139,15 @@ class UploadedFiles:
         return found
 
     def forget(self, user_id: str, import_id: str) -> None:
-        """Tell nothing more of an import that has ended, and of a preview that has not: it ends, wherever its file is
-        read."""
+        """Forget the report of an import. A preview that is still running ends, whichever process reads its file."""
         report = self._at_work.get(import_id)
         if report is not None and report.user_id == user_id:
             report.is_given_up = True
         self._store.of(user_id).atomically(lambda session: file_imports.remove(session, user_id, import_id))
 
     def _check_wanted(self, report: FileImport) -> None:
-        """Raises GivenUp where nobody waits for a preview any more; what other processes were asked is not known."""
+        """Raise GivenUp if nobody waits for the preview any more. In a shared store requests go to other processes too,
+        so only the lease tells."""
         is_asked = self._store.dialect.is_shared or time.monotonic() - report.asked_at < ASKED_WITHIN
         if report.is_dry_run and (report.is_given_up or not is_asked or not self._leases.has(report.id)):
             raise GivenUp
@@ -168,7 +169,7 @@ class UploadedFiles:
         except (AccountUnclear, SourceError, InvalidRecord, ConnectionBusy) as error:
             report.error, report.candidates = as_sentence(error), getattr(error, "candidates", ())
         except ProfileError as error:
-            report.error = str(error)  # a sentence, or begins with the name of a file
+            report.error = str(error)  # unchanged: it is a sentence, or begins with a file's name
         except (StoreFull, StoreUnavailable) as error:
             log.warning("import %s failed: %s", report.id, type(error).__name__)
             report.error, report.is_for_later = str(error), isinstance(error, StoreUnavailable)
@@ -187,8 +188,8 @@ class UploadedFiles:
             report.ended.set_result(None)
 
     def _keep_end(self, report: FileImport, render: Callable[[FileImport], bytes]) -> None:
-        """Keep what came of the file. Where that cannot be, whoever asks is soon told that this process has ended; who
-        has sent the file is answered."""
+        """Store the final report. If that fails, whoever asks is soon told that this process has ended; the request
+        that sent the file gets its answer anyway."""
         try:
             answer = render(report).decode()
             self._store.of(report.user_id).atomically(lambda session: file_imports.end(session, report, answer=answer))

@@ -163,7 +163,7 @@ async def serving(apps: Mapping[str, App]) -> AsyncIterator[dict[str, int]]:
 def applications(services: Services) -> Iterator[tuple[str, App]]:
     """Each variant by its name."""
     yield AS_IT_IS, server.application(services)
-    with replaced(server, _recorded=lambda *_: None):
+    with replaced(server, _record_request=lambda *_: None):
         yield NO_RECORD, server.application(services)
         with replaced(server, SHOWS_BOOKINGS=frozenset(), KNOWS_COVERAGE=None, bearer_check=earlier_check):
             yield BEFORE, server.application(services)

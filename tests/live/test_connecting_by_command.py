@@ -12,7 +12,7 @@ from connectors.connecting import Done, LiveSource, Redirect, Reply, Step
 from connectors.connector import Connection
 from connectors.exchange_protocol import as_text
 from connectors.outgoing_http import WATCHED_BY, Exchange
-from handlers.commands.connections import _come_back, _traced
+from handlers.commands.connections import _come_back, _trace_into
 from handlers.commands.control_socket import CommandError
 from handlers.sync.connecting import Connecting
 from handlers.sync.stored_secrets import StoredSecrets
@@ -99,7 +99,7 @@ def test_what_is_said_after_the_command_is_in_no_trace(tmp_path: Path) -> None:
     asked = Exchange(
         method="GET", host="api.example", path="/accounts", parameters={}, status=None, content_type="", body=b""
     )
-    with _traced(str(tmp_path / "trace")):
+    with _trace_into(str(tmp_path / "trace")):
         watch = WATCHED_BY.get()
         assert watch is not None
         watch(asked)

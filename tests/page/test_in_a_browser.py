@@ -290,7 +290,8 @@ def test_a_booking_is_divided_into_parts_that_are_the_whole(signed_in: Opening) 
     dialog.get_by_role("button", name="Add a part").click()
     expect(dialog.get_by_role("button", name="Keep the parts")).to_be_disabled()
     dialog.get_by_label("Amount", exact=True).fill("1.25")
-    expect(dialog.get_by_role("button", name="Keep the parts")).to_be_enabled()  # what is typed counts before it is left
+    # what is typed counts before the field is left
+    expect(dialog.get_by_role("button", name="Keep the parts")).to_be_enabled()
     dialog.get_by_label("Category", exact=True).nth(1).select_option(label="– Splitting")
     dialog.get_by_label("Note", exact=True).fill("not kept yet")
     with page.expect_response(lambda answer: "/annotation" in answer.url and answer.request.method == "GET"):

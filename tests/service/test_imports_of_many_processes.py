@@ -43,7 +43,7 @@ class Processes:
         self._file = folder / "a.csv"
         self._file.write_text(CSV)
 
-    def begin(self, render: Any = imports._encoded) -> FileImport:
+    def begin(self, render: Any = imports._encode) -> FileImport:
         return self.here.begin(
             self.user, self._file.open("rb"), name="a.csv", choice=None, layout=None, is_dry_run=True, render=render
         )
@@ -156,7 +156,7 @@ def test_an_end_that_cannot_be_kept_is_logged_and_soon_told_as_the_end_of_the_pr
     def told_once(report: FileImport) -> bytes:
         if report.is_done:
             raise failure
-        return imports._encoded(report)
+        return imports._encode(report)
 
     report = processes.begin(told_once)
     processes.let_go.set()
@@ -182,7 +182,7 @@ def test_an_import_is_waited_for_until_it_is_done_or_the_time_is_over(
     monkeypatch.setattr(imports, "LOOK_EVERY", 0.001)
     monkeypatch.setattr(imports, "ANSWER_WITHIN", 60 if is_done else 0.005)
     services: Any = SimpleNamespace(uploads=SimpleNamespace(find=find))
-    told = asyncio.run(imports._awaited(services, "u", "i"))
+    told = asyncio.run(imports._wait_for_report(services, "u", "i"))
     assert told is seen[-1]
     assert told.is_done is is_done
     assert len(seen) == looks or not is_done

@@ -1,1 +1,1 @@
-"""What a person says about their recurring payments."""
+"""Commands on a user's recurring payments."""

@@ -1,4 +1,4 @@
-"""Recurring payments: listed, confirmed, dismissed or left to the service again, and added by hand."""
+"""Commands on recurring payments: list, confirm, dismiss or reset them, and add or remove one by hand."""
 
 from datetime import date
 from decimal import Decimal
@@ -21,7 +21,7 @@ FREQUENCIES = {"week": "weekly", "two-weeks": "biweekly", "month": "monthly", "q
 
 
 def list_subscriptions(services: Services, report: Report, *, user: str) -> None:
-    """Every recurring payment with its id, in and out, ended and dismissed ones too."""
+    """List every recurring payment with its id, incoming and outgoing, ended and dismissed ones too."""
     owner = users.named(services.everybody, user)
     everything = Selected(accounts.of_user(services.everybody, owner.id), is_everything=True)
     found = recurring_of(services.everybody, owner.id, everything, today=services.clock.today())
@@ -35,7 +35,7 @@ def list_subscriptions(services: Services, report: Report, *, user: str) -> None
 def decide_subscription(
     services: Services, report: Report, *, user: str, subscription_id: str, confirmation: str
 ) -> None:
-    """Remember what a person says about one, in place of what they said before."""
+    """Store what a person says about a recurring payment, replacing what they said before."""
     owner, clock = users.named(services.everybody, user), services.clock
     try:
         told = decide(services.everybody, owner.id, subscription_id, confirmation, now=clock.now(), today=clock.today())
@@ -58,7 +58,7 @@ def add_subscription(
     account: str,
     is_incoming: bool,
 ) -> None:
-    """Remember a payment that the rules do not find; the same one again with another amount or day changes it."""
+    """Add a recurring payment that detection does not find; adding it again with another amount or day changes it."""
     owner = users.named(services.everybody, user)
     chosen = accounts.named(services.everybody, owner.id, account)
     if not AMOUNT.fullmatch(amount):
@@ -83,7 +83,7 @@ def add_subscription(
 
 
 def remove_subscription(services: Services, report: Report, *, user: str, subscription_id: str) -> None:
-    """Take away a payment that was added; one that the service has found stays."""
+    """Remove a recurring payment that was added by hand; one that the service detected cannot be removed."""
     owner = users.named(services.everybody, user)
     if not services.everybody.atomically(lambda session: added.remove(session, owner.id, subscription_id)):
         raise CommandError("The user has added no recurring payment of this id.")

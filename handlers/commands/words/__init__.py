@@ -1,1 +1,1 @@
-"""What a person says of their bookings, by command."""
+"""Commands on what users say about their bookings."""

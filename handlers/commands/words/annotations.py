@@ -1,4 +1,4 @@
-"""One booking corrected and annotated."""
+"""The command that annotates one booking."""
 
 from typing import Any
 
@@ -18,7 +18,8 @@ UNKNOWN = "The user has no transaction with this id."
 def annotate(
     services: Services, report: Report, *, user: str, transaction_id: str, changes: dict[str, Any], tags: list[str]
 ) -> None:
-    """Say something of one booking; `tags` are put beside those that it has."""
+    """Change what the user says about one booking: its category, note, tags or parts; `tags` are added to its present
+    ones."""
     owner, now = users.named(services.everybody, user), services.clock.now()
 
     def work(session: Transaction) -> None:

@@ -1,4 +1,4 @@
-"""A user's own categories, by command: listed, added, renamed and removed; and places as people type them."""
+"""Commands on a user's own categories: list, add, rename and remove them; also reads a place as people type it."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ UNKNOWN = "There is no category called so. `bankdata categories list` shows all 
 
 
 def list_categories(services: Services, report: Report, *, user: str) -> None:
-    """Each category with the finer ones and the user's own below it."""
+    """List each category with its finer categories and the user's own categories below them."""
     owner = users.named(services.everybody, user)
     own = list(annotations.own_categories(services.everybody, owner.id).values())
     for category in CATEGORIES:
@@ -32,7 +32,7 @@ def list_categories(services: Services, report: Report, *, user: str) -> None:
 
 
 def add_category(services: Services, report: Report, *, user: str, name: str, below: str) -> None:
-    """A new one below a category or a finer one."""
+    """Add an own category below a category or a finer one."""
     if below not in LEAVES and below not in CATEGORIES:
         raise CommandError(UNKNOWN)
     place = (category_of(below), below if below in LEAVES else None)
@@ -40,49 +40,50 @@ def add_category(services: Services, report: Report, *, user: str, name: str, be
     def work(session: Transaction, user_id: str) -> None:
         own_categories.add(session, user_id, name, *place)
 
-    _kept(services, user, name, work)
+    _keep(services, user, name, work)
     report.note("Added.")
 
 
 def rename_category(services: Services, report: Report, *, user: str, name: str, new_name: str) -> None:
-    """Another name; what is in it stays in it."""
+    """Rename an own category; its bookings stay in it."""
 
     def work(session: Transaction, user_id: str) -> None:
-        own_categories.rename(session, user_id, _named(session, user_id, name), new_name)
+        own_categories.rename(session, user_id, _find(session, user_id, name), new_name)
 
-    _kept(services, user, new_name, work)
+    _keep(services, user, new_name, work)
     report.note("Renamed.")
 
 
 def remove_category(services: Services, report: Report, *, user: str, name: str) -> None:
-    """Forget one; what is in it stays at its place."""
+    """Remove an own category; its bookings stay in the category or finer category above it."""
     owner, now = users.named(services.everybody, user), services.clock.now()
 
     def work(session: Transaction) -> int:
         session.hold(owner.id)
-        own_categories.remove(session, owner.id, _named(session, owner.id, name).id)
+        own_categories.remove(session, owner.id, _find(session, owner.id, name).id)
         return derivation.apply_rules(session, owner.id, now=now).height
 
     report.line(f"{counted(services.everybody.atomically(work), 'booking')} changed.")
 
 
 def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
-    """The place of this code, or of an own category of this name or id. Raises CommandError."""
+    """The place that a text names: by the code of a category or finer category, or by name or id of an own category.
+    Raises CommandError."""
     if text in CATEGORIES:
         return ChosenCategory(text)
     if text in LEAVES:
         return ChosenCategory(category_of(text), text)
-    own = _named(session, user_id, text)
+    own = _find(session, user_id, text)
     return ChosenCategory(own.category, own.detailed_category, own.id)
 
 
 def placed(place: ChosenCategory) -> dict[str, str | None]:
-    """The members of a request that name this place."""
+    """The members of a JSON request that name this place."""
     names = ("category", "detailedCategory", "ownCategoryId")
     return {name: code for name, code in zip(names, place, strict=True) if code is not None}
 
 
-def _named(session: Session, user_id: str, text: str) -> OwnCategory:
+def _find(session: Session, user_id: str, text: str) -> OwnCategory:
     own = annotations.own_categories(session, user_id).values()
     found = [each for each in own if text == each.id] or [each for each in own if folded(text) == folded(each.name)]
     if not found:
@@ -93,17 +94,17 @@ def _named(session: Session, user_id: str, text: str) -> OwnCategory:
     return found[0]
 
 
-def _kept(services: Services, user: str, name: str, work: Callable[[Transaction, str], None]) -> None:
+def _keep(services: Services, user: str, name: str, work: Callable[[Transaction, str], None]) -> None:
     owner = users.named(services.everybody, user)
     if not is_tag(name):
         raise CommandError(f"A name has 1 to {TAG_LENGTH_MAX} printable characters.")
 
-    def whole(session: Transaction) -> None:
+    def hold_and_work(session: Transaction) -> None:
         session.hold(owner.id)
         work(session, owner.id)
 
     try:
-        services.everybody.atomically(whole)
+        services.everybody.atomically(hold_and_work)
     except NameTaken as error:
         raise CommandError("Another one at the same place has this name.") from error
     except TooMany as error:

@@ -1,4 +1,4 @@
-"""All words of a person out of one store and into another."""
+"""Commands that carry everything a user says about their bookings out of one store and into another."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from storage.words import portable
 
 
 def export_words(services: Services, report: Report, *, user: str) -> None:
-    """Rules, corrections and annotations as lines of JSON."""
+    """Print the user's rules, corrections and annotations as lines of JSON."""
     owner = users.named(services.everybody, user)
     with services.everybody.transaction() as session:
         for line in portable.lines(session, owner.id):
@@ -20,7 +20,8 @@ def export_words(services: Services, report: Report, *, user: str) -> None:
 
 
 def import_words(services: Services, report: Report, *, user: str, path: str) -> None:
-    """Take over what such lines say and the user has not said here, and apply it to what is stored."""
+    """Import lines as `export_words` prints them, except where the user has said something else here, and apply them to
+    the stored bookings."""
     owner, now = users.named(services.everybody, user), services.clock.now()
     try:
         text = Path(path).read_text(encoding="utf-8")

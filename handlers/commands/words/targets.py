@@ -1,4 +1,4 @@
-"""Amounts to compare with what was spent, by command: set, and listed beside it."""
+"""Commands on targets, amounts to compare with what is spent: set one, list them with the amounts spent."""
 
 from datetime import date
 from decimal import Decimal
@@ -17,7 +17,7 @@ from storage.words import annotations
 
 
 def list_targets(services: Services, report: Report, *, user: str, month: str | None) -> None:
-    """What holds in a month, with what was spent in its month or year and what is left."""
+    """List the targets that hold in a month, with what was spent in that month or its year and what is left."""
     owner = users.named(services.everybody, user)
     everything = Principal(
         user_id=owner.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=owner.has_subscription
@@ -34,7 +34,7 @@ def list_targets(services: Services, report: Report, *, user: str, month: str | 
 def set_target(
     services: Services, report: Report, *, user: str, place: str, amount: str, period: str, month: str | None
 ) -> None:
-    """Let an amount hold at a place from a month on; 0 ends what held."""
+    """Set the target at a place from a month on; 0 ends the one that held."""
     owner, first = users.named(services.everybody, user), _month(services, month)
     if not AMOUNT.fullmatch(amount) or amount.startswith("-"):
         raise CommandError("An amount is 0 or more, such as 400 or 12.50.")

@@ -1,1 +1,1 @@
-"""From the listening socket to one client's requests, with a bound on everything a client can take or keep waiting."""
+"""From the listening socket to one client's requests, with a bound on everything that a client can take up or delay."""

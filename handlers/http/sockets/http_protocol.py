@@ -1,7 +1,8 @@
-"""One client's HTTP connection: what it sends is counted while it arrives, and whoever makes us wait is let go.
+"""Serves one client's HTTP connection within bounds: it counts what the client sends as it arrives, and cuts off a
+client that keeps the server waiting.
 
 uvicorn reads HTTP and has no such bounds: it keeps headers, trailers and pipelined requests in memory without end, and
-waits for ever for the rest of a header. Whatever is refused gets the error body of every other failure (decision 4).
+waits forever for the rest of a header. Every refusal gets the same error body as other failures (decision 4).
 """
 
 import asyncio
@@ -43,18 +44,18 @@ _ANSWER = (
 
 
 Phase = Literal["nothing", "head", "content"]
-"""What is arriving of a request: nothing, a part of its head, or what comes after it."""
+"""Which part of a request is arriving: none, its head, or its content."""
 
 
 class _ParserStopped(Exception):
-    """Leaves the parser in the middle of a request that goes no further."""
+    """Raised inside the parser to stop it in the middle of a refused request."""
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with bounds on bytes, time and number.
+    """uvicorn's protocol with bounds on bytes, time and number of requests.
 
-    It is counted rather than clocked: `close_if_overdue` compares what it sees with what it saw before, so a request
-    that arrives and is answered at once costs no look at the clock.
+    Time is measured by comparison: once a second `close_if_overdue` compares the state with what it saw before, so a
+    request that is answered at once costs no look at the clock.
     """
 
     def __init__(self, *arguments: Any, peers: Peers, **named: Any) -> None:
@@ -62,22 +63,23 @@ class HttpProtocol(HttpToolsProtocol):
         self._peers = peers
         self._phase: Phase = "nothing"
         self._begun = 0  # requests
-        self._head_bytes = 0  # received and not content, of the request that is arriving
-        self._head_bytes_at_most = 0  # the same with the bytes that are just being read
+        self._head_bytes = 0  # received bytes of the arriving request that are not content
+        self._head_bytes_at_most = 0  # `_head_bytes` plus all bytes that are just being read
         self._content_bytes = 0
         self._bound = ContentBound()  # of the request that is arriving
         self._refusal: tuple[HTTPStatus, str] | None = None
-        self._has_ended = False  # by us: what still arrives is dropped
+        self._has_ended = False  # we ended the connection: bytes that still arrive are dropped
         self._dropped_bytes = 0
         self._dropped_bytes_max = DROPPED_BYTES_MAX_UNSTATED
         self._holder = Holder()
-        self._answering: RequestAndAnswer | None = None  # an earlier one than `cycle` where requests wait behind it
+        # The request being answered; `cycle` is a later one where requests wait behind it
+        self._answering: RequestAndAnswer | None = None
         self._idle_seconds = IDLE_SECONDS
         self._seen: object = None
         self.unchanged_since = self._looked_at = self.loop.time()
 
     def connection_made(self, transport: Any) -> None:
-        """Let in, or turned away with 503 where nobody gives way."""
+        """Admit a new connection, or refuse it with 503 if no other one gives way."""
         super().connection_made(transport)
         if self.client is not None and self._peers.is_proxy(self.client[0]):
             self._idle_seconds = PROXY_IDLE_SECONDS
@@ -86,15 +88,15 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Make room for somebody else."""
+        """Forget the connection, which makes room for another one."""
         self._peers.forget(self)
-        if self._answering is not None:  # uvicorn looks at `cycle` alone
+        if self._answering is not None:  # uvicorn itself notifies `cycle` only
             self._answering.disconnected = True
             self._answering.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parsed as far as the bounds allow."""
+        """Parse received bytes as far as the bounds allow; after the end of the connection count and drop them."""
         if self._has_ended:
             self._dropped_bytes += len(data)
             if self._dropped_bytes > self._dropped_bytes_max:
@@ -106,14 +108,15 @@ class HttpProtocol(HttpToolsProtocol):
         if self._phase == "nothing":
             self._head_bytes = 0
         elif self._begun > begun + is_first:
-            self._head_bytes = 0  # where in these bytes the last request begins is not known: count from the next ones
+            # It is unknown where in these bytes the last request begins: count from the next bytes on
+            self._head_bytes = 0
         else:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES_MAX and self._refusal is None:
                 self._refuse(*self._too_long())
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """Handle the first byte of a request: reset its counts."""
         self.url, self.headers, self.expect_100_continue = b"", [], False
         self._begun += 1
         self._phase = "head"
@@ -121,7 +124,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._bound = ContentBound()
 
     def on_headers_complete(self) -> None:
-        """The request is handed on, unless it is too long or too many wait before it."""
+        """Pass the request on, unless its head is too long or too many requests wait before it."""
         if len(self.headers) > HEADERS_MAX:
             self._leave(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"There must be at most {HEADERS_MAX} headers")
         if self._head_bytes_at_most > HEAD_BYTES_MAX and self._size() > HEAD_BYTES_MAX:
@@ -135,10 +138,11 @@ class HttpProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
         self._phase = "content"
-        self.headers = []  # for trailers, which nobody reads; uvicorn would add them to the headers of the request
+        self.headers = []  # collects trailers, which nobody reads; uvicorn would add them to the request's headers
 
     def _next_request(self) -> RequestAndAnswer:
-        """What the head of a request begins; uvicorn's own begins an answer that goes out in two pieces."""
+        """The request whose head has arrived, with its answer to be; uvicorn's own class would send the answer's head
+        and content in two writes."""
         address, version = httptools.parse_url(self.url), self.parser.get_http_version()
         path = address.path.decode("ascii")
         self.scope = {
@@ -178,7 +182,7 @@ class HttpProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
-        """A part of the content."""
+        """Handle a part of the content: count it against the bound."""
         self._head_bytes -= len(body)
         self._content_bytes += len(body)
         if self._content_bytes > self._bound.bytes_max:
@@ -186,34 +190,34 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The last byte of a request."""
+        """Handle the last byte of a request."""
         super().on_message_complete()
         self._phase = "nothing"
 
     def on_response_complete(self) -> None:
-        """The last byte of an answer. uvicorn sets a timer here, and unsets it with the next request; idle connections
-        are found by `close_if_overdue`."""
+        """Handle the end of an answer: begin the next waiting request. uvicorn starts and stops an idle timer here;
+        `close_if_overdue` finds idle connections instead."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
-        elif not self.cycle.keep_alive:  # and the request has not arrived yet
+        elif not self.cycle.keep_alive:  # and the rest of the request has not arrived yet
             self._end()
 
     def send_400_response(self, msg: str) -> None:
-        """What uvicorn calls when the parser stops: at what is no HTTP, or because of `_leave`."""
+        """Refuse the request. uvicorn calls this when the parser stops, at malformed HTTP or because of `_leave`."""
         self._refuse(*(self._refusal or (HTTPStatus.BAD_REQUEST, msg.removesuffix("."))))
 
     @property
     def is_signed_in(self) -> bool:
-        """Whether a request on this connection had a good token."""
+        """Whether a request on this connection had a valid token."""
         return self._holder.is_signed_in
 
     @property
     def occupation(self) -> Occupation:
-        """What happens on this connection."""
+        """What this connection is doing, which decides how soon it gives way to others."""
         if self._phase != "nothing" or self._is_blocked:
             return Occupation.OWING
         if self.cycle is not None and not self.cycle.response_complete:
@@ -223,19 +227,19 @@ class HttpProtocol(HttpToolsProtocol):
         return Occupation.NEW if self.cycle is None else Occupation.SERVED
 
     def waits_for_reader(self, size: int) -> None:
-        """Hold so many bytes of an answer until its client has read those before them."""
+        """Register that so many bytes of an answer are held until the client has read those before them."""
         self._peers.unread.waits(self, size)
 
     def reader_goes_on(self) -> None:
-        """Its client has read them, or is gone."""
+        """Register that the client has read the bytes before the held ones, or is gone."""
         self._peers.unread.goes_on(self)
 
     def give_way(self) -> None:
-        """End at once, for another client."""
+        """Close the connection at once, to make room for another client."""
         self.transport.abort()
 
     def close_if_overdue(self, now: float) -> None:
-        """End when the client has been owing something for too long; asked once a second."""
+        """Close the connection if the client has been owing something for too long; called once a second."""
         self._looked_at = now
         seen, seconds = self._state()
         if seen != self._seen or seconds is None:
@@ -252,7 +256,8 @@ class HttpProtocol(HttpToolsProtocol):
         return self.flow.write_paused or self.transport.is_closing() or self._has_ended
 
     def _state(self) -> tuple[object, float | None]:
-        """What must not stay as it is, and for how many seconds; None where nothing is owed."""
+        """The part of the state that has to change, and within how many seconds; None instead of seconds where the
+        client owes nothing."""
         unread = self.transport.get_write_buffer_size()
         if unread:
             return unread, SEND_SECONDS
@@ -278,24 +283,25 @@ class HttpProtocol(HttpToolsProtocol):
         return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"The headers are larger than {HEAD_BYTES_MAX} bytes"
 
     def _leave(self, status: HTTPStatus, sentence: str) -> None:
-        """Stop the parser, which calls `send_400_response`."""
+        """Note the refusal and stop the parser, whereupon uvicorn calls `send_400_response`."""
         self._refusal = (status, sentence)
         raise _ParserStopped
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
-        """The refusal, and the end of the connection: where the next request begins is anybody's guess."""
+        """Send the refusal and end the connection, because it is unknown where the next request begins."""
         if not self._is_answer_due:
             self._has_ended = True
             self.transport.abort()
             return
         self._answer(status, sentence)
         if self._phase == "content":
-            self.cycle.disconnected = True  # whoever waits for the rest of the body learns that there is none
+            # An operation that waits for the rest of the body learns that none will come
+            self.cycle.disconnected = True
             self.cycle.message_event.set()
         self._end()
 
     def _end(self) -> None:
-        """Say nothing more, and drop what the client still sends until it has read what was said."""
+        """Send nothing more, and drop what the client still sends until it has read the answer."""
         self._has_ended = True
         if self._phase == "content":
             stated = next((int(value) for name, value in self.cycle.scope["headers"] if name == b"content-length"), 0)
@@ -304,7 +310,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     @property
     def _is_answer_due(self) -> bool:
-        """Whether what is written now is the answer to the request that is arriving, and not to one before it."""
+        """Whether bytes written now would be the answer to the arriving request, and not to one before it."""
         if self._phase == "content":
             return not self.pipeline and not self.cycle.response_started
         return self.cycle is None or self.cycle.response_complete

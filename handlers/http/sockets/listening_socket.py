@@ -1,4 +1,4 @@
-"""The socket of the server, taken before anything else starts: a port in use is said at once, in one sentence."""
+"""Opens the server's socket before anything else starts, so that a port in use is reported at once, in one sentence."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ class CannotListen(Exception):
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens already, so that early clients wait instead of being turned away."""
+    """An open socket that already listens, so that early clients wait instead of being refused; raises CannotListen."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
@@ -30,7 +30,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def reason(error: OSError, host: str, port: int) -> str:
-    """Why the system refused the address, and what helps."""
+    """A sentence on why the system refused the address, and what helps."""
     match error.errno:
         case errno.EADDRINUSE:
             return f"Port {port} of {host} is in use. Choose another with --port, or stop what listens there."

@@ -1,4 +1,5 @@
-"""Who is connected: how many clients at once, in all and from one address, and who makes room for the next one."""
+"""Keeps track of the connected clients: how many there may be, in all and from one address, and which gives way to a
+new one."""
 
 import resource
 from collections.abc import Iterable, Iterator
@@ -14,29 +15,29 @@ from handlers.http.sockets.unread import Unread
 
 
 class Occupation(IntEnum):
-    """What happens on a connection, in the order in which they give way."""
+    """What happens on a connection; connections give way in this order, the first one soonest."""
 
     IDLE = 0
-    """Nothing, for a while."""
+    """Nothing has happened on the connection for a while."""
     OWING = 1
-    """Its client has begun a request and not ended it, or does not read its answer."""
+    """The client has begun a request and not ended it, or does not read its answer."""
     NEW = 2
-    """It has just come, and nothing with it."""
+    """The connection has just opened, and nothing has arrived on it."""
     SERVED = 3
-    """Its client has just been answered."""
+    """The client has just got an answer."""
     ANSWERED = 4
-    """We work for it: it never gives way."""
+    """Its request is being answered: the connection never gives way."""
 
 
 @dataclass(slots=True)
 class Holder:
-    """Who sends requests over a connection, as far as the steps of a request find it out."""
+    """What is known about the sender of requests over a connection, as far as the steps of a request find it out."""
 
     is_signed_in: bool = False
 
 
 def signed_in(scope: Scope) -> None:
-    """Remember that whoever sent this request has shown a good token."""
+    """Note on the connection of this request that its sender has shown a valid token."""
     holder = scope.get("extensions", {}).get("bankdata.connection", {}).get("holder")
     if isinstance(holder, Holder):
         holder.is_signed_in = True
@@ -58,10 +59,10 @@ class Peer(Protocol):
 class Peers:
     """Every connection of the server.
 
-    When there are too many, one gives way to the new one: whoever is signed in last, idle ones first; of equal ones
-    those of the address that has most, so that whoever opens many pushes out their own; of these the one on which
-    nothing has happened for longest. Proxies are bounded by the total only, and never give way, since they carry the
-    requests of many.
+    When there are too many, one gives way to the new one: connections without a token first, idle ones first among
+    them; among equals, those of the address that has most, so that whoever opens many pushes out their own; among
+    these, the one on which nothing has happened for longest. Proxies are bounded by the total only, and never give way,
+    since they carry the requests of many.
     """
 
     def __init__(
@@ -71,11 +72,11 @@ class Peers:
         most: int | None = None,
         most_per_address: int = CONNECTIONS_MAX_PER_ADDRESS,
     ) -> None:
-        """`most` None is half of the files that may be open, and no more than CONNECTIONS_MAX."""
+        """`most` None means half of the files that this process may open, and no more than CONNECTIONS_MAX."""
         self._addresses = Addresses(trusted_proxies)
         self._most = min(CONNECTIONS_MAX, open_files() // OPEN_FILES_SHARE) if most is None else most
         self._most_per_address = most_per_address
-        self._keys: dict[Peer, str | None] = {}  # the oldest first; None for those of proxies
+        self._keys: dict[Peer, str | None] = {}  # the oldest connection first; None for a proxy's
         self._of: dict[str, dict[Peer, None]] = {}
         self.unread = Unread()
 
@@ -86,11 +87,12 @@ class Peers:
         return iter(self._keys)
 
     def is_proxy(self, host: str) -> bool:
-        """Whether connections from here carry the requests of others."""
+        """Whether connections from this address carry the requests of others."""
         return self._addresses.is_trusted(host)
 
     def admit(self, peer: Peer, host: str | None) -> bool:
-        """Whether a new connection may stay; another one may have to give way. `host` None is a Unix socket."""
+        """Admit a new connection and return whether it may stay; another one may be closed for it. `host` None is a
+        Unix socket."""
         key = None if host is None or self.is_proxy(host) else address_key(host)
         same = self._of.get(key, {}) if key is not None else {}
         if len(same) >= self._most_per_address and not self._make_room(same):
@@ -105,7 +107,7 @@ class Peers:
         return True
 
     def forget(self, peer: Peer) -> None:
-        """A connection has ended; one that is not known is no error, for it may have given way before."""
+        """Remove a connection that has ended; an unknown one is no error, for it may have given way before."""
         key = self._keys.pop(peer, None)
         if key is not None:
             same = self._of[key]
@@ -114,8 +116,8 @@ class Peers:
                 del self._of[key]
 
     def close_overdue(self, now: float) -> None:
-        """End the connections whose clients have been owing something for too long; `now` in seconds of a clock that
-        only goes forward."""
+        """Close the connections whose clients have been owing something for too long; `now` is in seconds of a
+        monotonic clock."""
         for peer in list(self):
             peer.close_if_overdue(now)
 
@@ -128,12 +130,12 @@ class Peers:
         return True
 
     def _order(self, peer: Peer) -> tuple[bool, bool, Occupation, int, float]:
-        """The smaller, the sooner a connection gives way."""
+        """The sort key of a connection: the smaller, the sooner it gives way."""
         occupation, key = peer.occupation, self._keys[peer]
         of_address = len(self._of[key]) if key is not None else 0
         return occupation is Occupation.ANSWERED, peer.is_signed_in, occupation, -of_address, peer.unchanged_since
 
 
 def open_files() -> int:
-    """How many files and sockets this process may have open (`ulimit -n`, LimitNOFILE)."""
+    """The number of files and sockets that this process may have open (`ulimit -n`, LimitNOFILE)."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -1,7 +1,8 @@
-"""One request and its answer, which goes out no faster than its client reads, in pieces that leave memory with it.
+"""One request and its answer, which is sent in pieces no faster than the client reads, so that memory is freed as it
+reads.
 
-The head goes out with the first part of the content: one call of the system for both. "The protocol server must not
-start sending the response to the client until it has received at least one Response Body event." ASGI, HTTP 2.3
+The head is sent with the first part of the content, which saves a system call. "The protocol server must not start
+sending the response to the client until it has received at least one Response Body event." ASGI, HTTP 2.3
 """
 
 from collections.abc import Sequence
@@ -14,31 +15,31 @@ from handlers.http.sockets.connection_limits import CONTENT_BYTES_MAX, PIECE_BYT
 
 Header = tuple[bytes, bytes]
 Content = bytes | memoryview
-"""A view is of bytes that others hold, too: the same file for all who ask for it."""
+"""A memoryview shows bytes that several answers share, such as the same file for all who ask for it."""
 
 _WITHOUT_CONTENT = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
-# With a line feed in it a header would become two
+# A header with a line feed in it would become two headers
 _CONTROLS = bytes(set(range(32)) - {ord("\t")} | {127})
 
 
 class Carrier(Protocol):
-    """What carries a request and its answer."""
+    """The connection that carries a request and its answer."""
 
     def waits_for_reader(self, size: int) -> None:
-        """Hold so many bytes of an answer until those before them are read."""
+        """Register that so many bytes of an answer are held until those before them are read."""
 
     def reader_goes_on(self) -> None:
-        """Hold them no longer."""
+        """Register that no bytes are held any more."""
 
 
 class RequestAndAnswer(RequestResponseCycle):
-    """uvicorn's, but for how an answer is written."""
+    """uvicorn's cycle of a request and its answer, but for how the answer is written."""
 
     connection: Carrier
-    _head = b""  # which has not gone out yet
+    _head = b""  # the head that has not been sent yet
 
     async def send(self, message: Any) -> None:
-        """The head of an answer, then its content."""
+        """Send the head of an answer, then its content."""
         if self.flow.write_paused and not self.disconnected:
             await self._until_read(message.get("body", b""))
         if self.disconnected:
@@ -73,14 +74,15 @@ class RequestAndAnswer(RequestResponseCycle):
 
     @property
     def _ends_soon(self) -> bool:
-        """Whether what has not arrived of the request is short enough to be dropped for the sake of the next one. Who
-        asks first whether to send it (`Expect: 100-continue`) may do without now, and nobody knows."""
+        """Whether the rest of the request is short enough to be read and dropped, so that the connection can take the
+        next one. Not for a client that asked first whether to send it (`Expect: 100-continue`): it may leave the rest
+        out."""
         stated = next((value for name, value in self.scope["headers"] if name == b"content-length"), None)
         return stated is not None and int(stated) <= CONTENT_BYTES_MAX and not self.waiting_for_100_continue
 
     async def _all_but_the_last_piece(self, content: Content) -> Content | None:
-        """Writes a long content as its reader takes it; the end of it, which is left to write, and None where nobody
-        is there any more."""
+        """Write all but the last piece of a long content as its reader takes it, and return that piece; None if the
+        client is gone."""
         begin = 0
         while len(content) - begin > PIECE_BYTES:
             self._write(content[begin : begin + PIECE_BYTES], is_last=False)
@@ -92,7 +94,7 @@ class RequestAndAnswer(RequestResponseCycle):
         return content[begin:]
 
     async def _until_read(self, content: Content) -> None:
-        """Waits until what has been written is read, holding on to this content."""
+        """Wait until the client has read what was written, while this content is held in memory."""
         self.connection.waits_for_reader(0 if isinstance(content, memoryview) else len(content))
         try:
             await self.flow.drain()
@@ -120,7 +122,7 @@ class RequestAndAnswer(RequestResponseCycle):
 
 
 def _lines(headers: Sequence[Header]) -> bytes:
-    """The lines of these headers and the empty one after them."""
+    """The header lines as bytes, with the empty line after them."""
     lines = b"\r\n".join([b": ".join(header) for header in headers])
     ends = 2 * (len(headers) - 1)
     if len(lines) - len(lines.translate(None, _CONTROLS)) != ends:

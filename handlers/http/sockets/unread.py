@@ -1,4 +1,4 @@
-"""Answers that wait until their readers have taken what was sent before: how much memory they may hold together."""
+"""Limits the memory that answers take up while they wait until their clients have read what was sent before."""
 
 from typing import Protocol
 
@@ -6,14 +6,14 @@ from handlers.http.sockets.connection_limits import UNREAD_BYTES_MAX
 
 
 class Awaited(Protocol):
-    """A client that is sent an answer."""
+    """A client to whom an answer is being sent."""
 
     def give_way(self) -> None: ...
 
 
 class Unread:
-    """What waits for its readers. When it is too much, the reader that has taken nothing for longest is let go:
-    whoever reads goes to the end of the line with each piece."""
+    """Counts the bytes that wait for their readers. When they are too many, the reader that has taken nothing for
+    longest is cut off; one that reads goes to the end of the line with each piece."""
 
     def __init__(self, most: int = UNREAD_BYTES_MAX) -> None:
         self._most = most
@@ -21,7 +21,8 @@ class Unread:
         self._bytes = 0
 
     def waits(self, reader: Awaited, size: int) -> None:
-        """Hold so many bytes for this reader, for nobody else; an answer that waits alone may be larger than `most`."""
+        """Count so many bytes that are held for this reader alone; if it is the only one that waits, they may be more
+        than `most`."""
         self._waiting[reader] = size
         self._bytes += size
         while self._bytes > self._most and (slowest := next(iter(self._waiting))) is not reader:
@@ -29,5 +30,6 @@ class Unread:
             slowest.give_way()
 
     def goes_on(self, reader: Awaited) -> None:
-        """Its reader has taken a piece, or is gone; one that does not wait is no error, for it may have given way."""
+        """Stop counting for a reader that has taken a piece or is gone; an unknown one is no error, for it may have
+        given way before."""
         self._bytes -= self._waiting.pop(reader, 0)

@@ -1,1 +1,1 @@
-"""The steps that a request passes before its operation is called, and the call."""
+"""The steps that a request passes, the last of which calls its operation."""

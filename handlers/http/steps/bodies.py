@@ -1,4 +1,5 @@
-"""Request bodies: read up to a limit, decoded strictly, checked against the contract, refused in one sentence."""
+"""Reads request bodies up to a limit, decodes them strictly, checks them against the contract, and refuses in one
+sentence."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,7 +27,7 @@ RULES = {
     "maxLength": "must have at most {} characters",
     "minLength": "must have at least {} characters",
 }
-"""What a schema asks for, in words, by its keywords."""
+"""The sentence of each rule of a schema, by its JSON Schema keyword."""
 
 
 class Body:
@@ -36,12 +37,13 @@ class Body:
         """`described` is the contract's requestBody; its media types are the only ones that are read."""
         self._required: bool = described.get("required", False)
         self._readers = {kind: _reader(kind, media["schema"]) for kind, media in described["content"].items()}
-        # A browser sends a body without a type across sites and asks nobody first: where the body is the whole request,
+        # A browser sends a body without a type to other sites without asking first: where a body is the whole request,
         # as in registering a client, its type must be stated.
         self._assumed = "" if self._required else next(iter(described["content"]))
 
     async def read(self, scope: Scope, receive: Receive) -> Any:
-        """The body as JSON values, None when there is none: a client that sends no body may still name its type."""
+        """The body as JSON values; None if there is none, even if its type is stated. Raises BadRequest and
+        UnsupportedMediaType."""
         headers = scope["headers"]
         content = await _content(headers, receive)
         if not content:
@@ -93,7 +95,7 @@ def _json(content: bytes) -> Any:
 
 
 def _sentence(error: ValidationError) -> str:
-    """What is wrong, from the rule of the contract; the client's own bytes are never repeated."""
+    """A sentence on what is wrong, made from the rule of the contract; the client's own bytes are never repeated."""
     place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
     rule = {"required": "must have {}", "pattern": "contains characters that are not allowed", **RULES}
     allowed = rule.get(str(error.validator), "is not what the contract allows")
@@ -101,6 +103,6 @@ def _sentence(error: ValidationError) -> str:
 
 
 def in_words(rule: str, error: ValidationError) -> str:
-    """A rule with the value that the schema gives it."""
+    """The sentence of a rule with the value that the schema gives it."""
     value: Any = error.validator_value
     return rule.format(", ".join(map(str, value)) if isinstance(value, list) else value)

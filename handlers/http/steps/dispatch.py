@@ -20,13 +20,15 @@ Calling = Callable[[Request, dict[str, Any]], Awaitable[Answer]]
 
 
 def calling(function: Operation, turns: Turns) -> Calling:
-    """How an operation is called; a plain function may take its time with the store, so it runs in a thread."""
+    """A coroutine function that calls the operation. A plain function runs in a thread, since it may wait for the
+    store."""
     is_async = inspect.iscoroutinefunction(function)
-    at_once: Any = getattr(function, "at_once", None)  # what is in memory needs no thread
+    at_once: Any = getattr(function, "at_once", None)  # answers from memory, which needs no thread
     operation: Any = function
 
     async def in_turn(request: Request, arguments: dict[str, Any]) -> Answer | Json:
-        """What memory did not have: from the store, unless the reader before has brought it to memory."""
+        """The answer that memory did not have: read from the store, unless the reader before has brought it into memory
+        meanwhile."""
         async with turns.of(request.principal.user_id):
             found: Answer | None = await at_once(request, **arguments)
             if found is not None:
@@ -34,7 +36,7 @@ def calling(function: Operation, turns: Turns) -> Calling:
             make: Callable[[], Answer | Json] = partial(operation, request, **arguments)
             return await to_thread.run_sync(make, limiter=turns.threads)
 
-    async def called(request: Request, arguments: dict[str, Any]) -> Answer:
+    async def call_operation(request: Request, arguments: dict[str, Any]) -> Answer:
         result: Answer | Json
         if is_async:
             result = await operation(request, **arguments)
@@ -44,14 +46,14 @@ def calling(function: Operation, turns: Turns) -> Calling:
             result = await at_once(request, **arguments) or await in_turn(request, arguments)
         return result if isinstance(result, Answer) else Answer(body=result)
 
-    return called
+    return call_operation
 
 
 def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: str, turns: Turns) -> ASGIApp:
-    """The call of one operation. `public_path` is what a proxy has taken off the path of the request."""
-    called = calling(operation.function, turns)
+    """The step that calls one operation; `public_path` is what a proxy has removed from the beginning of the path."""
+    call_operation = calling(operation.function, turns)
 
-    async def dispatched(scope: Scope, receive: Receive, send: Send) -> None:
+    async def dispatch_request(scope: Scope, receive: Receive, send: Send) -> None:
         asked = call.current(scope)
         request = Request(
             caller=asked.caller,
@@ -62,6 +64,6 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
             client_address=asked.client_address,
             is_gone=receive,
         )
-        await call.send_answer(send, await called(request, asked.arguments))
+        await call.send_answer(send, await call_operation(request, asked.arguments))
 
-    return dispatched
+    return dispatch_request

@@ -1,4 +1,4 @@
-"""The step that lets in whoever the contract admits: bearer token, scope, active subscription (decision 29)."""
+"""The step that admits requests as the contract says: bearer token, scope, active subscription (decision 29)."""
 
 import logging
 import re
@@ -24,9 +24,9 @@ NOT_EVERYTHING = "This connection does not cover everything, which this needs. I
 FIGURES_ONLY = "This connection shows figures only. Its owner can allow bookings by connecting it again"
 
 Authenticate = Callable[[str], Awaitable[Principal]]
-"""The principal of an access token, asked for every request; raises InvalidToken."""
+"""Gives the principal of an access token; called for every request. Raises InvalidToken."""
 
-HEADERS_REMEMBERED = 512  # none is longer than a head may be
+HEADERS_REMEMBERED = 512  # each is bounded by the size of a request's head
 
 # "credentials = 'Bearer' 1*SP b64token" RFC 6750 section 2.1
 _BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *", re.ASCII)
@@ -34,7 +34,8 @@ _BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *", re
 
 @dataclass(frozen=True, slots=True)
 class Challenges:
-    """What WWW-Authenticate says where these scopes are needed (RFC 6750 section 3, RFC 9728 section 5.1)."""
+    """The WWW-Authenticate headers where certain scopes are needed: for no token, a refused one, and one with too
+    narrow a scope (RFC 6750 section 3, RFC 9728 section 5.1)."""
 
     unasked: Mapping[str, str]
     refused: Mapping[str, str]
@@ -42,7 +43,7 @@ class Challenges:
 
 
 def challenges(scopes: str, metadata: str) -> Challenges:
-    """Those of a resource that describes itself at the address `metadata`; scopes stand apart by spaces."""
+    """The challenges of a resource whose metadata are at the address `metadata`; `scopes` is separated by spaces."""
     told = f'scope="{scopes}", resource_metadata="{metadata}"'
     return Challenges(
         unasked={"www-authenticate": f"Bearer {told}"},
@@ -52,7 +53,7 @@ def challenges(scopes: str, metadata: str) -> Challenges:
 
 
 async def caller_of(scope: Scope, authenticate: Authenticate, told: Challenges) -> Principal:
-    """Whom the token of a request speaks for; raises Unauthorized."""
+    """The principal of a request's token; raises Unauthorized."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
     token = _bearer_token(sent[0]) if len(sent) == 1 else None
     if token is None:
@@ -66,15 +67,16 @@ async def caller_of(scope: Scope, authenticate: Authenticate, told: Challenges) 
     return caller
 
 
-@lru_cache(maxsize=HEADERS_REMEMBERED)  # to look through a token costs more than to look it up
+@lru_cache(maxsize=HEADERS_REMEMBERED)  # matching a token costs more than looking it up
 def _bearer_token(header: bytes) -> str | None:
-    """The token in an Authorization header; None where there is no such thing."""
+    """The token in an Authorization header; None where there is no bearer token."""
     credentials = _BEARER.fullmatch(header)
     return credentials[1].decode("ascii") if credentials else None
 
 
 def check_subscription(caller: Principal, billing_url: str) -> None:
-    """Raises Forbidden without a challenge: a client that steps up would ask for ever."""
+    """Raise Forbidden for a caller without subscription; without a challenge, or a client that asks for more scopes
+    would do so forever."""
     if not caller.has_subscription:
         raise Forbidden(f"Active subscription required. Subscribe at {billing_url}")
 
@@ -88,12 +90,15 @@ def guard(
     knows_coverage: Collection[str] | None = None,
     gives_figures: Mapping[str, str] = MappingProxyType({}),
 ) -> Make:
-    """The guard of each operation, with the texts of interface section 7 and the challenges of RFC 6750 and 9728.
-    `shows_bookings` are operations, by id, that a grant of figures only does not cover; `knows_coverage` those that a
-    grant of some accounts may use, None: all of them; `gives_figures` say what scope opens an operation to a grant of
-    figures only, in place of the usual one."""
+    """The step that guards each operation, with the texts of interface section 7 and the challenges of RFC 6750 and
+    9728.
 
-    def guarded(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+    `shows_bookings` are ids of operations closed to a grant of figures only. `knows_coverage` are those open to a grant
+    of only some accounts; None means all. `gives_figures` says by operation which scope a grant of figures only needs
+    instead of the usual one.
+    """
+
+    def make_guard(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         scope_name = required_scope(operation)
         if scope_name is None:
             return next_app
@@ -102,7 +107,7 @@ def guard(
         is_hidden = operation.operation_id in shows_bookings
         needs_everything = knows_coverage is not None and operation.operation_id not in knows_coverage
 
-        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        async def admit(scope: Scope, receive: Receive, send: Send) -> None:
             caller = call.current(scope).caller = await caller_of(scope, authenticate, told)
             if is_hidden and caller.figures_only:
                 raise Forbidden(FIGURES_ONLY)  # no challenge: no scope would help
@@ -114,13 +119,13 @@ def guard(
             check_subscription(caller, billing_url)
             await next_app(scope, receive, send)
 
-        return admitted
+        return admit
 
-    return guarded
+    return make_guard
 
 
 def required_scope(operation: AbstractOperation) -> str | None:
-    """The one scope the contract asks of an operation; None where it says that everybody may call."""
+    """The one scope that the contract asks of an operation; None if everybody may call it."""
     requirements = operation.security or []
     if not requirements:
         return None
@@ -131,14 +136,14 @@ def required_scope(operation: AbstractOperation) -> str | None:
 
 
 def metadata_url(public_url: str, path: str = "/api/v1") -> str:
-    """The address at which a resource describes itself: the well-known part goes before its path (RFC 9728 section
+    """The address of a resource's metadata: the well-known part goes before the resource's path (RFC 9728 section
     3.1)."""
     parts = urlsplit(public_url)
     return f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path.rstrip('/')}{path}"
 
 
 def _lacks_credentials(sent: list[bytes]) -> bool:
-    """Whether there is nothing that could have been meant as a token.
+    """Whether the request has nothing that could have been meant as a token.
 
     "If the request lacks any authentication information (e.g., the client ... attempted using an unsupported
     authentication method), the resource server SHOULD NOT include an error code." RFC 6750 section 3.1

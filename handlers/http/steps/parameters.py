@@ -1,4 +1,4 @@
-"""The parameters of an operation: from the text of a request to values, by the schemas of the contract alone."""
+"""Reads the parameters of an operation, from the text of a request to values, by the schemas of the contract alone."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,14 +23,15 @@ Reader = Callable[[str], Any]
 
 
 class Unreadable(ValueError):
-    """A text that its schema does not allow; the message says what is allowed and never repeats the text."""
+    """The text does not fit its schema; the message says what is allowed and never repeats the text."""
 
 
 class Parameters:
     """The parameters of one operation, with everything prepared that does not depend on the request."""
 
     def __init__(self, described: Sequence[Mapping[str, Any]], *, not_found: str) -> None:
-        """`described` as in the contract; `not_found` is the sentence for a path that cannot name anything."""
+        """`described` is the contract's list of parameters; `not_found` is the sentence for a path that cannot name
+        anything."""
         self._not_found = not_found
         self._path = {entry["name"]: _reader(entry["schema"]) for entry in described if entry["in"] == "path"}
         self._query = {entry["name"]: _reader(entry["schema"]) for entry in described if entry["in"] == "query"}
@@ -42,7 +43,7 @@ class Parameters:
         ]
         unknown = {entry["in"] for entry in described} - {"path", "query"}
         if unknown:
-            # whoever extends the contract reads this at the start, before any request
+            # raised at the start, before any request, for a developer who extends the contract
             raise NotImplementedError(f"parameters in {', '.join(sorted(unknown))}")
 
     @property
@@ -85,7 +86,7 @@ class Parameters:
 
 
 def python_name(name: str) -> str:
-    """accountIds -> account_ids."""
+    """The name in snake case: accountIds becomes account_ids."""
     return _CAPITAL.sub(r"_\1", name).replace("-", "_").lower()
 
 
@@ -128,9 +129,10 @@ def _reader(schema: Schema) -> Reader:
         return read_date if schema.get("format") == "date" else _text_reader(schema)
     if kind == "boolean":
         return _boolean
-    if kind == "array":  # given as often as there are values
+    if kind == "array":  # the parameter is repeated for each value
         return _reader(schema["items"])
-    raise NotImplementedError(f"parameters of type {kind}")  # at the start, for whoever extends the contract
+    # Raised at the start, for a developer who extends the contract
+    raise NotImplementedError(f"parameters of type {kind}")
 
 
 def _integer_reader(schema: Schema) -> Reader:
@@ -169,7 +171,7 @@ def _boolean(text: str) -> bool:
 
 
 def read_date(text: str) -> date:
-    """The calendar date of a text. Raises Unreadable."""
+    """The calendar date of a text; raises Unreadable."""
     # fromisoformat alone takes 20261101 and 2026-W01-1 too
     if _DATE.fullmatch(text):
         try:
@@ -182,7 +184,7 @@ def read_date(text: str) -> date:
 def _text_reader(schema: Schema) -> Reader:
     words = frozenset(schema.get("enum", ()))
     least, most = schema.get("minLength", 0), schema.get("maxLength")
-    pattern = re.compile(_anchored(schema["pattern"])) if "pattern" in schema else None
+    pattern = re.compile(_anchor(schema["pattern"])) if "pattern" in schema else None
 
     def read(text: str) -> str:
         if words and text not in words:
@@ -198,6 +200,6 @@ def _text_reader(schema: Schema) -> Reader:
     return read
 
 
-def _anchored(pattern: str) -> str:
-    # ECMA's $ is the end; Python's also stands before a last line feed
+def _anchor(pattern: str) -> str:
+    # In ECMAScript $ matches at the end only; in Python also before a last line feed
     return re.sub(r"(?<!\\)\$$", r"\\Z", pattern)

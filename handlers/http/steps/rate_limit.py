@@ -1,4 +1,5 @@
-"""How often a client may ask: sliding windows on the `limits` library, and the step that holds them (decision 32)."""
+"""Limits how often a client may ask: sliding windows on the `limits` library, and the step that applies them (decision
+32)."""
 
 import logging
 import math
@@ -21,17 +22,17 @@ from handlers.http.steps.sliding_windows import Clock, WindowMemory
 logger = logging.getLogger("bankdata.limits")
 
 IN_PROCESS = "memory://"
-ANSWER_SECONDS_MAX = 0.5  # Redis stands in the way of every request: one that hangs must not hold them up
+ANSWER_SECONDS_MAX = 0.5  # every request waits for Redis: one that hangs must not hold them up
 ASK_AGAIN_SECONDS = 1.0
 
 
 class CountsUnusable(Exception):
-    """The address of the counts is wrong, or the client library for it is not installed."""
+    """The address of the request counts is wrong, or the client library for it is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many requests in any window of so many seconds."""
+    """A limit of so many requests in any window of so many seconds."""
 
     requests: int
     seconds: int
@@ -47,7 +48,7 @@ class Quota:
 
 
 class Limiter:
-    """Counts requests by budget and client, in this process or in Redis (`redis://...`) for several.
+    """Counts requests by budget and client, in this process or, for several processes, in Redis (`redis://...`).
 
     While Redis does not answer, each process counts for itself: bank data stay readable, and nobody may flood.
     """
@@ -56,22 +57,23 @@ class Limiter:
         self._clock = clock
         self._own = WindowMemory(clock)
         self._shared = None if storage_url == IN_PROCESS else MovingWindowRateLimiter(_redis(storage_url))
-        self._asked_in_vain_at: float | None = None
+        self._failed_at: float | None = None
 
     async def take(self, budget: str, rate: Rate, client: str) -> Quota:
-        """One request out of a budget. A refused one is not counted, so it does not lengthen the wait."""
+        """Take one request out of a client's budget, and return what is left. A refused request is not counted, so it
+        does not lengthen the wait."""
         if self._shared is not None and self._may_ask():
             try:
                 quota = await self._shared_quota(self._shared, budget, rate, client)
             except StorageError as error:
-                self._not_answered(error)
+                self._note_failure(error)
             else:
-                self._answered()
+                self._note_success()
                 return quota
         return self._quota(rate, *self._own.take(budget, client, most=rate.requests, seconds=rate.seconds))
 
     async def spend(self, budget: str, rate: Rate | None, client: str) -> None:
-        """Take one request out of a budget of which nothing tells what is left; raises TooManyRequests. Without a rate
+        """Take one request out of a budget whose rest the client is not told; raises TooManyRequests. Without a rate
         nothing is counted."""
         quota = await self.take(budget, rate, client) if rate is not None else None
         if quota is not None and not quota.is_granted:
@@ -87,39 +89,39 @@ class Limiter:
         return Quota(is_granted, remaining if is_granted else 0, reset_seconds)
 
     def _may_ask(self) -> bool:
-        """Whether this request asks Redis: each does while it answers, one a second while it does not."""
-        now, asked_at = self._clock(), self._asked_in_vain_at
+        """Whether this request may ask Redis: every request while Redis answers, one a second while it does not."""
+        now, asked_at = self._clock(), self._failed_at
         if asked_at is None:
             return True
         if 0 <= now - asked_at < ASK_AGAIN_SECONDS:
             return False
-        self._asked_in_vain_at = now
+        self._failed_at = now
         return True
 
-    def _not_answered(self, error: StorageError) -> None:
-        if self._asked_in_vain_at is None:
+    def _note_failure(self, error: StorageError) -> None:
+        if self._failed_at is None:
             reason = type(error.storage_error).__name__
             logger.warning("Redis does not count requests (%s): this process counts for itself", reason)
-        self._asked_in_vain_at = self._clock()
+        self._failed_at = self._clock()
 
-    def _answered(self) -> None:
-        if self._asked_in_vain_at is not None:
+    def _note_success(self) -> None:
+        if self._failed_at is not None:
             logger.warning("Redis counts requests again")
-        self._asked_in_vain_at = None
+        self._failed_at = None
 
 
 def limits(limiter: Limiter, rate: Rate | None) -> Make:
-    """The limit of each operation: those whose contract lists 429 share one budget per client address.
+    """The step that limits each operation: those whose contract lists 429 share one budget per client address.
 
-    GET /sync/{syncId} lists none (interface 4.9): a client that polls its job is never sent away.
+    GET /sync/{syncId} lists none (interface 4.9): a client that polls its job is never refused.
     """
 
-    def limited(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+    def make_limit(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         if rate is None or "429" not in operation.responses:
             return next_app
         policy = (b"ratelimit-policy", b'"default";q=%d;w=%d' % (rate.requests, rate.seconds))
 
-        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+        async def count(scope: Scope, receive: Receive, send: Send) -> None:
             asked = call.current(scope)
             quota = await limiter.take("default", rate, asked.client_address)
             asked.headers += (
@@ -131,9 +133,9 @@ def limits(limiter: Limiter, rate: Rate | None) -> Make:
                 raise TooManyRequests(retry_after=quota.reset_seconds)
             await next_app(scope, receive, send)
 
-        return counted
+        return count
 
-    return limited
+    return make_limit
 
 
 def _redis(url: str) -> Storage:

@@ -1,6 +1,6 @@
-"""The counts of the rate limit in this process, which forget idle clients.
+"""Counts requests for the rate limit in this process, and forgets idle clients.
 
-The store in memory of the `limits` library keeps every key it has ever seen and scans them all in a thread, a hundred
+The in-memory store of the `limits` library keeps every key it has ever seen and scans them all in a thread, a hundred
 times a second (`MemoryStorage` of limits 5.8.0): with many client addresses that is a leak and a brake.
 """
 
@@ -12,9 +12,10 @@ _Shelf = OrderedDict[tuple[str, str, int], deque[float]]
 
 
 class WindowMemory:
-    """What the library's MovingWindowRateLimiter does, and no more of it than is asked for here.
+    """A sliding window per budget and client, with only those parts of the library's MovingWindowRateLimiter that are
+    used here.
 
-    Per budget and client the times of the requests inside its window; who has none is dropped by later requests.
+    Keeps the times of each client's requests inside the window; later requests drop clients that have none.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -23,8 +24,8 @@ class WindowMemory:
         self._shelves: defaultdict[int, _Shelf] = defaultdict(OrderedDict)
 
     def take(self, budget: str, client: str, *, most: int, seconds: int) -> tuple[bool, float, int]:
-        """Count a request unless `most` are inside the window. Whether it was counted, when the oldest one leaves the
-        window, and how many more are allowed until then."""
+        """Count a request unless `most` are inside the window. Returns whether it was counted, when the oldest request
+        leaves the window, and how many more are allowed until then."""
         key, now, shelf = (budget, client, most), self._clock(), self._shelves[seconds]
         times, start = shelf.get(key) or deque(), now - seconds
         while times and times[0] <= start:
@@ -38,12 +39,13 @@ class WindowMemory:
         return is_granted, times[0] + seconds, most - len(times)
 
     def __len__(self) -> int:
-        """How many clients are remembered."""
+        """The number of clients that are remembered."""
         return sum(len(shelf) for shelf in self._shelves.values())
 
 
 def _forget_idle(shelf: _Shelf, start: float) -> None:
-    """Two looks per counted request at the keys unused for longest keep a shelf as long as its active clients."""
+    """Drop up to two idle clients from the shelf; done for each counted request, this keeps it as long as its active
+    clients."""
     for _ in range(2):
         key, times = next(iter(shelf.items()))
         if times[-1] > start:

@@ -1,4 +1,5 @@
-"""A body that is a file: streamed into a temporary file without a name, which is gone with its last reader."""
+"""Reads a body that is a file, streamed into a temporary file without a name that is deleted when its last reader
+closes it."""
 
 import os
 import tempfile
@@ -15,18 +16,19 @@ from handlers.http.sockets.connection_limits import ContentBound
 from handlers.http.steps.request_headers import check_length, header
 
 FILE = "application/octet-stream"
-PIECE_BYTES = 1_048_576  # written at once, in a thread: a disk may be slow, the event loop must not be
+PIECE_BYTES = 1_048_576  # written at once, in a thread, because a slow disk must not block the event loop
 
 
 class Upload:
     """The request body of an operation that takes a file."""
 
     def __init__(self, described: Mapping[str, Any]) -> None:
-        """`described` is the contract's requestBody; the length of its schema is the largest file."""
+        """`described` is the contract's requestBody; the maxLength of its schema is the size of the largest file."""
         self._bytes_max: int = described["content"][FILE]["schema"]["maxLength"]
 
     async def read(self, scope: Scope, receive: Receive) -> BufferedReader:
-        """The file at its beginning, readable by this user of the system alone (0600); whoever gets it closes it."""
+        """The received file, open at its beginning and readable by this system user alone (0600); the caller closes it.
+        Raises BadRequest, ContentTooLarge and UnsupportedMediaType."""
         headers = scope["headers"]
         check_length(headers, self._bytes_max)
         if header(headers, b"content-encoding") not in ("", "identity"):
@@ -34,17 +36,18 @@ class Upload:
         if header(headers, b"content-type").partition(";")[0].strip() != FILE:
             raise UnsupportedMediaType(f"The body must be {FILE}")
         bound = scope.get("extensions", {}).get("bankdata.content", {}).get("bound")
-        if isinstance(bound, ContentBound):  # from here on the sender is known and may send this
+        # The guard has admitted the sender, so a large file is allowed from here on
+        if isinstance(bound, ContentBound):
             bound.bytes_max = self._bytes_max
         with tempfile.TemporaryFile(prefix="bankdata-", buffering=0) as file:
-            size = await self._received(receive, file.fileno())
+            size = await self._receive(receive, file.fileno())
             if not size:
                 raise BadRequest("body: is required")
             os.lseek(file.fileno(), 0, os.SEEK_SET)
             return os.fdopen(os.dup(file.fileno()), "rb")
 
-    async def _received(self, receive: Receive, descriptor: int) -> int:
-        """Write everything that is sent, in pieces; returns how many bytes."""
+    async def _receive(self, receive: Receive, descriptor: int) -> int:
+        """Write everything that is sent to the file, in pieces, and return the number of bytes."""
         size, waiting, is_more = 0, bytearray(), True
         while is_more:
             message = await receive()

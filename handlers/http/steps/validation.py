@@ -1,4 +1,4 @@
-"""The step that holds requests against the contract and leaves typed arguments behind."""
+"""The step that checks requests against the contract and leaves typed arguments behind."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -14,19 +14,20 @@ from handlers.http.steps.uploads import FILE, Upload
 
 
 def validation(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
-    """The validation of one operation, compiled once (decision 54: Connexion's own is rebuilt for each request)."""
+    """The step that validates requests of one operation, compiled once (decision 54: Connexion's own is rebuilt for
+    each request)."""
     parameters = Parameters(operation.parameters, not_found=not_found_sentence(operation.responses))
     body = _body(operation.request_body) if operation.request_body else None
     _check_signature(operation.function, parameters.names | ({"body"} if body else set()))
 
-    async def validated(scope: Scope, receive: Receive, send: Send) -> None:
+    async def validate(scope: Scope, receive: Receive, send: Send) -> None:
         arguments = parameters.read(scope["path_params"], scope["query_string"])
         if body is not None:
             arguments["body"] = await body.read(scope, receive)
         call.current(scope).arguments = arguments
         await next_app(scope, receive, send)
 
-    return validated
+    return validate
 
 
 def _body(described: Mapping[str, Any]) -> Body | Upload:
@@ -34,14 +35,14 @@ def _body(described: Mapping[str, Any]) -> Body | Upload:
 
 
 def not_found_sentence(responses: Mapping[str, Any]) -> str:
-    """The text of an operation's 404, which the contract gives as its example (interface section 7)."""
+    """The sentence of an operation's 404, which the contract gives as its example (interface section 7)."""
     content = responses.get("404", {}).get("content", {}).get("application/json", {})
     example: str = content.get("example", {}).get("error", "Not found")
     return example
 
 
 def _check_signature(function: Callable[..., Any], names: Iterable[str]) -> None:
-    """A function that does not take what the contract gives it must not start."""
+    """Raise TypeError at the start for a function that does not accept the arguments of its contract."""
     try:
         inspect.signature(function).bind(None, **dict.fromkeys(names))
     except TypeError as error:

@@ -1,1 +1,1 @@
-"""What hosts of MCP Apps show beside an answer."""
+"""What hosts of MCP Apps show beside a tool's answer."""

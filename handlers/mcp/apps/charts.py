@@ -1,4 +1,4 @@
-"""MCP Apps (SEP-1865): a chart of what some tools answer, for clients that say they show such things."""
+"""MCP Apps (SEP-1865): a chart of some tools' answers, for clients that declare that they can show one."""
 
 import json
 import secrets
@@ -27,12 +27,12 @@ RESOURCE: Json = {
     "mimeType": MIME_TYPE,
 }
 META: Json = {"ui": {"resourceUri": CHART}}
-"""What a tool says whose answers are drawn."""
+"""The `_meta` of a tool whose answers the chart draws."""
 
 SESSION_HEADER = "mcp-session-id"
 SESSIONS = "apps-"
-"""How ids of sessions begin. Nothing is kept under them: a client of the handshake says once what it can do and sends
-the id from then on, which is all that later requests say of it."""
+"""The beginning of session ids. Nothing is stored under them: a client of the handshake era declares once that it can
+show charts, and its later requests show that only by carrying such an id."""
 WORDS = (*CATEGORIES, *TYPES, "income", "expenses", "total_balance")
 PLACE_OF_WORDS = "/* words */ {}"
 
@@ -46,13 +46,13 @@ def is_shown_by(capabilities: object) -> bool:
 
 
 def session() -> dict[str, str]:
-    """The headers that begin a session, and let a browser read which."""
+    """Headers that begin a session, and let a script in a browser read its id."""
     return {SESSION_HEADER: f"{SESSIONS}{secrets.token_hex(16)}", "access-control-expose-headers": "Mcp-Session-Id"}
 
 
 @lru_cache(maxsize=1)
 def chart() -> Json:
-    """What reading the resource answers: one document that asks nobody for anything, so that no origin is named."""
+    """The result of reading the resource: one HTML document that loads nothing, so that no origin has to be allowed."""
     finer = {
         "en": {code: leaf.english for code, leaf in LEAVES.items()},
         "de": {code: leaf.german for code, leaf in LEAVES.items()},

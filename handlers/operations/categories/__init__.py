@@ -1,1 +1,1 @@
-"""The finer categories, and what a request says of them."""
+"""Operations on categories: the finer ones, a user's own, and targets."""

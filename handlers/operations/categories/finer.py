@@ -1,4 +1,4 @@
-"""GET /categories, and the parameters of other operations that are about finer categories."""
+"""GET /categories, and the parameters of other operations that concern finer categories."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -17,36 +17,38 @@ from handlers.services import Services
 from storage.words.annotations import OwnCategory
 
 INCLUDED = (DETAILED, ASKED)
-"""What a transaction says only when it is asked for."""
-NOBODYS = "-"  # no transaction has it
-NOT_IN_COICOP = "-"  # no consumption: income, taxes, loans, savings
+"""The values of `include`, for members that a transaction shows only on request."""
+NOBODYS = "-"  # a code that no transaction has
+NOT_IN_COICOP = "-"  # of categories that are no consumption: income, taxes, loans, savings
 
 
 def list_categories(services: Services, request: Request) -> Answer:
-    """The finer categories in both languages, and the user's own; 304 for whoever has them."""
+    """List the finer categories in both languages, and the user's own; 304 for a client that has the same list
+    already."""
     with services.of(request.principal.user_id).transaction() as session:
         own = visible(session, request.principal)
-    body, etag = _with(own.values()) if own else _whole()
+    body, etag = _answer_with_own(own.values()) if own else _answer_without_own()
     if _is_known(request.headers, etag):
         return Answer(body=b"", status=304, headers={"etag": etag})
     return Answer(body=body, headers={"etag": etag})
 
 
 def is_included(include: str | None) -> bool:
-    """Whether transactions are to say their finer category. Raises BadRequest."""
+    """Whether transactions are to show their finer category; raises BadRequest."""
     return DETAILED in listed("include", include, INCLUDED)
 
 
 def filtered_by(code: str | None, caller: Principal) -> str | None:
-    """The finer category that rows are filtered by. Raises BadRequest."""
+    """The code of the finer category to filter by, or one that matches nothing if the caller may not know it; raises
+    BadRequest."""
     if code is not None and code not in LEAVES:
         raise BadRequest("detailedCategory: must be a code that GET /categories lists")
     return NOBODYS if code is not None and shown(code, caller) is None else code
 
 
 def shown(code: str | None, caller: Principal) -> str | None:
-    """The finer category of a transaction as this caller may know it: whoever may not read all accounts is not told
-    that there is another one on the other side."""
+    """The finer category of a transaction as this caller may see it: a caller who may not read all accounts does not
+    learn that the other side is another account of the user."""
     return None if code == OWN_TRANSFER and caller.coverage is not None else code
 
 
@@ -62,16 +64,18 @@ def _shape(leaf: Leaf) -> Json:
 
 
 @cache
-def _whole() -> tuple[bytes, str]:
-    """The answer for whoever has none of their own, and its entity tag."""
-    return _tagged({"categories": [_shape(leaf) for leaf in LEAVES.values()]})
+def _answer_without_own() -> tuple[bytes, str]:
+    """The answer for users without own categories, and its entity tag."""
+    return _with_etag({"categories": [_shape(leaf) for leaf in LEAVES.values()]})
 
 
-def _with(own: Iterable[OwnCategory]) -> tuple[bytes, str]:
-    return _tagged({"categories": [_shape(leaf) for leaf in LEAVES.values()], "own": [own_shape(each) for each in own]})
+def _answer_with_own(own: Iterable[OwnCategory]) -> tuple[bytes, str]:
+    return _with_etag(
+        {"categories": [_shape(leaf) for leaf in LEAVES.values()], "own": [own_shape(each) for each in own]}
+    )
 
 
-def _tagged(answer: Json) -> tuple[bytes, str]:
+def _with_etag(answer: Json) -> tuple[bytes, str]:
     body = call.encoded(answer)
     return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 

@@ -22,7 +22,7 @@ TAKEN = "name: one of your categories there has it already"
 
 
 def create_own_category(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """A new one, which holds nothing yet."""
+    """Create an own category, which has no bookings yet."""
     user_id = owner_of(request)
     category, leaf, _ = chosen({key: body[key] for key in ("category", "detailedCategory") if key in body}, {})
     name = checked(body["name"])
@@ -31,22 +31,22 @@ def create_own_category(services: Services, request: Request, *, body: Mapping[s
         session.hold(user_id)
         return shape(own_categories.add(session, user_id, name, category, leaf))
 
-    return _said(services, user_id, work)
+    return _change(services, user_id, work)
 
 
 def rename_own_category(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
-    """The same one under another name."""
+    """Give an own category another name."""
     user_id, name = owner_of(request), checked(body["name"])
 
     def work(session: Transaction) -> Json:
         session.hold(user_id)
         return shape(own_categories.rename(session, user_id, found(session, user_id, id), name))
 
-    return _said(services, user_id, work)
+    return _change(services, user_id, work)
 
 
 def delete_own_category(services: Services, request: Request, *, id: str) -> Json:
-    """Forget one; its bookings stay where it lay, and `changed` is how many they were."""
+    """Delete an own category; its bookings stay in the category above it, and `changed` is their number."""
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> Json:
@@ -58,7 +58,8 @@ def delete_own_category(services: Services, request: Request, *, id: str) -> Jso
 
 
 def visible(session: Session, caller: Principal) -> Mapping[str, OwnCategory]:
-    """The user's own categories by id; of whoever may not read all accounts, those on bookings of accounts they may."""
+    """The user's own categories by id; for a caller who may not read all accounts, only those used on bookings they may
+    read."""
     own = annotations.own_categories(session, caller.user_id)
     if caller.coverage is None or not own:
         return own
@@ -67,7 +68,7 @@ def visible(session: Session, caller: Principal) -> Mapping[str, OwnCategory]:
 
 
 def shape(own: OwnCategory) -> Json:
-    """As it is listed."""
+    """OwnCategory of the contract."""
     return {
         "id": own.id,
         "name": own.name,
@@ -77,21 +78,21 @@ def shape(own: OwnCategory) -> Json:
 
 
 def checked(name: str) -> str:
-    """A name that may be given. Raises BadRequest."""
+    """The name, if a category may have it; else raises BadRequest."""
     if not is_tag(name):
         raise BadRequest(NO_NAME)
     return name
 
 
 def found(session: Session, user_id: str, id_: str) -> OwnCategory:
-    """The own category of this id. Raises NotFound."""
+    """The own category with this id; raises NotFound."""
     own = annotations.own_categories(session, user_id).get(id_)
     if own is None:
         raise NotFound(NO_OWN_CATEGORY)
     return own
 
 
-def _said(services: Services, user_id: str, work: Callable[[Transaction], Json]) -> Json:
+def _change(services: Services, user_id: str, work: Callable[[Transaction], Json]) -> Json:
     try:
         return services.of(user_id).atomically(work)
     except NameTaken as error:

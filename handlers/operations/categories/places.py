@@ -1,4 +1,4 @@
-"""Where bookings belong, as requests say it: in a category, a finer one, or one of the user's own below either."""
+"""Reads from requests where bookings belong: in a category, a finer one, or an own category below either."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,8 +17,8 @@ NO_OWN_CATEGORY = "ownCategoryId: must be one that GET /categories lists"
 
 
 def placed(before: Place, changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> Place:
-    """The place with these changes: a finer one brings its category along, an own one both, and null takes back.
-    Raises BadRequest."""
+    """The place after these changes: a finer category also sets the category above it, an own category sets both, and
+    null removes one. Raises BadRequest."""
     category, leaf, own_id = before
     if "category" in changes:
         category, leaf, own_id = changes["category"], None, None
@@ -45,7 +45,7 @@ def placed(before: Place, changes: Mapping[str, Any], own: Mapping[str, OwnCateg
 
 
 def chosen(changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> ChosenCategory:
-    """The place that a request names, which has to name one. Raises BadRequest."""
+    """The place that a request names, which has to name one; raises BadRequest."""
     category, leaf, own_id = placed(NOWHERE, changes, own)
     if category is None:
         raise BadRequest(NO_PLACE)

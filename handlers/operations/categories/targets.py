@@ -1,4 +1,4 @@
-"""PUT and GET /targets: an amount to compare with what was spent at a place in a month or a year, and nothing more."""
+"""PUT and GET /targets: amounts to compare with what is spent at a place in a month or a year."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -36,7 +36,7 @@ COMMON = (*CATEGORIES, *LEAVES)  # places that everybody has
 
 
 class Compared(NamedTuple):
-    """A target beside the expenses of its place in its month or year."""
+    """A target with the expenses at its place in its month or year (`span`)."""
 
     target: Target
     place: ChosenCategory
@@ -45,7 +45,7 @@ class Compared(NamedTuple):
 
 
 def set_target(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """Let an amount hold at a place from a month on, until another one does; 0 ends it."""
+    """Set the target at a place from a month on, until another one is set; 0 ends it."""
     user_id, first = owner_of(request), _month("from", body["from"])
 
     def work(session: Transaction) -> Json:
@@ -58,7 +58,7 @@ def set_target(services: Services, request: Request, *, body: Mapping[str, Any])
 
 
 def list_targets(services: Services, request: Request, *, month: str | None) -> Answer:
-    """What holds in a month, with what was spent in it, or in its year, and what is left of the target."""
+    """List the targets that hold in a month, with what was spent in that month or its year and what is left."""
     first = _month("month", month) if month else services.clock.today().replace(day=1)
     found, left_out = compared(services, request.principal, first)
     told = [
@@ -82,8 +82,8 @@ def put(
     period: str,
     first: date,
 ) -> Target:
-    """The target that now holds there, in the currency of the figures over all accounts. Whoever puts it has said
-    `hold`. Raises BadRequest."""
+    """Store a target, in the currency of the figures over all accounts, and return it. The caller has called `hold` on
+    the session. Raises BadRequest."""
     reading = FromStore(session, user_id, services.reader.render)
     currency = currency_of(services, reading, reading.accounts)
     if amount != in_digits(amount, currency):
@@ -99,10 +99,10 @@ def put(
 
 
 def compared(services: Services, caller: Principal, month: date) -> tuple[list[Compared], set[str]]:
-    """What holds in the month that begins on this day, as far as the caller may see it, and the currencies without a
-    rate: the thirteen first, then the finer ones, then a user's own by name."""
+    """The targets that hold in the month beginning on this day, as far as the caller may see them, and the currencies
+    without a rate. The thirteen categories come first, then the finer ones, then a user's own by name."""
     held = targets.holding(services.of(caller.user_id), caller.user_id, month)
-    if caller.figures_only:  # sums of months by category are all that totals tell then
+    if caller.figures_only:  # such a grant may see only monthly sums of the thirteen categories
         held = [target for target in held if target.place in CATEGORIES]
     found: list[Compared] = []
     left_out: set[str] = set()
@@ -110,10 +110,10 @@ def compared(services: Services, caller: Principal, month: date) -> tuple[list[C
         return found, left_out
     has_own = any(target.place not in COMMON for target in held)
     with services.reader.open(caller.user_id, "searched", with_words=has_own) as reading:
-        own = _own_seen(reading, caller) if has_own else {}
+        own = _visible_own_categories(reading, caller) if has_own else {}
         owned = {id_: own_id for id_, (own_id, _) in reading.words.owned.items()} if has_own else {}
         spans = {(_span(target, month), target.currency) for target in held}
-        spent = {each: _spent(services, reading, caller, *each, owned) for each in spans}
+        spent = {each: _expenses_in(services, reading, caller, *each, owned) for each in spans}
     by_place = {target.place: target for target in held}
     for target in (by_place[code] for code in (*COMMON, *own) if code in by_place):
         span = _span(target, month)
@@ -124,13 +124,13 @@ def compared(services: Services, caller: Principal, month: date) -> tuple[list[C
 
 
 def code_of(place: ChosenCategory) -> str:
-    """What a target calls a place."""
+    """The code under which a target stores a place."""
     category, leaf, own_id = place
     return own_id or leaf or category
 
 
 def place_of(code: str, own: Mapping[str, OwnCategory]) -> ChosenCategory:
-    """The place that a target calls so."""
+    """The place that a target stores under this code."""
     if code in own:
         return ChosenCategory(own[code].category, own[code].detailed_category, code)
     return ChosenCategory(category_of(code), code) if code in LEAVES else ChosenCategory(code)
@@ -143,8 +143,9 @@ def _month(name: str, text: str) -> date:
         raise BadRequest(f"{name}: must be a calendar month written YYYY-MM") from error
 
 
-def _own_seen(reading: Reading, caller: Principal) -> Mapping[str, OwnCategory]:
-    """Own categories by id; of whoever may not read all accounts those on bookings of accounts they may."""
+def _visible_own_categories(reading: Reading, caller: Principal) -> Mapping[str, OwnCategory]:
+    """The user's own categories by id; for a caller who may not read all accounts, only those on bookings they may
+    read."""
     words = reading.words
 
     def is_seen(own_id: str) -> bool:
@@ -153,11 +154,11 @@ def _own_seen(reading: Reading, caller: Principal) -> Mapping[str, OwnCategory]:
     return {id_: each for id_, each in words.own.items() if is_seen(id_)}
 
 
-def _spent(
+def _expenses_in(
     services: Services, reading: Reading, caller: Principal, span: Span, currency: str, owned: Mapping[str, str]
 ) -> Mapping[str, tuple[Decimal, Sequence[str]]]:
-    """The expenses of this time that totals have for each place, and the currencies without a rate among its bookings;
-    `owned` are the own categories of bookings."""
+    """The expenses in this span for each place, as totals count them, with the currencies without a rate among its
+    bookings; `owned` maps bookings to their own categories."""
     selected, parts = selected_or_all(reading.accounts, None, caller), reading.parts
     rows = reading.searched(Selection(account_ids=selected.filter, date_from=span.first, date_to=span.last))
     own = pl.col("id").replace_strict(owned, default=None, return_dtype=pl.String)

@@ -1,1 +1,1 @@
-"""The feeds by which clients keep copies, and the cursors that they hand back."""
+"""The feeds of changes by which clients keep copies, and the cursors that clients hand back."""

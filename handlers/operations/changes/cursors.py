@@ -1,4 +1,4 @@
-"""What a client hands back to read on: where it stands in a feed of changes, signed so that nobody makes one up."""
+"""The cursor that a client hands back to go on in a feed of changes; it is signed so that nobody can make one up."""
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -13,16 +13,17 @@ from storage.changes.feed import REMEMBERED_FOR, Position
 from storage.changes.incarnation import Incarnation
 
 SIGNATURE_BYTES = 16
-AFTER_ALL = "~"  # stands after every id
-RENEWED_AFTER = timedelta(days=1)  # while nothing is new
+AFTER_ALL = "~"  # sorts after every id
+RENEWED_AFTER = timedelta(days=1)  # a cursor gets renewed at this age, even if nothing is new
 NOT_GENUINE = "cursor: was not given by this operation to this user"
 EXPIRED = "This cursor is of no use any more: start again without it, and drop what does not come then"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedCursor:
-    """Everything of states up to `base` is known. Of what is newer it is told what stands up to the position of `state`
-    and `id`, and of what is gone only since the state `floor`. `since` is when the base was known, in seconds."""
+    """A position in a feed. The client knows all changes up to state `base`; of newer ones it has those up to the
+    position (`state`, `id`), and of removed rows only those removed after state `floor`. `since` is when `base` became
+    known, in seconds."""
 
     base: int
     state: int
@@ -32,28 +33,28 @@ class FeedCursor:
 
     @property
     def position(self) -> Position:
-        """How far has been read."""
+        """The position up to which the client has read."""
         return Position(self.state, self.id)
 
     @classmethod
     def at_rest(cls, state: int, now: datetime) -> "FeedCursor":
-        """Everything up to this state is known."""
+        """The cursor of a client that knows everything up to this state."""
         return cls(base=state, state=state, id=AFTER_ALL, floor=state, since=int(now.timestamp()))
 
     @classmethod
     def fresh(cls, state: int, now: datetime) -> "FeedCursor":
-        """Nothing is known; what is gone before this state was never told."""
+        """The cursor of a client that knows nothing yet; rows removed before this state need not be reported to it."""
         return cls(base=-1, state=-1, id="", floor=state, since=int(now.timestamp()))
 
     def may_stay(self, state: int | None, now: datetime) -> bool:
-        """Whether a client may go on with this cursor: everything up to this present state is known, and the cursor so
-        young that it need not be renewed yet."""
+        """Whether a client may keep this cursor: it knows everything up to this present state, and the cursor is too
+        young to need renewal."""
         return self.base == self.state == state and now.timestamp() - self.since < RENEWED_AFTER.total_seconds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cursors:
-    """The cursors of one kind of feed, one user and what they may read of it (`selection`)."""
+    """Writes and reads the cursors of one kind of feed, for one user and what they may read of it (`selection`)."""
 
     incarnation: Incarnation
     kind: str
@@ -61,19 +62,19 @@ class Cursors:
     selection: object
 
     def written(self, cursor: FeedCursor) -> str:
-        """The cursor as a client keeps it."""
+        """The cursor as the signed text that a client keeps."""
         at = (cursor.base, cursor.state, cursor.id, cursor.floor, cursor.since)
         said = orjson.dumps([*at, self._digest(), self.incarnation.id])
-        return _encoded(self._signature(said) + said)
+        return _encode(self._signature(said) + said)
 
     def read(self, text: str, now: datetime) -> FeedCursor:
-        """The cursor that a client hands back; BadRequest for one that is not genuine, Gone for one that is of another
-        selection or grant, too old, or from before a restore."""
+        """The cursor in a text that a client hands back. Raises BadRequest for one that is not genuine, and Gone for
+        one of another selection or grant, too old, or from before a restore."""
         try:
             content = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         except ValueError as error:
             raise BadRequest(NOT_GENUINE) from error
-        if _encoded(content) != text:  # one spelling for each
+        if _encode(content) != text:  # each cursor has one spelling
             raise BadRequest(NOT_GENUINE)
         signature, said = content[:SIGNATURE_BYTES], content[SIGNATURE_BYTES:]
         if not hmac.compare_digest(signature, self._signature(said)):
@@ -92,5 +93,5 @@ class Cursors:
         return sha256(orjson.dumps(self.selection)).hexdigest()[:16]
 
 
-def _encoded(content: bytes) -> str:
+def _encode(content: bytes) -> str:
     return urlsafe_b64encode(content).rstrip(b"=").decode()

@@ -1,4 +1,5 @@
-"""GET /transactions/changes and GET /accounts/changes: what is new, different or gone since a client asked last."""
+"""GET /transactions/changes and GET /accounts/changes: what is new, different or removed since the client asked
+last."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from storage.database import Session, state_in
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One row as it is told: where it stands in the feed, and in which of the lists."""
+    """One changed row in its JSON shape, with its position in the feed and the list it belongs to (`kind`)."""
 
     at: Position
     kind: str
@@ -28,7 +29,8 @@ class _Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Poll:
-    """What a client asks: the changes after the cursor that is `known`, of what the cursors are about."""
+    """A client's request for the changes after its cursor `known`; `cursors` write and read cursors for what it may
+    read."""
 
     caller: Principal
     cursors: Cursors
@@ -47,7 +49,7 @@ class Feed:
     changes: Callable[[Services, _Poll], Json]
 
     def __call__(self, request: Request, *, cursor: str | None, limit: int, account_ids: str | None = None) -> Json:
-        """The next changes, of one state of the data; where nothing is new, no row is read."""
+        """The next page of changes, from one state of the data; where nothing is new, no row is read."""
         poll = self._poll(request, cursor, limit, account_ids)
         if poll.known is not None and poll.known.may_stay(self.services.store.state(poll.caller.user_id), poll.now):
             return _nothing_new(cursor)
@@ -56,7 +58,8 @@ class Feed:
     async def at_once(
         self, request: Request, *, cursor: str | None, limit: int, account_ids: str | None = None
     ) -> Answer | None:
-        """The same where nothing is new and the event loop can tell: it needs the state of the data, not the data."""
+        """The answer if nothing is new and the event loop can tell that from the number of the data's state alone; else
+        None."""
         poll = self._poll(request, cursor, limit, account_ids)
         if poll.known is None:
             return None
@@ -71,7 +74,7 @@ class Feed:
 
 
 def transaction_changes(services: Services, poll: _Poll) -> Json:
-    """The next changes of the selected accounts' booked transactions."""
+    """The next page of changes to the booked transactions of the selected accounts."""
     caller, limit, named = poll.caller, poll.limit, sorted(listed_ids(poll.account_ids))
     with services.of(caller.user_id).transaction() as session:
         start, state = _start(session, poll)
@@ -82,7 +85,7 @@ def transaction_changes(services: Services, poll: _Poll) -> Json:
         gone = feed.transactions_removed(
             session,
             caller.user_id,
-            AccountFilter(named, is_all_but=False) if named else _covered(caller),
+            AccountFilter(named, is_all_but=False) if named else _account_filter(caller),
             after=start.position,
             since=start.floor,
             limit=limit + 1,
@@ -104,13 +107,13 @@ def transaction_changes(services: Services, poll: _Poll) -> Json:
 
 
 def cursor_after(services: Services, caller: Principal, account_ids: str | None, state: int) -> str:
-    """The cursor of whoever has all transactions of these accounts as they were in this state."""
+    """The cursor for a client that has all transactions of these accounts as they were in this state."""
     cursors = _cursors(services, caller, "transactions", account_ids)
     return cursors.written(FeedCursor.at_rest(state, services.clock.now()))
 
 
 def account_changes(services: Services, poll: _Poll) -> Json:
-    """The same of the accounts themselves."""
+    """The next page of changes to the accounts that the caller may read."""
     caller = poll.caller
     with services.of(caller.user_id).transaction() as session:
         start, state = _start(session, poll)
@@ -128,7 +131,7 @@ def account_changes(services: Services, poll: _Poll) -> Json:
 
 
 def _start(session: Session, poll: _Poll) -> tuple[FeedCursor, int]:
-    """Where the page begins, and the present state."""
+    """The cursor after which the page begins, and the present state; raises Gone for a cursor from a later state."""
     state, known = state_in(session, poll.caller.user_id), poll.known
     if known is None:
         return FeedCursor.fresh(state, poll.now), state
@@ -142,7 +145,7 @@ def _nothing_new(cursor: str | None) -> Json:
 
 
 def _page(told: Sequence[_Change], start: FeedCursor, poll: _Poll, state: int) -> Json:
-    """The first of these changes; after the last of all the cursor stands at this state."""
+    """The page with the first of these changes; if it holds all of them, its cursor stands at the present state."""
     shown = sorted(told, key=lambda each: each.at)[: poll.limit]
     has_more = len(told) > poll.limit
     following = FeedCursor.at_rest(state, poll.now)
@@ -158,7 +161,7 @@ def _kind(added_state: int, start: FeedCursor) -> str:
 
 
 def _cursors(services: Services, caller: Principal, kind: str, account_ids: str | None) -> Cursors:
-    covered = _covered(caller)
+    covered = _account_filter(caller)
     return Cursors(
         incarnation=services.incarnation,
         kind=kind,
@@ -167,8 +170,8 @@ def _cursors(services: Services, caller: Principal, kind: str, account_ids: str 
     )
 
 
-def _covered(caller: Principal) -> AccountFilter:
-    """The accounts that the grant covers, those that are gone too."""
+def _account_filter(caller: Principal) -> AccountFilter:
+    """A filter for the accounts that the grant covers, deleted ones included."""
     if caller.coverage is None:
         return AccountFilter()
     return AccountFilter(caller.coverage.accounts, is_all_but=caller.coverage.is_all_but)

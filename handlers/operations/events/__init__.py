@@ -1,1 +1,1 @@
-"""What happens to a user's data, told to whoever listens."""
+"""Events on a user's data: streams, webhooks, and the deliveries to them."""

@@ -1,8 +1,7 @@
-"""What happened, told to webhooks: finds what is due, has it sent by a process without a store, and keeps what came
-of it.
+"""Sends events to webhooks: finds due deliveries, has them sent by a process without a store, and keeps their outcome.
 
-This process opens no connection (decision 66): it makes whole requests, signature and all, and knows of receivers what
-the sending process says.
+The server's own process opens no connection for them (decision 66): it prepares whole requests with their signatures,
+and learns of receivers only what the sending process reports.
 """
 
 import logging
@@ -37,12 +36,12 @@ from storage.webhooks.deliveries import Delivery, DueDelivery
 from storage.webhooks.hooks import Webhook
 
 LOOK_EVERY = 0.5  # seconds between two looks at what is due
-IDLE_LOOKS = 4  # times as long where several processes look, each at every machine of a cluster, and find nothing
+IDLE_LOOKS = 4  # times LOOK_EVERY after an empty look, where several processes look, each at every machine of a cluster
 SENT_AT_ONCE = 256
 SENT_AT_ONCE_EACH = 8  # of one webhook: a receiver that dawdles holds up nobody else
-SENT_AT_ONCE_OF_USER = 32  # nor do all those of one user
+SENT_AT_ONCE_OF_USER = 32  # nor do all webhooks of one user together
 LEASE = timedelta(seconds=30)  # beside the time that a receiver has
-PUT_OFF = timedelta(hours=1)  # for want of a subscription or of the key that opens the secret
+PUT_OFF = timedelta(hours=1)  # a delivery without a subscription, or without the key that opens the secret
 ATTEMPTS_KEPT = PAUSES_MAX + 5  # of each delivery, which may be sent again and again by hand
 GONE = 410
 TRIES_AGAIN_IN = 5.0  # seconds after an error of this side
@@ -51,88 +50,89 @@ log = logging.getLogger("bankdata.webhooks")
 
 
 @dataclass(frozen=True, slots=True)
-class _OnItsWay:
+class _DeliveryAttempt:
     delivery: Delivery
     webhook: Webhook
     begun_at: datetime
 
 
 class Deliverer:
-    """Tells webhooks until the server stops: for a thread of its own."""
+    """Sends due deliveries until the server stops; runs in a thread of its own."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._stopped = services.sync_engine.stopped
+        self._stop_event = services.sync_engine.stopped
         self._jitter = SystemRandom()
         self._idle_looks = IDLE_LOOKS if services.store.dialect.is_shared else 1
-        self._sender: SendingProcess | None = None  # started when there is something to send
-        self._sent: dict[str, _OnItsWay] = {}  # by the id of the delivery
+        self._sender: SendingProcess | None = None  # started with the first delivery
+        self._on_its_way: dict[str, _DeliveryAttempt] = {}  # by the id of the delivery
 
     def work(self) -> None:
-        """Go on until the engine stops."""
-        while not self._stopped.is_set():
+        """Send and settle deliveries, round by round, until the engine stops; after an error go on."""
+        while not self._stop_event.is_set():
             try:
                 self.round()
             except SendingProcessGone:
                 log.warning("the process that sends webhooks has ended; another one takes its place")
                 self.close()
-                self._stopped.wait(TRIES_AGAIN_IN)
+                self._stop_event.wait(TRIES_AGAIN_IN)
             except StoreUnavailable:
-                self._stopped.wait(TRIES_AGAIN_IN)
+                self._stop_event.wait(TRIES_AGAIN_IN)
             except Exception:
-                if not self._stopped.is_set():
+                if not self._stop_event.is_set():
                     log.exception("webhooks go on after an error")
-                self._stopped.wait(TRIES_AGAIN_IN)
+                self._stop_event.wait(TRIES_AGAIN_IN)
         self.close()
 
     def round(self) -> None:
-        """Send what is due, and settle what has come of it by the next look."""
-        is_idle = not self._send_due() and not self._sent
+        """Send the due deliveries, and settle outcomes until the next look."""
+        is_idle = not self._send_due() and not self._on_its_way
         until = time.monotonic() + LOOK_EVERY * (self._idle_looks if is_idle else 1)
-        while (left := until - time.monotonic()) > 0 and not self._stopped.is_set():
+        while (left := until - time.monotonic()) > 0 and not self._stop_event.is_set():
             if self._sender is None:
-                self._stopped.wait(left)
+                self._stop_event.wait(left)
                 return
             for outcome in self._sender.heard(within=left):
                 self._settle(outcome)
 
     @property
     def on_its_way(self) -> int:
-        """How many deliveries the sending process has not answered yet."""
-        return len(self._sent)
+        """The number of deliveries that the sending process has not answered yet."""
+        return len(self._on_its_way)
 
     def close(self) -> None:
-        """End the sending process; what is on its way is sent again once its lease is over."""
+        """End the sending process; deliveries without an outcome are sent again once their lease is over."""
         if self._sender is not None:
             self._sender.close()
         self._sender = None
-        self._sent.clear()
+        self._on_its_way.clear()
 
     def _send_due(self) -> bool:
-        """Have sent what is due; whether anything was."""
+        """Have due deliveries sent, within the bounds for each webhook and user, and return whether any was due."""
         now = self._services.clock.now()
-        # What nobody answered within its lease, or whose outcome could not be kept, is sent again like that of others
-        self._sent = {id_: each for id_, each in self._sent.items() if (each.delivery.due_at or now) > now}
-        hooks_busy = Counter(each.webhook.id for each in self._sent.values())
-        users_busy = Counter(each.webhook.user_id for each in self._sent.values())
+        # A delivery without an answer within its lease, or whose outcome could not be stored, is due again like others
+        self._on_its_way = {id_: each for id_, each in self._on_its_way.items() if (each.delivery.due_at or now) > now}
+        hooks_busy = Counter(each.webhook.id for each in self._on_its_way.values())
+        users_busy = Counter(each.webhook.user_id for each in self._on_its_way.values())
         bounds = ((hooks_busy, SENT_AT_ONCE_EACH), (users_busy, SENT_AT_ONCE_OF_USER))
         is_any, is_more = False, True
-        while is_more and (room := SENT_AT_ONCE - len(self._sent)) > 0:
+        while is_more and (room := SENT_AT_ONCE - len(self._on_its_way)) > 0:
             busy = [id_ for counted, most in bounds for id_, count in counted.items() if count >= most]
             found = deliveries.due(self._services.everybody, now=now, but_of=busy, limit=room)
             is_any, is_full = is_any or bool(found), False
             for due in found:
                 if hooks_busy[due.webhook_id] >= SENT_AT_ONCE_EACH or users_busy[due.user_id] >= SENT_AT_ONCE_OF_USER:
                     is_full = True
-                elif due.id not in self._sent and self._send(due, now):
+                elif due.id not in self._on_its_way and self._send(due, now):
                     hooks_busy[due.webhook_id] += 1
                     users_busy[due.user_id] += 1
-            # Those behind many of one webhook or user were not even looked at
+            # Further deliveries, behind many of one webhook or user, were not looked at yet
             is_more = is_full and len(found) == room
         return is_any
 
     def _send(self, due: DueDelivery, now: datetime) -> bool:
-        """Have one delivery sent, unless another process was first or its webhook is not to be told."""
+        """Have one delivery sent, unless another process was first, its grant or event is gone, or it has to be put
+        off; return whether it was sent."""
         own, seconds = self._services.of(due.user_id), self._services.settings.webhooks_timeout_seconds
         delivery = own.atomically(lambda session: deliveries.claim(session, due, until=now + seconds + LEASE))
         webhook = hooks.find(own, due.user_id, due.webhook_id)
@@ -148,18 +148,18 @@ class Deliverer:
             log.warning("webhook=%s is not told anything: %s", webhook.id, error)
             secrets = []
         if not secrets or not caller.has_subscription:
-            self._say(delivery, due_at=now + PUT_OFF)
+            self._put_off(delivery, due_at=now + PUT_OFF)
             return False
         with own.transaction() as session:
-            told = self._told(session, caller, delivery)
+            told = self._message(session, caller, delivery)
         if told is None:
             own.atomically(lambda session: deliveries.drop(session, delivery))
             return False
         body = orjson.dumps(told).decode()
-        sent_at = now - self._services.clock.offset  # by the clocks of receivers
+        sent_at = now - self._services.clock.offset  # the real time, which receivers compare with their clocks
         if self._sender is None:
             self._sender = SendingProcess(self._services.settings.webhooks_allow)
-        self._sent[delivery.id] = _OnItsWay(delivery, webhook, now)
+        self._on_its_way[delivery.id] = _DeliveryAttempt(delivery, webhook, now)
         self._sender.send(
             {
                 "id": delivery.id,
@@ -174,7 +174,7 @@ class Deliverer:
         return True
 
     def _caller(self, webhook: Webhook) -> Principal | None:
-        """For whom the webhook is, as the grant stands now; None where it has ended."""
+        """The principal of the webhook's grant, with its present scopes and terms; None if the grant has ended."""
         access, everybody = self._services.authorization.access, self._services.everybody
         try:
             standing = access.check(webhook.grant_id, webhook.user_id)
@@ -191,8 +191,8 @@ class Deliverer:
             figures_only=standing.terms.figures_only,
         )
 
-    def _told(self, session: Session, caller: Principal, delivery: Delivery) -> Json | None:
-        """What is sent; None where it is about nothing that the grant covers, or forgotten."""
+    def _message(self, session: Session, caller: Principal, delivery: Delivery) -> Json | None:
+        """The event as it is sent; None if the grant covers nothing in it, or the event is forgotten."""
         ids = EventIds(incarnation=self._services.incarnation, user_id=caller.user_id)
         if delivery.sequence is None:
             data: Json | None = dict(delivery.data or {})
@@ -202,13 +202,13 @@ class Deliverer:
             data = data_of(session, caller, found[0]) if is_there and receives(caller, delivery.type) else None
         return shape(id_of_event(delivery, ids), delivery.type, delivery.made_at, data) if data is not None else None
 
-    def _say(self, delivery: Delivery, **said: Any) -> None:
+    def _put_off(self, delivery: Delivery, **said: Any) -> None:
         said = {"state": "pending", "attempts": delivery.attempts, **said}
         self._services.of(delivery.user_id).atomically(lambda session: deliveries.settle(session, delivery, **said))
 
     def _settle(self, outcome: Mapping[str, Any]) -> None:
-        """Keep what came of one attempt."""
-        sent = self._sent.pop(outcome["id"], None)
+        """Store the outcome of one attempt."""
+        sent = self._on_its_way.pop(outcome["id"], None)
         if sent is None:
             return  # its lease is over
         attempt = {"at": instant(sent.begun_at), **{name: outcome[name] for name in ("status", "error", "durationMs")}}
@@ -218,7 +218,7 @@ class Deliverer:
         )
 
     def _keep(
-        self, session: Transaction, sent: _OnItsWay, attempt: Mapping[str, Any], wanted: timedelta, now: datetime
+        self, session: Transaction, sent: _DeliveryAttempt, attempt: Mapping[str, Any], wanted: timedelta, now: datetime
     ) -> None:
         delivery, user_id, id_ = sent.delivery, sent.delivery.user_id, sent.webhook.id
         attempts, status = [*delivery.attempts, attempt][-ATTEMPTS_KEPT:], attempt["status"]
@@ -229,7 +229,7 @@ class Deliverer:
         state = "delivered" if is_delivered else "failed" if is_last else "pending"
         webhook = hooks.find(session, user_id, id_)
         if not deliveries.settle(session, delivery, state=state, due_at=again, attempts=attempts) or webhook is None:
-            return  # it was removed or sent by somebody else meanwhile
+            return  # the webhook was removed, or another process sent the delivery meanwhile
         if is_last:
             deliveries.keep_last(session, user_id, id_)
         if is_delivered:
@@ -245,7 +245,7 @@ class Deliverer:
             hooks.set_failing(session, user_id, id_, now)
 
     def _disable(self, session: Session, webhook: Webhook, reason: str, now: datetime) -> None:
-        """Tell it nothing any more, and the others of its grant that this is so."""
+        """Disable a webhook, and send an event about that to the other webhooks of its grant."""
         hooks.disable(session, webhook.user_id, webhook.id, because=reason)
         log.warning("webhook=%s is told nothing any more: %s", webhook.id, reason)
         for other in hooks.of_grant(session, webhook.user_id, webhook.grant_id):

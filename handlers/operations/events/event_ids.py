@@ -1,4 +1,4 @@
-"""Ids of events: places in what has happened to one user's data, signed so that nobody makes one up."""
+"""Ids of events: signed positions in the sequence of one user's events, so that nobody can make one up."""
 
 import hmac
 import re
@@ -14,19 +14,19 @@ _ID = re.compile(rf"evt_([0-9]{{1,19}})-([0-9]{{1,12}})-([0-9a-f]{{{SIGNATURE_CH
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventIds:
-    """Those of one user in one life of the store."""
+    """Writes and reads the event ids of one user in one life of the store (`incarnation`)."""
 
     incarnation: Incarnation
     user_id: str
 
     def written(self, sequence: int, moment: datetime) -> str:
-        """The id of what happened there at this moment."""
+        """The id of the event with this sequence number and moment."""
         said = f"{sequence}-{int(moment.replace(tzinfo=UTC).timestamp())}"
         return f"evt_{said}-{self._signature(said)}"
 
     def read(self, text: str, now: datetime) -> int | None:
-        """The place that an id names; None for one of another user or another life of the store, for one that is too
-        old, and for what is none."""
+        """The sequence number in an id. None for a text that is no id, and for an id of another user, of another life
+        of the store, or too old."""
         found = _ID.fullmatch(text)
         if found is None or not hmac.compare_digest(found[3], self._signature(f"{found[1]}-{found[2]}")):
             return None

@@ -1,4 +1,4 @@
-"""Events as they are told: ids and counts only, of what the listener's grant covers."""
+"""The JSON shapes of events: ids and counts only, limited to what the listener's grant covers."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -32,15 +32,15 @@ NEEDS: Mapping[str, str] = {
 
 
 def receives(caller: Principal, type_: str) -> bool:
-    """Whether events of this type are for the caller at all."""
+    """Whether the caller may receive events of this type at all."""
     is_of_bookings = NEEDS[type_] != READ_ACCOUNTS
     return NEEDS[type_] in caller.scopes and not (is_of_bookings and caller.figures_only)
 
 
 def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | None:
-    """What the event says to this caller; None where it is about nothing that the grant covers."""
+    """The data of the event for this caller; None if the grant covers nothing in it."""
     if event.type == "transactions.changed":
-        return _changed(caller, event.data["accounts"])
+        return _change_counts(caller, event.data["accounts"])
     if event.type == "balance.low":
         return {"accountId": event.subject} if caller.covers(event.subject) else None
     if NEEDS[event.type] == READ_CASHFLOW:
@@ -53,18 +53,18 @@ def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | N
 
 
 def id_of_event(delivery: Delivery, ids: EventIds) -> str:
-    """The id under which what is delivered is told, to who listens too."""
+    """The id of the event that is delivered, the same as in a stream of events."""
     if delivery.sequence is None:
         return delivery.event_id or ""
     return ids.written(delivery.sequence, delivery.made_at)
 
 
 def shape(id_: str, type_: str, moment: datetime, data: Json) -> Json:
-    """The one line that is sent."""
+    """The JSON object of an event as it is sent."""
     return {"id": id_, "type": type_, "timestamp": instant(moment), "data": data}
 
 
-def _changed(caller: Principal, accounts: Mapping[str, list[int]]) -> Json | None:
+def _change_counts(caller: Principal, accounts: Mapping[str, list[int]]) -> Json | None:
     covered = {id_: counts for id_, counts in accounts.items() if caller.covers(id_)}
     if not covered:
         return None
@@ -73,11 +73,12 @@ def _changed(caller: Principal, accounts: Mapping[str, list[int]]) -> Json | Non
 
 
 def _of_sync(session: Session, caller: Principal, data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is said of the sync, under a grant of some accounts as the sync itself is shown there."""
+    """The data of a sync event; under a grant of some accounts, error and count are those that the grant sees in the
+    job."""
     if caller.coverage is None or "syncId" not in data:
         return data
     job = jobs.find(session, caller.user_id, data["syncId"])
-    if job is None:  # it brought nothing and is forgotten
+    if job is None:  # a job that brought nothing has been forgotten
         return {name: None if name == "error" else value for name, value in data.items()}
     seen = as_covered(session, caller, job)
     told = {"error": seen.error, "newTransactions": seen.new_transactions}

@@ -1,4 +1,4 @@
-"""GET /events: what happens to the caller's data, as server-sent events, until one of the two sides ends it."""
+"""GET /events: the caller's events as a stream of server-sent events, until either side ends it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
@@ -19,14 +19,14 @@ from storage.database import StoreUnavailable
 from storage.events import outbox
 
 RETRY = b"retry: 5000\n\n"  # milliseconds after which a client that was cut off comes back
-LOOK_EVERY = 0.5  # seconds: at a number in memory, or one that all streams of a process ask for together
+LOOK_EVERY = 0.5  # seconds between looks at the state's number, in memory or read once for all streams of a process
 READ_AT_ONCE = 200
 HEADERS = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
 
 
 async def listen_to_events(services: Services, request: Request, *, types: str | None) -> Answer:
-    """The stream of the caller's events of these types, of all where none is named."""
-    caller, wanted = request.principal, _wanted(types)
+    """Open the stream of the caller's events of these types, or of all types if none is named."""
+    caller, wanted = request.principal, _event_types(types)
     ids = EventIds(incarnation=services.incarnation, user_id=caller.user_id)
     last = request.headers.get("last-event-id", "")
     after = ids.read(last, services.clock.now()) if last else None
@@ -40,7 +40,7 @@ async def listen_to_events(services: Services, request: Request, *, types: str |
     return Answer(body=EventStream(services, request, ids, wanted, after, is_reset=is_reset, end=end), headers=HEADERS)
 
 
-def _wanted(types: str | None) -> Collection[str]:
+def _event_types(types: str | None) -> Collection[str]:
     named = {part.strip() for part in (types or "").split(",")} - {""}
     if named - NEEDS.keys():
         raise BadRequest(f"types: must be some of {', '.join(NEEDS)}")
@@ -48,7 +48,7 @@ def _wanted(types: str | None) -> Collection[str]:
 
 
 class EventStream:
-    """The pieces of one stream. `aclose` it, also where nothing was read of it."""
+    """The pieces of one stream; `aclose` has to be called, even if nothing was read of it."""
 
     def __init__(
         self,
@@ -61,31 +61,32 @@ class EventStream:
         is_reset: bool,
         end: Callable[[], None],
     ) -> None:
-        """It goes on after the sequence `after`; `is_reset`: the client has missed what it does not know of."""
+        """The stream begins after the sequence number `after`; `is_reset` tells the client that it has missed events
+        that are lost."""
         self._services = services
         self._request = request
         self._token = request.headers["authorization"].split()[1]
         self._user_id = request.principal.user_id
         self._ids = ids
-        self._wanted = wanted
+        self._event_types = wanted
         self._after = after
         self._is_reset = is_reset
         self._end = end
-        self._pieces = self._made()
+        self._pieces = self._produce()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._pieces
 
     async def aclose(self) -> None:
-        """Nobody reads any more."""
+        """End the stream, because nobody reads it any more."""
         await self._pieces.aclose()
         self._end()
 
-    async def _made(self) -> AsyncGenerator[bytes, None]:
+    async def _produce(self) -> AsyncGenerator[bytes, None]:
         yield self._beginning()
         if self._request.method == "HEAD":
             return
-        loop, gone = asyncio.get_running_loop(), asyncio.ensure_future(_gone(self._request))
+        loop, gone = asyncio.get_running_loop(), asyncio.ensure_future(_wait_until_gone(self._request))
         silent_since, seen = loop.time(), None
         heartbeat = self._services.settings.events_heartbeat_seconds.total_seconds()
         try:
@@ -108,12 +109,12 @@ class EventStream:
                     yield b":\n\n"
                 await asyncio.wait([gone], timeout=LOOK_EVERY)
         except StoreUnavailable:
-            return  # the client comes back and goes on after what it has
+            return  # the client reconnects and resumes after the last event it has
         finally:
             gone.cancel()
 
     def _beginning(self) -> bytes:
-        """Where the client stands: it comes back to there if it is cut off before anything happens."""
+        """The first piece, with the client's position: there it resumes if it is cut off before any event."""
         said = [self._of_stream("stream.reset")] if self._is_reset else []
         return b"".join([RETRY, *said, self._of_stream("stream.opened")])
 
@@ -123,7 +124,7 @@ class EventStream:
         return _line(shape(id_, type_, now, {}))
 
     async def _caller(self) -> Principal | None:
-        """Whom the stream is for, as every request is asked; None where it is for nobody any more."""
+        """The principal of the stream's token, checked like that of a request; None if it may no longer read."""
         access = self._services.authorization.access
         try:
             caller = access.remembered(self._token)
@@ -139,10 +140,10 @@ class EventStream:
         return known if known is not None else await run_in_threadpool(store.state, self._user_id)
 
     def _read(self, caller: Principal) -> tuple[list[bytes], bool]:
-        """The next events that are for the caller, and whether there are no more."""
+        """The next events that are for the caller, as lines, and whether they are the last ones for now."""
         with self._services.of(self._user_id).transaction() as session:
             found = outbox.after(session, self._user_id, self._after, limit=READ_AT_ONCE)
-            meant = [each for each in found if each.type in self._wanted and receives(caller, each.type)]
+            meant = [each for each in found if each.type in self._event_types and receives(caller, each.type)]
             told = [(each, data) for each in meant if (data := data_of(session, caller, each)) is not None]
         self._after = found[-1].sequence if found else self._after
         ids = self._ids
@@ -157,8 +158,8 @@ def _line(event: Json) -> bytes:
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (event["id"].encode(), event["type"].encode(), orjson.dumps(event))
 
 
-async def _gone(request: Request) -> None:
-    """Returns once the client is: what it has sent is heard first."""
+async def _wait_until_gone(request: Request) -> None:
+    """Wait until the client is gone; messages that it sent before are read and ignored."""
     message: Any = await request.is_gone()
     while message["type"] != "http.disconnect":
         message = await request.is_gone()

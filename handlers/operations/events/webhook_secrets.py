@@ -1,4 +1,4 @@
-"""The secrets of webhooks, sealed among those that open banks: the present one, and for a day the one before."""
+"""The secrets of webhooks, encrypted like those that open banks: the present one, and for a day the previous one."""
 
 from datetime import datetime, timedelta
 
@@ -12,7 +12,8 @@ BOTH_SIGN_FOR = timedelta(hours=24)
 
 
 def replace(services: Services, session: Session, user_id: str, webhook_id: str, now: datetime) -> str:
-    """Give the webhook another secret, or its first; the one before signs too for a day. Within `held` keys."""
+    """Give the webhook a new secret and return it; the previous one signs too for a day. The caller has the keys
+    `held`."""
     before = connection_secrets.find(session, services.connection_keys, user_id, webhook_id)
     secrets = {"secret": new_secret()}
     if before:
@@ -22,7 +23,7 @@ def replace(services: Services, session: Session, user_id: str, webhook_id: str,
 
 
 def valid(services: Services, webhook: Webhook, now: datetime) -> list[str]:
-    """Those that sign at this moment, the present one first; raises SecretsUnreadable and KeysUnusable."""
+    """The secrets that sign at this moment, the present one first; raises SecretsUnreadable and KeysUnusable."""
     own = services.of(webhook.user_id)
     found = connection_secrets.find(own, services.connection_keys, webhook.user_id, webhook.id)
     is_former_valid = "former" in found and now < datetime.fromisoformat(found["formerUntil"])

@@ -1,4 +1,4 @@
-"""/webhooks: addresses at which an app is told what happens, of its own grant alone."""
+"""The operations of /webhooks: addresses to which an app's events are sent; each grant sees only its own."""
 
 from collections.abc import Callable, Mapping
 from secrets import token_hex
@@ -25,7 +25,7 @@ NO_DELIVERY = "Delivery not found"
 NOT_SENT = "This server sends no webhooks. Its operator can start it with --webhooks"
 TOO_MANY = f"At most {EACH_MAX} webhooks. Remove one first"
 DISABLED = "This webhook is disabled. Enable it first"
-WAITING_MAX = 100  # deliveries of one webhook, beside which no test is sent
+WAITING_MAX = 100  # waiting deliveries of one webhook; at this number no test is accepted
 MANY_WAIT = f"{WAITING_MAX} deliveries of this webhook wait already"
 TRY_AGAIN_IN = 60  # seconds
 BAD_URL = "url: must be an https address of a public host, without user, password and fragment"
@@ -35,14 +35,14 @@ T = TypeVar("T")
 
 
 def list_webhooks(services: Services, request: Request) -> Json:
-    """Those of the grant, in the order in which they were made."""
+    """List the webhooks of the grant, in the order in which they were created."""
     caller = request.principal
     found = hooks.of_grant(services.of(caller.user_id), caller.user_id, caller.grant_id or "")
     return {"webhooks": [_shape(each) for each in found]}
 
 
 def create_webhook(services: Services, request: Request, *, body: Mapping[str, Any]) -> Answer:
-    """A new one, with the secret that is shown once."""
+    """Create a webhook, and return its secret, which is shown only this once."""
     caller, now = request.principal, services.clock.now()
     if not services.sends_webhooks:
         raise Conflicting(NOT_SENT)
@@ -64,38 +64,38 @@ def create_webhook(services: Services, request: Request, *, body: Mapping[str, A
     )
 
     def work(session: Transaction) -> str:
-        session.hold(caller.user_id)  # of two at once the second sees the first
+        session.hold(caller.user_id)  # of two requests at once, the second one sees the first one's webhook
         if len(hooks.of_grant(session, caller.user_id, webhook.grant_id)) >= EACH_MAX:
             raise Conflicting(TOO_MANY)
         hooks.add(session, webhook)
         return webhook_secrets.replace(services, session, caller.user_id, webhook.id, now)
 
-    secret = _sealing(services, caller.user_id, work)
+    secret = _with_sealed_secret(services, caller.user_id, work)
     return Answer(body={**_shape(webhook), "secret": secret}, status=201)
 
 
 def get_webhook(services: Services, request: Request, *, id: str) -> Json:
-    """One of the grant's."""
-    return _shape(_found(services.of(request.principal.user_id), request, id))
+    """One webhook of the grant."""
+    return _shape(_find(services.of(request.principal.user_id), request, id))
 
 
 def delete_webhook(services: Services, request: Request, *, id: str) -> Answer:
-    """Forget it and what was to be told there."""
+    """Delete a webhook with all its deliveries."""
     user_id = request.principal.user_id
 
     def work(session: Session) -> None:
-        hooks.remove(session, user_id, _found(session, request, id).id)
+        hooks.remove(session, user_id, _find(session, request, id).id)
 
     services.of(user_id).atomically(work)
     return Answer(body=b"", status=204)
 
 
 def test_webhook(services: Services, request: Request, *, id: str) -> Answer:
-    """Have a test sent."""
+    """Send a test event to a webhook."""
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Session) -> str:
-        _enabled(session, request, id)
+        _check_enabled(session, request, id)
         if deliveries.count_waiting(session, user_id, id) >= WAITING_MAX:
             raise TooManyRequests(MANY_WAIT, retry_after=TRY_AGAIN_IN)
         return deliveries.add_own(session, user_id, id, "webhook.test", {"webhookId": id}, now=now)
@@ -104,40 +104,40 @@ def test_webhook(services: Services, request: Request, *, id: str) -> Answer:
 
 
 def enable_webhook(services: Services, request: Request, *, id: str) -> Json:
-    """Tell it what happens from now on."""
+    """Enable a webhook again: it gets events from now on."""
     user_id = request.principal.user_id
 
     def work(session: Session) -> Webhook:
-        hooks.enable(session, user_id, _found(session, request, id).id)
-        return _found(session, request, id)
+        hooks.enable(session, user_id, _find(session, request, id).id)
+        return _find(session, request, id)
 
     return _shape(services.of(user_id).atomically(work))
 
 
 def renew_webhook_secret(services: Services, request: Request, *, id: str) -> Json:
-    """Another secret, shown once; the one before signs too for a day."""
+    """Give a webhook a new secret, which is shown only this once; the previous one signs too for a day."""
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Session) -> str:
-        return webhook_secrets.replace(services, session, user_id, _found(session, request, id).id, now)
+        return webhook_secrets.replace(services, session, user_id, _find(session, request, id).id, now)
 
-    return {"secret": _sealing(services, user_id, work)}
+    return {"secret": _with_sealed_secret(services, user_id, work)}
 
 
 def list_webhook_deliveries(services: Services, request: Request, *, id: str) -> Json:
-    """The last ones, the newest first."""
+    """List the latest deliveries of a webhook, the newest first."""
     own = services.of(request.principal.user_id)
-    _found(own, request, id)
+    _find(own, request, id)
     ids = EventIds(incarnation=services.incarnation, user_id=request.principal.user_id)
     return {"deliveries": [_delivery(each, ids) for each in deliveries.last(own, request.principal.user_id, id)]}
 
 
 def retry_webhook_delivery(services: Services, request: Request, *, id: str, delivery_id: str) -> Answer:
-    """Have it sent now, whatever came of it."""
+    """Send a delivery again now, whatever its outcome was."""
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Session) -> None:
-        _enabled(session, request, id)
+        _check_enabled(session, request, id)
         if not deliveries.send_again(session, user_id, id, delivery_id, now=now):
             raise NotFound(NO_DELIVERY)
 
@@ -145,20 +145,20 @@ def retry_webhook_delivery(services: Services, request: Request, *, id: str, del
     return Answer(body={"deliveryId": delivery_id}, status=202)
 
 
-def _found(session: Session, request: Request, id_: str) -> Webhook:
-    """The webhook of this grant; raises NotFound."""
+def _find(session: Session, request: Request, id_: str) -> Webhook:
+    """The webhook with this id, if this grant has it; raises NotFound."""
     webhook = hooks.find(session, request.principal.user_id, id_)
     if webhook is None or webhook.grant_id != (request.principal.grant_id or ""):
         raise NotFound(NO_WEBHOOK)
     return webhook
 
 
-def _enabled(session: Session, request: Request, id_: str) -> None:
-    if _found(session, request, id_).disabled_reason is not None:
+def _check_enabled(session: Session, request: Request, id_: str) -> None:
+    if _find(session, request, id_).disabled_reason is not None:
         raise Conflicting(DISABLED)
 
 
-def _sealing(services: Services, user_id: str, work: Callable[[Transaction], T]) -> T:
+def _with_sealed_secret(services: Services, user_id: str, work: Callable[[Transaction], T]) -> T:
     """The result of a transaction that seals a secret; raises Unavailable where there are no keys for it."""
     try:
         services.connection_keys.get_ready()

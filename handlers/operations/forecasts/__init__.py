@@ -1,1 +1,1 @@
-"""What accounts are expected to hold, as it is told."""
+"""The forecast of account balances, as the interface shows it."""

@@ -1,4 +1,5 @@
-"""GET /forecast: what accounts are expected to hold on the days to come, and how wrong that was before."""
+"""GET /forecast: the balances that accounts are expected to have on the coming days, and how wrong earlier forecasts
+were."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ from storage.accounts import Selected
 def get_forecast(
     services: Services, request: Request, _reading: Reading, *, days: int, account_ids: str | None
 ) -> Answer:
-    """The coming days of each account and of each currency, by a form that anyone can check."""
+    """Forecast the coming days of each account and of each currency, with a formula that anyone can check."""
     caller, today = request.principal, services.clock.today()
     user_id = caller.user_id
     database = services.of(user_id)
@@ -46,7 +47,7 @@ def get_forecast(
     )
     _add(streams, current(recurring, today), found, today)
     told = {
-        each.key: _told(each, streams, days=days, of_months=caller.figures_only)
+        each.key: _shape(each, streams, days=days, of_months=caller.figures_only)
         for each in [*found.of_accounts, *found.of_currencies.values()]
     }
     ids = {
@@ -69,7 +70,8 @@ def get_forecast(
 def _add(
     streams: defaultdict[tuple[str, date], list[Stream]], recurring: pl.DataFrame, found: Basis, today: date
 ) -> None:
-    """What was added by hand, to the account and to its currency, unless it was found there."""
+    """Add each payment added by hand to the streams of its account and of its currency, unless detection found it
+    there."""
     charges = _charges(found.rows)
     by_key = {each.key: each for each in found.of_accounts}
     for row in recurring.filter(pl.col("added_to").is_in(list(by_key))).iter_rows(named=True):
@@ -79,7 +81,8 @@ def _add(
             frequency=row["frequency"],
             expected=row["amount"] if row["direction"] == INCOMING else -row["amount"],
             charges=[charges[id_] for id_ in row["charge_ids"]]
-            or [Charge(id=row["id"], day=row["last_charged"], amount=Decimal(0))],  # of nothing: nothing was booked
+            # A charge of zero, because nothing was booked yet
+            or [Charge(id=row["id"], day=row["last_charged"], amount=Decimal(0))],
             first_due=None if row["charge_ids"] else row["next_expected"],
         )
         of_currency = found.of_currencies[by_key[row["added_to"]].ledger.currency]
@@ -93,9 +96,9 @@ def _charges(rows: pl.DataFrame) -> dict[str, Charge]:
     return {id_: Charge(id=id_, day=day, amount=amount) for id_, day, amount in named}
 
 
-def _told(series: Series, streams: Mapping[tuple[str, date], Sequence[Stream]], *, days: int, of_months: bool) -> Json:
-    """AccountForecast of the contract without the account; `of_months` for a grant of figures only,
-    to which a day of what recurs would tell a booking."""
+def _shape(series: Series, streams: Mapping[tuple[str, date], Sequence[Stream]], *, days: int, of_months: bool) -> Json:
+    """AccountForecast of the contract without the account. `of_months`, for a grant of figures only, sums the days of a
+    month up, because the day of a recurring payment would reveal a booking."""
     ledger, currency = series.ledger, series.ledger.currency
     of_days = {day: found for (key, day), found in streams.items() if key == series.key}
     found = project(ledger, of_days.get(ledger.day, ()), days=days)

@@ -1,1 +1,1 @@
-"""Recurring payments: listed with all that led to them, and what people say about them."""
+"""Operations on recurring payments: list them with their charges, confirm or dismiss one, add one."""

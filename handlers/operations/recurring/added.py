@@ -1,4 +1,4 @@
-"""POST /subscriptions/added: a person adds a recurring payment that the rules do not find."""
+"""POST /subscriptions/added: a person adds a recurring payment that detection does not find."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -21,13 +21,13 @@ from storage.accounts import Selected, StoredAccount
 from storage.database import Transaction
 from storage.recurring import added
 
-NAME_LETTERS_MIN, NAME_LETTERS_MAX = 3, 200  # with fewer it would be in the texts of others
+NAME_LETTERS_MIN, NAME_LETTERS_MAX = 3, 200  # a shorter name would occur in texts of other bookings
 NOT_YOURS = "accountId: not one of your accounts. GET /accounts lists their ids"
 ADDED_BEFORE = "name: You have added this payment before, under another name or with another rhythm."
 
 
 class CannotBeAdded(Exception):
-    """The field of the contract that is wrong, and a sentence about it."""
+    """The payment cannot be added: `field` is the wrong field of the contract, the message a sentence about it."""
 
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -35,7 +35,7 @@ class CannotBeAdded(Exception):
 
 
 def add_subscription(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """The recurring payment as it is then: with what was found, where that is the same one."""
+    """Add a recurring payment, and return its present form: joined with a detected one where both are the same."""
     user_id, today = owner_of(request), services.clock.today()
     database = services.of(user_id)
     try:
@@ -63,7 +63,7 @@ def add_subscription(services: Services, request: Request, *, body: Mapping[str,
         )
         every = recurring_of(database, user_id, everything, today=today, session=session)
         if not {payment.id, *before["added_id"].drop_nulls()} <= set(every["added_id"]):
-            raise BadRequest(ADDED_BEFORE)  # a payment that was found is one with one that was added, not with two
+            raise BadRequest(ADDED_BEFORE)  # a detected payment can be joined with one that was added, not with two
         found = every.filter(added_id=payment.id)
         return told_of(found.row(0, named=True), charges_of(session, user_id, found), today)
 
@@ -85,7 +85,7 @@ def add(
     direction: str,
     today: date,
 ) -> AddedPayment:
-    """Remember a payment that the rules do not find; the same one again with another amount or day changes it. Raises
+    """Store a payment that detection does not find; adding it again with another amount or day changes it. Raises
     CannotBeAdded."""
     name = name.strip()
     if not NAME_LETTERS_MIN <= len(fold(name)) <= len(name) <= NAME_LETTERS_MAX:

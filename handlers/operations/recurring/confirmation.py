@@ -1,4 +1,4 @@
-"""POST /subscriptions/{id}/confirmation: a person says that a recurring payment is one, or that it is none."""
+"""POST /subscriptions/{id}/confirmation: a person confirms or dismisses a recurring payment."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -18,11 +18,11 @@ from storage.recurring import added, decisions
 
 
 class NoSuchPayment(Exception):
-    """The user has no recurring payment of this id."""
+    """The user has no recurring payment with this id."""
 
 
 def confirm_subscription(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
-    """The recurring payment as it is then."""
+    """Store the person's decision on a recurring payment, and return its present form."""
     user_id = owner_of(request)
     try:
         return decide(
@@ -38,8 +38,8 @@ def confirm_subscription(services: Services, request: Request, *, id: str, body:
 
 
 def decide(database: Database, user_id: str, id: str, confirmation: str, *, now: datetime, today: date) -> Json:
-    """Remember what was said about a recurring payment of all accounts in place of what was said before, or nothing
-    for "none"; the payment as SubscriptionDetail. What was added by hand is taken away by all but "confirmed". Raises
+    """Store what a person says about a recurring payment, replacing what they said before ("none" only removes it), and
+    return the payment as SubscriptionDetail. A payment added by hand is removed unless it is "confirmed". Raises
     NoSuchPayment."""
 
     def work(session: Transaction) -> Json:

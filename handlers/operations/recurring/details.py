@@ -1,4 +1,4 @@
-"""GET /subscriptions/details and /subscriptions/{id}: recurring payments with everything that led to them.
+"""GET /subscriptions/details and /subscriptions/{id}: recurring payments with their charges, rhythm and prices.
 
 Each answer is made from one state of the store and is never cut into pages.
 """
@@ -36,8 +36,9 @@ def list_subscription_details(
     status: str | None = None,
     direction: str | None = None,
 ) -> Answer:
-    """GET /subscriptions in the same order, each with its id, charges, rhythm and prices (decisions 21, 22). Who asks
-    for a status or a direction is told both, and what is expected when (decision 117)."""
+    """List the payments of GET /subscriptions in the same order, each with its id, charges, rhythm and prices
+    (decisions 21, 22). A request for a status or a direction also gets both fields, and when the next charge is
+    expected (decision 117)."""
     today = services.clock.today()
     wanted = status or CURRENT
     user_id = request.principal.user_id
@@ -63,7 +64,7 @@ def list_subscription_details(
 def get_subscription(
     services: Services, request: Request, _reading: Reading, *, id: str, account_ids: str | None
 ) -> Answer:
-    """One of them, whatever its status and direction."""
+    """One recurring payment, whatever its status and direction."""
     today = services.clock.today()
     user_id = request.principal.user_id
     database = services.of(user_id)
@@ -77,13 +78,13 @@ def get_subscription(
 
 
 def charges_of(session: Session, user_id: str, found: pl.DataFrame) -> Mapping[str, Row]:
-    """The charges of these streams by id."""
+    """The charges of these streams, by transaction id."""
     return transactions.listed(session, user_id, found["charge_ids"].explode().drop_nulls())
 
 
 def told_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Json:
-    """SubscriptionDetail of the contract, all of it. What was added by hand and never charged is told as if it had been
-    a period before its first day."""
+    """The complete SubscriptionDetail of the contract. A payment added by hand and never charged is treated as if it
+    had been charged one period before its first day."""
     charges = [by_id[charge_id] for charge_id in row["charge_ids"]]
     paid = [Charge(id=charge["id"], day=charge["booking_date"], amount=abs(charge["amount"])) for charge in charges]
     told = history(

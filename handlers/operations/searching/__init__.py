@@ -1,1 +1,1 @@
-"""What filters find of a user's transactions: rows in pages, and what they add up to."""
+"""Searches over a user's transactions: the rows that filters match, in pages, and the sums over all of them."""

@@ -1,4 +1,4 @@
-"""What the parameters of a search mean: the one place that turns them into a selection of rows."""
+"""Turns the parameters of a search into a selection of rows; no other place does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Status = Literal["booked", "pending", "all"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """The parameters that GET /transactions/search and whatever answers about the same rows share."""
+    """The parameters that GET /transactions/search shares with every other answer about the same rows."""
 
     account_ids: str | None
     category: str | None
@@ -43,12 +43,12 @@ class Filters:
     own_category: str | None = None
 
     def selected(self, everything: Sequence[StoredAccount], caller: Principal) -> Selected:
-        """The accounts that are meant: all that the caller may see, where none are named."""
+        """The accounts that the filters name, or all that the caller may see if they name none."""
         return selected_or_all(everything, self.account_ids, caller)
 
     def selection(self, selected: Selected, caller: Principal) -> Selection:
-        """What is chosen where rows are read: a row with a word that begins so also holds its letters. Raises
-        BadRequest."""
+        """The part of the filters that the store applies when it reads rows; a word to search for is only looked up as
+        a part of the text, and `query` checks that a word begins with it. Raises BadRequest."""
         check_window(self.date_from, self.date_to)
         texts = " ".join([self.search or "", *query_words(self.words or "")]).strip()
         return Selection(
@@ -61,7 +61,7 @@ class Filters:
         )
 
     def query(self) -> Query:
-        """What is chosen of the rows that were read. Raises BadRequest."""
+        """The part of the filters that is applied to the rows once they are read. Raises BadRequest."""
         smallest, largest = (Decimal(text) if text else None for text in (self.amount_min, self.amount_max))
         if smallest is not None and largest is not None and smallest > largest:
             raise BadRequest("amountMin: must not be more than amountMax")

@@ -1,4 +1,4 @@
-"""GET /transactions/search and /transactions/totals: the rows that filters find, and what they add up to."""
+"""GET /transactions/search and /transactions/totals: the rows that match filters, and the sums over them."""
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
@@ -33,7 +33,7 @@ KEYS: Sequence[Key] = get_args(Key)
 MONTHLY_SUMS = (
     "This connection shows figures only: totals are those of whole months, by category, type, account, month or year"
 )
-"""What the consent page promises whoever keeps bookings from an app: monthly sums only."""
+"""The consent page promises monthly sums only to a person who keeps bookings from an app."""
 BOOKED = ("status", "booked")
 SHOWS_NO_BOOKING = {"account_ids", "category", "date_from", "date_to", "direction", "categories", "types", "counted"}
 KEYS_OF_FIGURES = {"category", "type", "account", "month", "year"}
@@ -50,7 +50,7 @@ def search_transactions(
     include: str | None = None,
     **parameters: Any,
 ) -> Answer:
-    """One page of what the filters find; each row says whether it is booked."""
+    """List one page of the rows that match the filters; each says whether it is booked or pending."""
     caller = request.principal
     filters = Filters(**parameters)
     check_words(caller, include, filters.tag, filters.own_category)
@@ -66,7 +66,7 @@ def search_transactions(
     of_page = whole[offset : offset + per_page].rows()
     pagination = json_shapes.pagination(page=page, per_page=per_page, total=whole.height)
     return Answer(
-        body={"transactions": _shown(reading, of_page, caller, include), "pagination": pagination},
+        body={"transactions": _shapes(reading, of_page, caller, include), "pagination": pagination},
         headers={"link": links(request, page=page, last=max(1, pagination["pageCount"]))},
     )
 
@@ -81,7 +81,8 @@ def sum_transactions(
     compare_with: CompareWith | None,
     **parameters: Any,
 ) -> Answer:
-    """What the rows of the same filters add up to (decisions 13 to 16, 19), whole, by keys, and compared."""
+    """Sum the rows that match the same filters (decisions 13 to 16, 19): in all, by group, and compared with another
+    span."""
     caller, today = request.principal, services.clock.today()
     filters, keys = Filters(**parameters), _keys(group_by)
     check_words(caller, None, filters.tag, filters.own_category)
@@ -89,17 +90,17 @@ def sum_transactions(
         _refuse_bookings(parameters, keys, today)
     selected = filters.selected(reading.accounts, caller)
     selection, query = filters.selection(selected, caller), filters.query()
-    asked = _asked(filters) if compare_with is not None else None
+    asked = _asked_span(filters) if compare_with is not None else None
     spans = None
     if compare_with is not None and asked is not None:
         known_from = first_booking(reading.bookings(selected.filter), selected.ids)
         spans = comparison(asked, compare_with, today=today, known_from=known_from)
         if caller.figures_only and spans is not None and not all(map(whole_months, (spans.span, spans.earlier))):
             raise Forbidden(MONTHLY_SUMS)
-        selection = _within(selection, spans.span if spans is not None else asked)
+        selection = _limited_to(selection, spans.span if spans is not None else asked)
     parts, split = [_read(reading, caller, filters, selection)], reading.parts
     if spans is not None:
-        parts.append(_read(reading, caller, filters, _within(selection, spans.earlier)))
+        parts.append(_read(reading, caller, filters, _limited_to(selection, spans.earlier)))
     if DETAILED in keys and caller.coverage is not None:
         as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
         parts, split = [part.with_columns(as_known) for part in parts], split.with_columns(as_known)
@@ -143,7 +144,7 @@ def _read(reading: Reading, caller: Principal, filters: Filters, selection: Sele
 
 
 def _refunds(reading: Reading, filters: Filters, selected: Selected, parts: Sequence[pl.DataFrame]) -> pl.Series:
-    """The ids of the refunds: what is pending is one by the same bookings."""
+    """The ids of the refunds among the rows; whether a pending row is a refund is decided by the same bookings."""
     booked = reading.refunds(selected.ids)
     if filters.status == "booked":
         return booked
@@ -151,7 +152,7 @@ def _refunds(reading: Reading, filters: Filters, selected: Selected, parts: Sequ
     return pl.concat([booked, refund_ids(pending, bookings, selection=selected.ids)])
 
 
-def _shown(reading: Reading, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[Json]:
+def _shapes(reading: Reading, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[Json]:
     is_detailed = is_included(include)
     known = {
         is_pending: reading.listed([id_ for id_, of_row in rows if of_row == is_pending], pending=is_pending)
@@ -178,7 +179,7 @@ def _keys(group_by: str | None) -> list[Key]:
 
 
 def _refuse_bookings(parameters: dict[str, Any], keys: Sequence[Key], today: date) -> None:
-    """Raises Forbidden for what would tell single bookings or who was paid."""
+    """Raise Forbidden for parameters whose answer would reveal single bookings or payees."""
     said = {name for name, value in parameters.items() if value not in (None, False) and (name, value) != BOOKED}
     first, last = parameters["date_from"], parameters["date_to"]
     ends_within = last is not None and last < today and (last + timedelta(days=1)).day != 1
@@ -186,20 +187,20 @@ def _refuse_bookings(parameters: dict[str, Any], keys: Sequence[Key], today: dat
         raise Forbidden(MONTHLY_SUMS)
 
 
-def _asked(filters: Filters) -> Span:
+def _asked_span(filters: Filters) -> Span:
     if filters.date_from is None or filters.date_to is None:
         raise BadRequest("compareWith: needs dateFrom and dateTo")
     return Span(filters.date_from, filters.date_to)
 
 
-def _within(selection: Selection, span: Span) -> Selection:
+def _limited_to(selection: Selection, span: Span) -> Selection:
     return selection._replace(date_from=span.first, date_to=span.last)
 
 
 def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sums], Json]) -> Json:
-    """The groups that come first, or the latest ones where the first key is a time, and the rest of them as one."""
+    """The first groups up to `limit` (the latest ones where the first key is a time), and all others as one."""
 
-    def told(group: Group) -> Json:
+    def shape_group(group: Group) -> Json:
         return {**shape(group.sums), **({} if group.compared is None else {"compared": shape(group.compared)})}
 
     groups, rest = listed_groups(now, before, limit=limit)
@@ -208,9 +209,9 @@ def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sum
             {
                 "key": " ".join(filter(None, group.named)),
                 "keys": dict(zip(now.group_by, group.named, strict=True)),
-                **told(group),
+                **shape_group(group),
             }
             for group in groups
         ],
-        "rest": told(rest),
+        "rest": shape_group(rest),
     }

@@ -1,1 +1,1 @@
-"""What a person says of their bookings: one, some, or all of a counterpart."""
+"""Operations on what a person says about their bookings: about one, some, or all of a counterpart."""

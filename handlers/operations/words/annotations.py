@@ -1,4 +1,4 @@
-"""/transactions/{id}/annotation and /tags: what a person says of one booking, and the tags that they use."""
+"""/transactions/{id}/annotation and /tags: what a person says about one booking, and the tags that they use."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,15 +26,15 @@ NOT_BY_A_BANK = "category: this entry was written by the service and is in no ca
 
 
 def get_annotation(services: Services, request: Request, *, id: str) -> Json:
-    """What is said of this booking."""
+    """Show what the person says about this booking."""
     user_id = request.principal.user_id
     with services.of(user_id).transaction() as session:
         row = _booking(session, request, id)
-        return _told(session, request, annotations.find(session, user_id, id), row)
+        return _shape(session, request, annotations.find(session, user_id, id), row)
 
 
 def change_annotation(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
-    """Say it otherwise: what is left out stays, null and an empty list take back."""
+    """Change what the person says about this booking: members left out stay, null or an empty list removes one."""
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Transaction) -> tuple[Json, bool]:
@@ -46,7 +46,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
         is_moved = after.places != before.places
         if is_moved:
             derivation.apply_rules(session, user_id, now=now, transaction_ids=[id])
-        return _told(session, request, after, row), is_moved
+        return _shape(session, request, after, row), is_moved
 
     said, is_moved = services.of(user_id).atomically(work)
     if is_moved:
@@ -55,7 +55,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
 
 
 def list_tags(services: Services, request: Request) -> Json:
-    """The tags of bookings that the caller may see, by name, and on how many each is."""
+    """List the tags of bookings that the caller may see, by name, each with the number of its bookings."""
     user_id = request.principal.user_id
     names = annotations.of_user(services.of(user_id), user_id).names(request.principal.covers)
     by_name = sorted(names.items(), key=lambda each: each[0])
@@ -63,7 +63,7 @@ def list_tags(services: Services, request: Request) -> Json:
 
 
 def place_of(annotation: Annotation) -> Place:
-    """Where the booking belongs, as far as that is said."""
+    """The place (category, finer category, own category) that the annotation gives its booking."""
     return annotation.category, annotation.detailed_category, annotation.own_category_id
 
 
@@ -77,8 +77,8 @@ def changed(
     now: datetime,
     caller: Principal | None = None,
 ) -> Annotation:
-    """What is said of this booking after these changes, by this caller, or by the user themselves; raises BadRequest
-    for what goes beyond its bounds."""
+    """The annotation after these changes by `caller`, or by the user themselves if None; raises BadRequest for values
+    beyond their bounds."""
     if row["is_adjusting_entry"] and any(changes.get(name) for name in PLACES):
         raise BadRequest(NOT_BY_A_BANK)
     if "note" in changes:
@@ -116,7 +116,7 @@ def _booking(session: Session, request: Request, id_: str) -> Row:
     return row
 
 
-def _told(session: Session, request: Request, annotation: Annotation, row: Row) -> Json:
+def _shape(session: Session, request: Request, annotation: Annotation, row: Row) -> Json:
     user_id, currency = request.principal.user_id, row["currency"]
     names = annotations.spellings(session, user_id, annotation).names(request.principal.covers)
     places = (annotation.place, *(part.place for part in annotation.parts))

@@ -1,4 +1,4 @@
-"""The bookings that a rule or a correction makes others, as they were and as they are then."""
+"""The bookings that a rule or a correction changes, before and after the change."""
 
 import polars as pl
 
@@ -13,8 +13,8 @@ SHOWN_MAX = 100
 
 
 def shown(session: Session, request: Request, changed: pl.DataFrame, include: str | None) -> Json:
-    """`transactions`, where `include` asks for them: the newest of the rows of `derivation.apply_rules`. Raises
-    Forbidden for whoever may not read bookings."""
+    """The member `transactions` if `include` asks for it: the newest of the rows that `derivation.apply_rules` changed.
+    Raises Forbidden for a caller who may not read bookings."""
     if include is None:
         return {}
     if READ_TRANSACTIONS not in request.principal.scopes:
@@ -30,15 +30,15 @@ def shown(session: Session, request: Request, changed: pl.DataFrame, include: st
                 "amount": json_shapes.money(row["amount"], row["currency"]),
                 "currency": row["currency"],
                 "counterpartName": row["counterpart_name"],
-                "before": _seen(before[row["id"]], "old_"),
-                "after": _seen(before[row["id"]], ""),
+                "before": _derived_fields(before[row["id"]], "old_"),
+                "after": _derived_fields(before[row["id"]], ""),
             }
             for row in newest
         ]
     }
 
 
-def _seen(row: dict[str, str | None], prefix: str) -> Json:
+def _derived_fields(row: dict[str, str | None], prefix: str) -> Json:
     return {
         "category": row[f"{prefix}category"],
         "type": row[f"{prefix}type"],

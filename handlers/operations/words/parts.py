@@ -1,4 +1,4 @@
-"""`splits` of an annotation: what of one booking went where, as it is said and told."""
+"""The `splits` of an annotation: reads and shows the parts into which a person divides a booking."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ def parts_of(
     *,
     now: datetime,
 ) -> list[Split]:
-    """The parts that are given of this booking, each with its place; tags that are `known` keep their spelling. Raises
+    """The given parts of this booking, each with its place; tags that are `known` keep their spelling. Raises
     BadRequest."""
     if not given:
         return []
@@ -50,7 +50,8 @@ def parts_of(
 
 
 def check_bounds(annotation: Annotation) -> None:
-    """Raises BadRequest where parts and booking together say more than a booking may: exports have it in one line."""
+    """Raise BadRequest if parts and booking together have longer notes or more tags than one booking may: exports write
+    them in one line."""
     notes = [annotation.note, *(part.note for part in annotation.parts)]
     if annotation.parts and sum(len(note or "") for note in notes) > NOTE_LENGTH_MAX:
         raise BadRequest(f"splits: notes of a booking and its parts have at most {NOTE_LENGTH_MAX} characters together")
@@ -62,7 +63,7 @@ def check_bounds(annotation: Annotation) -> None:
 def told(
     parts: Sequence[Split], currency: str, names: Mapping[str, tuple[str, int]], own: Mapping[str, OwnCategory]
 ) -> list[Json]:
-    """The parts as the contract has them, each tag as it was spelled first, and own categories by their names."""
+    """The parts as JSON of the contract, each tag in its first spelling, own categories by their names."""
     return [
         {
             "amount": json_shapes.money(part.amount, currency),
@@ -77,7 +78,7 @@ def told(
 
 
 def own_shape(own: OwnCategory | None) -> Json:
-    """The member that names the own category of a booking or a part, where it has one."""
+    """The member `ownCategory` of a booking or a part; empty where it has none."""
     return {} if own is None else {"ownCategory": {"id": own.id, "name": own.name}}
 
 

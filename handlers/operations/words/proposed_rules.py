@@ -1,4 +1,4 @@
-"""GET /transactions/{id}/rule: a rule for whatever is like a booking."""
+"""GET /transactions/{id}/rule: proposes a rule for all bookings that are like one."""
 
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import VALUE_LENGTH_MAX
@@ -11,14 +11,15 @@ from storage.database import Row
 from storage.importing.derivation import CHOSEN
 from storage.words import own_categories
 
-BY_THE_USER = (CHOSEN, "user-rule:", "correction:")  # how the rules begin of what a person has said
+BY_THE_USER = (CHOSEN, "user-rule:", "correction:")  # beginnings of rule names that stand for a person's own words
 NAMELESS = "Nothing in this transaction names a counterpart that a rule could be about"
 
 
 def propose_rule(services: Services, request: Request, *, id: str) -> Json:
-    """A rule as POST /rules takes it: by creditor id, else IBAN, else merchant, else name; an intermediary's by its
-    merchant, for it carries the payments of a thousand shops. It gives a finer category or an own one where the user
-    has put the booking there: a finer one that was derived is derived below the category of a rule, too."""
+    """A rule in the form that POST /rules takes: by creditor id, else IBAN, else merchant, else name. For an
+    intermediary it is by merchant, since an intermediary carries the payments of a thousand shops. The rule gives a
+    finer or own category only where the user has put the booking there; a derived finer category follows from the
+    rule's category anyway."""
     user_id = owner_of(request)
     with services.of(user_id).transaction() as session:
         row = transactions.find(session, user_id, id)
@@ -30,15 +31,15 @@ def propose_rule(services: Services, request: Request, *, id: str) -> Json:
         place["detailedCategory"] = row["detailed_category"]
     if own is not None:
         place["ownCategoryId"] = own.id
-    for field, value in _compared(row).items():
+    for field, value in _compared_fields(row).items():
         if value and value.strip():
             operator = "equals" if len(value) <= VALUE_LENGTH_MAX else "startswith"
             return {"field": field, "operator": operator, "value": value[:VALUE_LENGTH_MAX], **place}
     raise NotFound(NAMELESS)
 
 
-def _compared(row: Row) -> dict[str, str | None]:
-    """By field of a rule: what the booking says there, the surest first."""
+def _compared_fields(row: Row) -> dict[str, str | None]:
+    """The booking's values by the field that a rule would compare, the most reliable first."""
     by_name = {"merchantName": row["merchant_name"], "counterpartName": row["counterpart_name"]}
     if is_intermediary(row["counterpart_name"]):
         return by_name

@@ -1,4 +1,5 @@
-"""What a person says of single bookings, beside the rows of a list: for whoever asks, and may read it."""
+"""Adds what a person says about single bookings to the rows of lists, for requests that ask for that and may read
+it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,18 +22,19 @@ SILENT = Annotation("")
 
 
 def asks_for_words(include: str | None) -> bool:
-    """Whether `include` names annotations."""
+    """Whether `include` asks for annotations."""
     return include is not None and ASKED in map(str.strip, include.split(","))
 
 
 def wants_words(arguments: Mapping[str, Any]) -> bool:
-    """Whether what an operation is asked needs annotations."""
+    """Whether these arguments of an operation need annotations to be read."""
     filters = (arguments.get("tag"), arguments.get("own_category"))
     return filters != (None, None) or asks_for_words(arguments.get("include"))
 
 
 def check_words(caller: Principal, include: str | None, tag: str | None, own_category: str | None = None) -> None:
-    """Raises Forbidden for whoever asks for annotations and may not read them: by a filter they could be guessed."""
+    """Raise Forbidden for a request for annotations by a caller who may not read them; a filter counts too, since
+    annotations could be guessed by it."""
     if ((tag, own_category) != (None, None) or asks_for_words(include)) and READ_ANNOTATIONS not in caller.scopes:
         raise Forbidden(f"Insufficient scope. Required: {READ_ANNOTATIONS}")
 
@@ -45,8 +47,8 @@ def meant(
     category: str | None = None,
     leaf: str | None = None,
 ) -> Sequence[str] | None:
-    """The ids of the bookings with this tag and in this own category; None for all. Of a booking with parts one is in
-    the other categories as well, where they are named. Raises BadRequest."""
+    """The ids of the bookings with this tag and in this own category; None if neither is given. If `category` or `leaf`
+    is given, a booking with parts only counts if one of its parts is in all of them. Raises BadRequest."""
     if (tag, own_category) == (None, None):
         return None
     words = reading.words
@@ -61,12 +63,12 @@ def meant(
 
 
 def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callable[[str, str], Json]:
-    """What the members `note`, `tags`, `splits` and `ownCategory` of a booking say, by its id and currency, and beside
-    an own category the finer one, as `leaf` shows it, unless that is told already."""
+    """A function from a booking's id and currency to its members `note`, `tags`, `splits` and `ownCategory`; unless
+    `leaf` is None, also the finer category of a booking in an own category, as `leaf` shows it."""
     words = reading.words
     names = words.names(caller.covers)
 
-    def said(id_: str, currency: str) -> Json:
+    def members(id_: str, currency: str) -> Json:
         own_id, detailed = words.owned.get(id_, ("", None))
         finer = {DETAILED: leaf(detailed)} if own_id and leaf is not None else {}
         return {
@@ -75,11 +77,11 @@ def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callabl
             **told(words.by_id.get(id_, SILENT), names, currency, words.own),
         }
 
-    return said
+    return members
 
 
 def with_words(rows: Sequence[bytes], reading: Reading, caller: Principal, leaf: Shown | None) -> list[bytes]:
-    """The rows of a page, which are JSON already, with these members at their end. Raises Forbidden."""
+    """The rows of a page, which are JSON already, with the members of `words_of` at their end. Raises Forbidden."""
     check_words(caller, ASKED, None)
     said = words_of(reading, caller, leaf)
     each = [orjson.loads(row) for row in rows]
@@ -90,7 +92,8 @@ def with_words(rows: Sequence[bytes], reading: Reading, caller: Principal, leaf:
 def told(
     annotation: Annotation, names: Mapping[str, tuple[str, int]], currency: str, own: Mapping[str, OwnCategory]
 ) -> Json:
-    """Note, tags and parts, each tag as it was spelled first; tags of rules apart, where there are any."""
+    """The members for note, tags and parts, each tag in its first spelling; tags given by rules are listed apart, if
+    there are any."""
     by_rules = [names[tag][0] for tag in annotation.rule_tags]
     return {
         "note": annotation.note,

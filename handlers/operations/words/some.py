@@ -1,4 +1,4 @@
-"""POST /corrections/batch: one category for the bookings that filters find, each as if it were chosen for it alone."""
+"""POST /corrections/batch: one category for all bookings that match filters, each as if it were chosen for it alone."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -51,8 +51,8 @@ NAMES = {
 def correct_some(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Choose a category for all that the filter finds, if that is as many as `expected`. A dry run says how many, and
-    keeps nothing."""
+    """Choose a category for all bookings that match the filter, if they are as many as `expected`. A dry run says how
+    many they are, and keeps nothing."""
     caller, now = request.principal, services.clock.now()
     user_id, filters = caller.user_id, _filters(body["filter"])
     check_words(caller, None, filters.tag, filters.own_category)
@@ -91,7 +91,7 @@ def _filters(given: Mapping[str, Any]) -> Filters:
 
 
 def _ids(services: Services, request: Request, session: Transaction, filters: Filters) -> list[str]:
-    """What the filter finds of bookings of banks, in the accounts that the caller may read."""
+    """The ids of the banks' bookings that match the filter, in the accounts that the caller may read."""
     reading = FromStore(session, request.principal.user_id, json_shapes.transaction)
     selected = filters.selected(reading.accounts, request.principal)
     rows = reading.searched(filters.selection(selected, request.principal)).filter(~pl.col("is_adjusting_entry"))

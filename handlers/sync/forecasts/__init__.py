@@ -1,1 +1,1 @@
-"""What forecasts are made of: which bookings they look at, and what recurs, found after an import or when asked."""
+"""The data that forecasts start from: bookings and recurring flows, found after an import or on request."""

@@ -1,4 +1,4 @@
-"""What a forecast of accounts is made of, read of one state of the data; what recurs is found once and stored."""
+"""Collects the basis of a forecast from one state of the data; recurring flows are found once and stored."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from storage.database import Database, Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """The series by account and by currency, who is left out and why, the rows (CHARGES), and what recurs in each
-    series on the days of `recurring_flows`."""
+    """The basis of a forecast: the series by account and by currency, the accounts left out with the reason, the
+    bookings (CHARGES), and the recurring flows of each series on the days given to `recurring_flows`."""
 
     of_accounts: Sequence[Series]
     of_currencies: Mapping[str, Series]
@@ -28,7 +28,7 @@ class Basis:
 
 
 def found_of(database: Database, user_id: str, selected: Selected, *, today: date, session: Session) -> Basis:
-    """What is known of these accounts."""
+    """The basis of a forecast of these accounts."""
     rows = transactions.charges(session, [user_id], since=origins(today)[-1] - EVIDENCE, account_ids=selected.filter)
     histories = transactions.histories(session, user_id, selected.ids, until=today)
     of_accounts, left_out = series_of(selected.accounts, rows, histories, today)
@@ -49,7 +49,7 @@ def found_of(database: Database, user_id: str, selected: Selected, *, today: dat
 def find_ahead(
     database_of: Callable[[str], Database], user_ids: Sequence[str], *, today: date, is_over: Callable[[], bool]
 ) -> None:
-    """Find what recurs for the forecasts of all accounts of these users, before they ask; no more of them once
+    """Find the recurring flows for forecasts of all accounts of these users, before anybody asks; stops once
     `is_over`."""
     for user_id in user_ids:
         if is_over():

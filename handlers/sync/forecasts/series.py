@@ -1,4 +1,4 @@
-"""Which bookings a forecast of an account, or of all accounts of a currency together, looks at."""
+"""Selects the bookings that a forecast of an account, or of all accounts in a currency, starts from."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from storage.database import Row
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One account, or all accounts of a currency together; `rows` (CHARGES) are its bookings."""
+    """One account, or all accounts in one currency together; `rows` (CHARGES) are its bookings."""
 
     key: str
     ledger: AccountLedger
@@ -26,7 +26,8 @@ class Series:
 def series_of(
     owned: Iterable[StoredAccount], rows: pl.DataFrame, histories: Iterable[Row], today: date
 ) -> tuple[list[Series], list[tuple[str, Reason]]]:
-    """The accounts that can be forecast, each by its bookings in its own currency, and the others with the reason."""
+    """A series for each account that can be forecast, from its bookings in its own currency; and the other accounts,
+    each with the reason."""
     whole = {(row["account_id"], row["currency"]): row for row in histories}
     by_account = rows.filter(pl.col("booking_date") <= today).partition_by("account_id", "currency", as_dict=True)
     found: list[Series] = []
@@ -46,7 +47,7 @@ def series_of(
             first=of_all["first"],
             bookings=of_all["bookings"],
             opening=balance - of_all["total"],
-            moved=_moved(own, within=[]),
+            moved=_moved_by_day(own, within=[]),
         )
         if ledger.reason is not None:
             left_out.append((account.id, ledger.reason))
@@ -56,7 +57,8 @@ def series_of(
 
 
 def by_currency(found: Sequence[Series]) -> dict[str, Series]:
-    """The accounts of each currency together; what only goes from one of them to another is neither in nor out."""
+    """A series for each currency with all its accounts; a transfer between two of them counts as neither income nor
+    expense."""
     members_of: dict[str, list[Series]] = {}
     for each in found:
         members_of.setdefault(each.ledger.currency, []).append(each)
@@ -71,13 +73,13 @@ def _pool(currency: str, members: Sequence[Series]) -> Series:
     rows = pl.concat([each.rows for each in members])
     return Series(
         key=currency,
-        ledger=together([each.ledger for each in members], _moved(rows, within=ids)),
+        ledger=together([each.ledger for each in members], _moved_by_day(rows, within=ids)),
         balance_date=min(each.balance_date for each in members),
         rows=rows.filter(~_is_within(ids)),
     )
 
 
-def _moved(rows: pl.DataFrame, *, within: Sequence[str]) -> dict[date, DayMoved]:
+def _moved_by_day(rows: pl.DataFrame, *, within: Sequence[str]) -> dict[date, DayMoved]:
     is_usual = ~pl.col("is_adjusting_entry").fill_null(False) & ~_is_within(within)
     by_day = rows.group_by("booking_date").agg(
         total=pl.col("amount").sum(), usual=pl.col("amount").filter(is_usual).sum(), bookings=pl.len()
@@ -92,7 +94,7 @@ def _is_within(ids: Sequence[str]) -> pl.Expr:
 
 
 def all_rows(series: Iterable[Series]) -> pl.DataFrame:
-    """The bookings of all series as those of users of their own."""
+    """The bookings of all series in one frame, with the key of the series in place of the user's id."""
     return pl.concat(
         [pl.DataFrame(schema=CHARGES), *(each.rows.with_columns(user_id=pl.lit(each.key)) for each in series)]
     )

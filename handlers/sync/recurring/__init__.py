@@ -1,1 +1,1 @@
-"""What is told of recurring payments without being asked."""
+"""Events on recurring payments."""

@@ -1,4 +1,4 @@
-"""What is new of recurring payments, told as events."""
+"""Records events on what is new about a user's recurring payments."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,19 +16,20 @@ from storage.database import Row, Session, Transaction
 from storage.recurring import told
 from storage.recurring.told import Look, Untold
 
-EVENTS_MAX = 500  # of one look, about: half of what a commit can tell; what is left over is told by the next one
+EVENTS_MAX = 500  # of one look, about half of what a commit can hold; the next look records the rest
 DAY = timedelta(days=1)
-REMEMBERED = timedelta(days=25 * 31)  # after its latest charge, a payment that is not found any more
-WAITING = timedelta(days=7)  # how often a payment is looked at while the connection of its account needs its user
+REMEMBERED = timedelta(days=25 * 31)  # how long after its latest charge a payment that is gone is remembered
+WAITING = timedelta(days=7)  # between looks at a payment while the connection of its account needs its user
 
 
 def tell(session: Transaction, user_id: str, found: pl.DataFrame, *, data_version: int, today: date) -> None:
-    """Tell what is new since the last look of the user's recurring payments, which are `found`: the `recurring_of` all
-    accounts. What a first look at an account finds is not new, and of what a person has dismissed nothing is told.
-    While a connection needs its user nobody knows whether a charge of its accounts is missed."""
+    """Record events on what has changed since the last look at the user's recurring payments; `found` are those of
+    `recurring_of` for all accounts. There are no events on accounts that are looked at for the first time, and none on
+    dismissed payments. While a connection needs its user, its accounts' missed charges are not reported, since they are
+    unknown."""
     last = told.last_look(session, user_id) or Look(data_version=data_version, day=today, accounts=(), payments=())
     charges = transactions.listed(session, user_id, found["charge_ids"].explode().drop_nulls())
-    waiting = _waiting(session, user_id)
+    waiting = _accounts_waiting(session, user_id)
     before = {id_: each[0] for id_, each in by_stream(found, last.payments).items()}
     events: list[Untold] = []
     payments: list[ToldPayment] = []
@@ -43,7 +44,7 @@ def tell(session: Transaction, user_id: str, found: pl.DataFrame, *, data_versio
         if account_id in waiting and known is not None:
             told_of = stands.missed[: known.missed_after(row["last_charged"])]
             stands = replace(stands, missed=told_of, has_ended=known.has_ended, look_at=today + WAITING)
-        now = _told(row, stands)
+        now = _payment(row, stands)
         is_told = row["confirmation"] != DISMISSED and account_id in last.accounts
         events += [
             Untold(type=type_, id=now.id, account_id=account_id, expected=expected)
@@ -58,21 +59,22 @@ def tell(session: Transaction, user_id: str, found: pl.DataFrame, *, data_versio
             data_version=data_version,
             day=today,
             accounts=transactions.accounts_with_any(session, user_id),
-            payments=[*payments, *_gone(last, before, today)],
+            payments=[*payments, *_payments_gone(last, before, today)],
         ),
         events,
         look_at=min(looks, default=None),
     )
 
 
-def _gone(last: Look, before: Mapping[str, ToldPayment], today: date) -> list[ToldPayment]:
-    """What was told of payments that are not found now: they are not new when they are found again."""
+def _payments_gone(last: Look, before: Mapping[str, ToldPayment], today: date) -> list[ToldPayment]:
+    """The payments known from the last look that are not found now; they are kept so that they are not new when found
+    again."""
     found = {each.id for each in before.values()}
     return [each for each in last.payments if each.id not in found and each.last_charged >= today - REMEMBERED]
 
 
-def _waiting(session: Session, user_id: str) -> set[str]:
-    """The accounts that bring nothing until their user connects them again."""
+def _accounts_waiting(session: Session, user_id: str) -> set[str]:
+    """The ids of the accounts that bring nothing until their user renews their connection."""
     statuses = connections.statuses(session, user_id)
     owned = accounts.of_user(session, user_id)
     return {each.id for each in owned if statuses[each.connection_id] in connections.NEED_USER}
@@ -89,7 +91,7 @@ def _state(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Pay
     return state_of(story, frequency=row["frequency"], over_on=row["over_on"], today=today)
 
 
-def _told(row: Mapping[str, Any], stands: PaymentState) -> ToldPayment:
+def _payment(row: Mapping[str, Any], stands: PaymentState) -> ToldPayment:
     return ToldPayment(
         id=row["id"],
         transaction_id=row["charge_ids"][-1],
