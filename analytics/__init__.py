@@ -1,1 +1,1 @@
-"""The brain: pure functions, frame in, frame out; no clock, no input or output."""
+"""Analyses: pure functions, frame in, frame out; no clock, no input or output."""

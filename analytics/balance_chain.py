@@ -1,12 +1,13 @@
-"""From balance to balance: what the bookings between two balances of an account leave unexplained.
+"""The chain of balances: the part of an account's change between two balances that its bookings do not explain.
 
-A balance that a bank tells by itself is one of some moment of its day: bookings of that day may be in it or not, and so
-may bookings of days before that came to be known later, of days after that were known already, and what is pending.
-What was known when the balance was told is taken to be in it. Where that does not add up but one of the others would
-explain it, nothing is claimed: the next balance decides. A statement's closing balance holds all of its day.
+A balance that a bank reports without a statement is from some moment of its day. It may or may not contain bookings of
+that day, bookings of earlier days that became known later, bookings of later days that were known already, and pending
+ones. Bookings known when the balance was reported are taken to be in it. Where that does not add up but other bookings
+would explain it, no difference is claimed: the next balance decides. A statement's closing balance contains all of its
+day.
 
-A bank that corrects a booking, or takes it back, does not tell its earlier balances again: they hold it as it was, and
-so it is kept how it was (DayTotals.former_at). Where a store is from a version that kept nothing, such balances
+A bank that corrects a booking, or takes it back, does not report its earlier balances again. They contain the former
+amount, and so that is kept, too (DayTotals.former_at). In a store from a version that did not keep it, such balances
 contradict those before and after them, which agree with each other.
 """
 
@@ -21,13 +22,13 @@ from analytics.day_totals import ZERO, DayTotals
 from analytics.ledger_periods import LedgerPeriod
 
 LATE_DAYS_MAX = 10  # banks book a few days back, and announce a few days ahead
-OVERTAKEN_MAX = 8  # balances until the one that has a correction in it
-DOUBTFUL_MAX = 8  # bookings of an edge looked at in all combinations; with many more anything could be explained
+OVERTAKEN_MAX = 8  # number of balances until the one that contains a correction
+DOUBTFUL_MAX = 8  # bookings of an edge that are tried in all combinations; with many more, anything could be explained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldBalance:
-    """A balance of a day. `known_at` is when it was told; None for the end of that day."""
+    """A balance of a day. `known_at` is when the bank reported it; None for the balance at the end of the day."""
 
     day: date
     balance: Decimal
@@ -37,13 +38,16 @@ class ToldBalance:
 def between_balances(
     balances: Sequence[ToldBalance], totals: DayTotals, pending: Sequence[Decimal]
 ) -> list[LedgerPeriod]:
-    """What lies between the balances, which are of one day each and in the order of their days, but not between two
-    statements, which speak for themselves. What cannot be decided yet is part of a longer period, or absent at the end.
-    `pending` are the amounts of what is not booked."""
+    """The periods between balances, given in order with at most one per day; none between two statements, which prove
+    themselves.
+
+    Where it cannot be decided yet, the period becomes part of a longer one, or is left out at the end. `pending` are
+    the amounts of pending transactions.
+    """
     chain = _Chain(totals, pending, balances)
     found: list[LedgerPeriod] = []
     earlier: ToldBalance | None = None
-    is_proven = False  # whether the bookings of the earlier one's day are known to be in it
+    is_proven = False  # whether the earlier balance is known to contain all bookings of its day
     for place, later in enumerate(balances):
         if earlier is None:
             earlier = later
@@ -70,22 +74,23 @@ class _Chain:
         self._last = balances[-1] if balances else None
 
     def period(self, earlier: ToldBalance, later: ToldBalance, *, further: Decimal = ZERO) -> LedgerPeriod:
-        """What lies between them; `further` are bookings of the edges that belong to it against the rule."""
+        """The period between two balances; `further` is the sum of bookings that belong to it contrary to the rule."""
         return LedgerPeriod(
             first=min(earlier.day + timedelta(days=1), later.day),
             last=later.day,
             opening=earlier.balance,
-            bookings=self._within(later) - self._within(earlier) + further,
+            bookings=self._sum_within(later) - self._sum_within(earlier) + further,
             closing=later.balance,
         )
 
     def is_overtaken(self, earlier: ToldBalance, following: Sequence[ToldBalance]) -> bool:
-        """Whether the first of these was told by itself, as were others after it, and the next one adds up."""
+        """Whether the first balance and perhaps some after it were reported without a statement, and the one after
+        these adds up with `earlier`."""
         alone = takewhile(lambda told: told.known_at is not None, following)
         return any(not self.period(earlier, after).difference for _, after in zip(alone, following[1:], strict=False))
 
-    def _within(self, told: ToldBalance) -> Decimal:
-        """The bookings that are taken to be in a balance."""
+    def _sum_within(self, told: ToldBalance) -> Decimal:
+        """The sum of the bookings that are taken to be in a balance."""
         before = self._totals.before(told.day)
         if told.known_at is None:
             return before + self._totals.between(told.day, told.day)
@@ -98,8 +103,8 @@ class _Chain:
         return before + sum(of_day, ZERO) + sum(former, ZERO)
 
     def doubts(self, told: ToldBalance) -> set[Decimal]:
-        """The amounts that a balance may hold beyond what is taken to be in it: every sum of the bookings that may be
-        in or out."""
+        """The differences that a balance may have for good reason: every sum of bookings that may or may not be in
+        it."""
         if told.known_at is None:
             return set()
         in_day = [amount if at > told.known_at else -amount for amount, at in self._totals.of_day(told.day)]
@@ -110,7 +115,7 @@ class _Chain:
             if day == told.day and amount in in_day:
                 in_day.remove(amount)
         around = [told.day + timedelta(days=days) for days in range(-LATE_DAYS_MAX, LATE_DAYS_MAX + 1) if days]
-        late: dict[datetime, Decimal] = defaultdict(Decimal)  # what one import brought is late together
+        late: dict[datetime, Decimal] = defaultdict(Decimal)  # bookings of one import are late together
         ahead: list[Decimal] = []
         for day in around:
             for amount, at in self._totals.of_day(day):

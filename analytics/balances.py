@@ -1,4 +1,5 @@
-"""Balances over time: what the selected accounts held at the end of each day, counted back from what they hold now."""
+"""Balances over time: the balances of the selected accounts at the end of each day, computed backwards from the present
+ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,25 +16,27 @@ Every = Literal["day", "week", "month"]
 Reason = Literal["no_balance", "no_rate"]
 
 POINTS_MAX = 3_700  # ten years of days
-OLD_BALANCE_DAYS = 7  # banks state balances on working days, and no row of holidays is longer
+OLD_BALANCE_DAYS = 7  # banks state balances on working days, and no run of holidays is longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatedBalance:
-    """What an account held at the end of `day`, in the currency of the figures (None without a rate) and in its own."""
+    """The balance of an account at the end of `day`, in the currency of the figures (None without a rate) and in its
+    own."""
 
     account_id: str
     day: date
     balance: Decimal | None
     own_balance: Decimal
     own_currency: str
-    is_old: bool  # more than OLD_BALANCE_DAYS before: the account may hold something else by then
-    points: Sequence[tuple[date, Decimal]]  # in its own currency, oldest first, since it is known
+    is_old: bool  # more than OLD_BALANCE_DAYS before `as_of`, so that the balance may have changed since
+    points: Sequence[tuple[date, Decimal]]  # in its own currency, oldest first, from the first known day on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BalanceSeries:
-    """All balances are in `currency`; `left_out` are the accounts that no point holds, and why."""
+    """The balances over time, all in `currency`. `left_out` are the accounts that no point includes, and the
+    reasons."""
 
     currency: str
     accounts: Sequence[DatedBalance]  # those with a balance, in their order; they add up to the last point
@@ -52,13 +55,15 @@ def balance_series(
     as_of: date | None = None,
 ) -> BalanceSeries:
     """The sum of the accounts (HOLDINGS; they are the selection) at the end of each of `days`, ascending and none after
-    `today`, from all their BOOKINGS, adjusting entries too. What was booked after the day of an account's balance is
-    not in that balance and changes no point, so that the one of today is the snapshot's total. Other currencies count
-    at the rate of each day, rounded per account; days before the first rate of one of them have no point. Each account
-    is told as of `as_of`, today where it is left out: of the last day until then of which its balance is known, else of
-    the day before its first booking."""
+    `today`, from all their BOOKINGS, including adjusting entries.
+
+    Bookings after the day of an account's balance are not in the balance and change no point, so that the point of
+    today equals the snapshot's total. Other currencies count at the rate of each day, rounded per account; days before
+    the first rate of one of them have no point. The balance of each account is as of `as_of` (default: today), or of
+    the nearest day for which it is known: the day of its balance, or the day before its first booking.
+    """
     as_of = as_of or today
-    held = _held(accounts, bookings, days=[*days, today, as_of], today=today, rates=rates)
+    held = _daily_balances(accounts, bookings, days=[*days, today, as_of], today=today, rates=rates)
     converted = convert(
         held.lazy(),
         currency=currency,
@@ -81,25 +86,25 @@ def balance_series(
     known_from = max((place + 1 for place, (_, row) in enumerate(points) if row["is_unknown"]), default=0)
     return BalanceSeries(
         currency=currency,
-        accounts=_dated(_with_day(accounts, today=today), converted, bookings, days=days, as_of=as_of),
+        accounts=_dated_balances(_with_day(accounts, today=today), converted, bookings, days=days, as_of=as_of),
         points=[(day, row["balance"]) for day, row in points[known_from:]],
         left_out=[(id_, reason) for id_, reason in reasons if reason is not None],
     )
 
 
 def shown_days(every: Every, *, first: date, last: date) -> list[date]:
-    """The last days of the weeks (their Sundays) or months from `first` to `last`, or all days, and `last` itself; the
-    latest 3,700 of them at most, none when `first` is after `last`."""
+    """The last days of the weeks (Sundays) or months from `first` to `last`, or all days, and `last` itself; at most
+    the latest 3,700 of them, none when `first` is after `last`."""
     days: list[date] = []
     if first <= last:
         days.append(last)
-    while days and (day := _before(days[-1], every)) >= first and len(days) < POINTS_MAX:
+    while days and (day := _end_before(days[-1], every)) >= first and len(days) < POINTS_MAX:
         days.append(day)
     return days[::-1]
 
 
-def _before(day: date, every: Every) -> date:
-    """The end of the period before that of `day`."""
+def _end_before(day: date, every: Every) -> date:
+    """The last day of the period before that of `day`."""
     if every == "month":
         return day.replace(day=1) - timedelta(days=1)
     return day - timedelta(days=1 if every == "day" else day.isoweekday() % 7 or 7)
@@ -111,7 +116,7 @@ def _reason(balance: Decimal | None, *, has_rate: bool) -> Reason | None:
     return None if has_rate else "no_rate"
 
 
-def _dated(
+def _dated_balances(
     counted: pl.DataFrame, converted: pl.DataFrame, bookings: pl.DataFrame, *, days: Sequence[date], as_of: date
 ) -> list[DatedBalance]:
     before = pl.min("booking_date") - timedelta(days=1)
@@ -137,18 +142,18 @@ def _dated(
 
 
 def _with_day(accounts: pl.DataFrame, *, today: date) -> pl.DataFrame:
-    """The accounts that have a balance, and its day as `until`: today's where none is said, or a later one."""
+    """The accounts that have a balance, with its day as `until`; where that is unknown or in the future, today."""
     return accounts.filter(pl.col("balance").is_not_null()).with_columns(
         pl.min_horizontal(pl.col("balance_date").fill_null(today), pl.lit(today)).alias("until")
     )
 
 
-def _held(
+def _daily_balances(
     accounts: pl.DataFrame, bookings: pl.DataFrame, *, days: Sequence[date], today: date, rates: pl.DataFrame
 ) -> pl.DataFrame:
-    """Columns id, currency, day, balance (FIGURE): what each account with a balance held at the end of each day."""
+    """The balance of each account with one at the end of each day: columns id, currency, day, balance (FIGURE)."""
     counted = _with_day(accounts, today=today)
-    moved = _moved(counted, bookings, rates=rates)
+    moved = _running_sums(counted, bookings, rates=rates)
     grid = counted.join(pl.DataFrame({"day": sorted(set(days))}, schema={"day": pl.Date()}), how="cross")
     return (
         grid.sort("day")
@@ -167,9 +172,9 @@ def _held(
     )
 
 
-def _moved(counted: pl.DataFrame, bookings: pl.DataFrame, *, rates: pl.DataFrame) -> pl.DataFrame:
-    """Columns id, booking_date, so_far (FIGURE): by account and day with bookings, oldest first, what they add up to
-    until then, in the account's own currency."""
+def _running_sums(counted: pl.DataFrame, bookings: pl.DataFrame, *, rates: pl.DataFrame) -> pl.DataFrame:
+    """The running sums of bookings by account and day with bookings, oldest first, in the account's own currency:
+    columns id, booking_date, so_far (FIGURE)."""
     rows = bookings.select("account_id", "booking_date", "amount", "currency").join(
         counted.select(pl.col("id").alias("account_id"), pl.col("currency").alias("own"), "until"), on="account_id"
     )
@@ -180,7 +185,7 @@ def _moved(counted: pl.DataFrame, bookings: pl.DataFrame, *, rates: pl.DataFrame
         )
         for (own,), part in rows.partition_by("own", as_dict=True, include_key=True).items()
     ]
-    # Exact in the account's own currency; what has no rate moves nothing that could be told
+    # Exact in the account's own currency; an amount without a rate counts as zero
     is_own = pl.col("currency") == pl.col("own")
     amount = pl.when(is_own).then(pl.col("amount").cast(FIGURE)).otherwise("home_amount").fill_null(Decimal(0))
     empty = pl.DataFrame(schema={"id": pl.String(), "booking_date": pl.Date(), "amount": FIGURE})

@@ -1,4 +1,4 @@
-"""Monthly cashflow: the money that crosses the border of the selected accounts, and the rows behind each figure."""
+"""Monthly cashflow: the money that enters or leaves the selected accounts, and the bookings behind each figure."""
 
 from collections.abc import Collection
 from datetime import date
@@ -19,7 +19,7 @@ CASHFLOW: dict[str, pl.DataType] = {
     "unconverted": pl.List(pl.String()),
 }
 NO_RATE = "no_rate"
-"""Why a row is left out whose currency has no reference rate on its day."""
+"""The reason why a row is left out whose currency has no reference rate on its day."""
 
 _QUIET = {"income": Decimal(0), "expenses": Decimal(0)}
 
@@ -40,10 +40,13 @@ def monthly_cashflow(
     currency: str,
     rates: pl.DataFrame = NO_RATES,
 ) -> pl.DataFrame:
-    """Columns month (its first day), income, expenses, net (FIGURE, in `currency`) and unconverted (the currencies of
-    rows that are left out because there is no rate, decision 19); one row per month, oldest first, the month of
-    `today` last (decision 3). Takes BOOKINGS; needs all of them only when `months` exceeds 120. Income and expenses are
-    positive and net is their difference (decision 13)."""
+    """The cashflow of each month: columns month (its first day), income, expenses, net (FIGURE, in `currency`) and
+    unconverted (the currencies of rows that are left out because there is no rate, decision 19); one row per month,
+    oldest first, the month of `today` last (decision 3).
+
+    Takes BOOKINGS; needs all of them only when `months` exceeds 120. Income and expenses are positive and net is their
+    difference (decision 13).
+    """
     is_long = months > HISTORY_MONTHS_MIN
     shown = shown_months(today, months, first_booking=first_booking(bookings, selection) if is_long else None)
     foreign = foreign_currencies(bookings, currency)
@@ -93,11 +96,13 @@ def month_transactions(
     rates: pl.DataFrame = NO_RATES,
     pending: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """The rows behind one month of `monthly_cashflow`, booking date and id descending, with three columns more:
+    """The rows behind one month of `monthly_cashflow`, booking date and id descending, with three more columns:
     counted_as (income, expenses, null), left_out (transfer, adjusting_entry, pending, no_rate, null) and counted_amount
-    (FIGURE, signed, in `currency`; 0 when left out). Counted amounts add up to the figures, always.
-    `month` is a first day; `bookings` are all of the selection, or as many as decide whether `month` lies in its
-    history: raises MonthOutsideHistory for a month that no cashflow lists. `pending` has the columns of `bookings`."""
+    (FIGURE, signed, in `currency`; 0 when left out). Counted amounts always add up to the figures.
+
+    `month` is a first day; `bookings` are all of the selection, or enough to decide whether `month` is in its history.
+    Raises MonthOutsideHistory for a month that no cashflow lists. `pending` has the columns of `bookings`.
+    """
     selected = bookings.filter(_is_selected(selection))
     if month not in shown_months(today, 10**6, first_booking=first_booking(bookings, selection)):
         raise MonthOutsideHistory
@@ -127,15 +132,15 @@ def needed_since(months: int, *, today: date) -> date | None:
 
 
 def first_booking(bookings: pl.DataFrame, selection: Collection[str]) -> date | None:
-    """The first booking date of the selection, None where it has no booking."""
+    """The first booking date of the selection; None where it has no booking."""
     first = bookings.lazy().filter(_is_selected(selection)).select(pl.col("booking_date").min()).collect().item()
     assert first is None or isinstance(first, date)
     return first
 
 
 def left_out(selection: Collection[str]) -> pl.Expr:
-    """Why a booked row is no income and no expense, whatever its currency: adjusting_entry (decision 15), transfer
-    (decision 14: its other side is a selected account too), else null."""
+    """The reason why a booked row is neither income nor expense, whatever its currency: adjusting_entry (decision 15),
+    transfer (decision 14: its other side is a selected account, too), else null."""
     return (
         pl.when("is_adjusting_entry")
         .then(pl.lit("adjusting_entry"))
@@ -145,12 +150,12 @@ def left_out(selection: Collection[str]) -> pl.Expr:
 
 
 def without_rate() -> pl.Expr:
-    """Whether a row would count, had its currency a rate on its day (decision 19)."""
+    """Whether a row would count if its currency had a rate on its day (decision 19)."""
     return pl.col("left_out").is_null() & pl.col("home_amount").is_null()
 
 
 def counted_amount() -> pl.Expr:
-    """What a judged row adds to the figures."""
+    """The amount that a row with `left_out` and `home_amount` adds to the figures."""
     return pl.when(pl.col("left_out").is_null()).then("home_amount").otherwise(pl.lit(0, dtype=FIGURE))
 
 

@@ -1,4 +1,4 @@
-"""What each month went to: the expenses of the monthly cashflow by category."""
+"""The expenses of the monthly cashflow by category."""
 
 from collections.abc import Collection
 from datetime import date
@@ -22,10 +22,12 @@ def monthly_categories(
     rates: pl.DataFrame = NO_RATES,
     parts: pl.DataFrame = NO_PARTS,
 ) -> dict[date, list[tuple[str, Decimal]]]:
-    """By month (its first day, each of `months`, which follow each other) the categories of its expenses with their
-    amounts, positive and in `currency`, the dearest first, then by name. They count by sign, as the cashflow does, so
-    that they add up to its expenses; a row without category is OTHER (decisions 13 to 15, 17, 19). Where there
-    are `parts` (PARTS) the rows have ids."""
+    """The expenses of each month (its first day; `months` follow each other) by category: amounts are positive and in
+    `currency`, the highest first, then by name.
+
+    Rows count by sign, as in the cashflow, so that the amounts add up to its expenses; a row without category is OTHER
+    (decisions 13 to 15, 17, 19). Where there are `parts` (PARTS), the rows need ids.
+    """
     found: dict[date, list[tuple[str, Decimal]]] = {month: [] for month in months}
     expenses = bookings.lazy().filter(
         pl.col("account_id").is_in(list(selection)),

@@ -1,7 +1,8 @@
-"""One currency for a selection that holds several: the reference rate of the booking's day, exact, rounded once.
+"""Conversion to one currency, for selections with several: at the reference rate of the booking's day, exact, rounded
+once.
 
-A row is converted as amount * rate(to) / rate(from), both in units for one euro, in integers of 128 bits: an amount
-has at most 20 digits and a rate at most 14, so no step can overflow.
+A row is converted as amount * rate(to) / rate(from), both in units for one euro, in integers of 128 bits: an amount has
+at most 20 digits and a rate at most 14, so no step can overflow.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,27 +24,28 @@ MINOR_DIGITS = {  # ISO 4217 list one: the currencies whose minor unit is not a 
 }
 
 _MONEY_SCALE = 5  # digits after the point in MONEY and FIGURE
-_EURO_RATE = 10**6  # one euro for one euro, in the unit of RATES
+_EURO_RATE = 10**6  # the rate of the euro itself, in the unit of RATES
 
 
 def minor_digits(currency: str) -> int:
-    """How many digits after the point the currency has (ISO 4217)."""
+    """The number of digits after the point in this currency (ISO 4217)."""
     return MINOR_DIGITS.get(currency, MINOR_DIGITS_USUAL)
 
 
 def in_digits(amount: Decimal, currency: str) -> Decimal:
-    """The amount in the digits of its currency, as it is listed: some banks state five."""
+    """The amount rounded to the digits of its currency, as it is listed; some banks state five."""
     return amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_EVEN)
 
 
 def reporting_currency(account_currencies: Iterable[str], *, home: str) -> str:
-    """The currency of a selection's figures: its accounts' only one, else the user's home currency (decision 19)."""
+    """The currency of a selection's figures: the only one of its accounts, else the user's home currency (decision
+    19)."""
     distinct = set(account_currencies)
     return distinct.pop() if len(distinct) == 1 else home
 
 
 def foreign_currencies(frame: pl.DataFrame, currency: str) -> list[str]:
-    """The currencies of the rows that are not in `currency`, in order of their letters."""
+    """The currencies of the rows that are not in `currency`, sorted."""
     is_foreign = frame["currency"] != currency
     return sorted(frame["currency"].filter(is_foreign).unique()) if is_foreign.any() else []
 
@@ -57,10 +59,13 @@ def convert(
     amount: str = "amount",
     day: str = "booking_date",
 ) -> pl.LazyFrame:
-    """The rows and `home_amount` (FIGURE): each row's `amount` in `currency` by the rate of its `day` or the last one
-    before it, rounded half to even to the currency's digits, as it is listed: rows in `currency` too, of which some
-    banks state five digits. Null where either currency has no rate that day: never taken 1:1 (decision 19).
-    `foreign` are the other currencies of the rows (`foreign_currencies`): without any the plan stays short."""
+    """The rows with `home_amount` (FIGURE): each row's `amount` in `currency`, at the rate of its `day` or the last one
+    before it, rounded half to even to the currency's digits; null where either currency has no rate that day, because
+    1:1 is never assumed (decision 19).
+
+    Rows in `currency` are rounded, too, because some banks state five digits. `foreign` are the other currencies of the
+    rows (`foreign_currencies`); without any, the query plan stays short.
+    """
     listed = pl.col(amount).round(minor_digits(currency), mode="half_to_even").cast(FIGURE)
     if not foreign:
         return rows.with_columns(listed.alias("home_amount"))
@@ -71,7 +76,7 @@ def convert(
     quoted = rates.lazy().filter(pl.col("currency").is_in([*foreign, currency]))
     return (
         rows.join(
-            _dated(days, quoted, currency=currency, day=day),
+            _daily_rates(days, quoted, currency=currency, day=day),
             on=["currency", day],
             how="left",
             maintain_order="left",
@@ -81,8 +86,9 @@ def convert(
     )
 
 
-def _dated(days: pl.LazyFrame, quoted: pl.LazyFrame, *, currency: str, day: str) -> pl.LazyFrame:
-    """Both rates of each currency and day as whole millionths, a row each; null where there is none."""
+def _daily_rates(days: pl.LazyFrame, quoted: pl.LazyFrame, *, currency: str, day: str) -> pl.LazyFrame:
+    """The rates of both currencies for each currency and day, as whole millionths, one row each; null where there is
+    none."""
     pairs = days.sort(day).with_columns(pl.lit(currency).alias("to"))
     by_day = quoted.sort("day")
     for side, named in (("currency", "rate_from"), ("to", "rate_to")):
@@ -97,7 +103,7 @@ def _dated(days: pl.LazyFrame, quoted: pl.LazyFrame, *, currency: str, day: str)
 
 
 def _rounded_quotient(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
-    """The quotient of two whole numbers, halves rounded to the even one. `//` rounds down, so that the rest is never
+    """The quotient of two whole numbers, with halves rounded to even. `//` rounds down, so the remainder is never
     negative."""
     quotient = numerator // denominator
     twice_rest = (numerator - quotient * denominator) * 2

@@ -1,4 +1,4 @@
-"""What the bookings of one account add up to, from any day to any other."""
+"""Sums of the bookings of one account between any two days."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -10,14 +10,13 @@ import polars as pl
 
 ZERO = Decimal(0)
 Moved = tuple[Decimal, datetime]
-"""A booking's amount, and when it came to be known."""
+"""A booking's amount, and when it became known."""
 Former = tuple[date, Decimal, datetime]
-"""The day of what was booked once, its amount, and when it came to be known."""
+"""A former booking's day and amount, and when it became known."""
 
 
 class DayTotals:
-    """Sums of the bookings of one account (analytics.frames.MOVED) by days, and what has been corrected in them since
-    (FORMER)."""
+    """Sums of the bookings of one account (analytics.frames.MOVED) by days, and their corrections (FORMER)."""
 
     def __init__(self, moved: pl.DataFrame, former: pl.DataFrame) -> None:
         days = moved.group_by("booking_date").agg(pl.col("amount").sum(), pl.len()).sort("booking_date")
@@ -31,22 +30,22 @@ class DayTotals:
 
     @property
     def is_any(self) -> bool:
-        """Whether there is a booking at all."""
+        """Whether there is any booking."""
         return bool(self._days)
 
     def before(self, day: date) -> Decimal:
-        """All bookings before this day."""
+        """The sum of all bookings before this day."""
         total: Decimal = self._totals[bisect_left(self._days, day)]
         return total
 
     def between(self, first: date, last: date) -> Decimal:
-        """All bookings of these days, both included; nothing where the last one is before the first."""
+        """The sum of all bookings from `first` to `last`, both included; zero where `last` is before `first`."""
         begin, end = bisect_left(self._days, first), bisect_right(self._days, last)
         total: Decimal = self._totals[max(begin, end)] - self._totals[begin]
         return total
 
     def of_day(self, day: date) -> Sequence[Moved]:
-        """The bookings of a day, in no order."""
+        """The bookings of a day, in no particular order."""
         place = bisect_left(self._days, day)
         if place == len(self._days) or self._days[place] != day:
             return ()
@@ -54,10 +53,10 @@ class DayTotals:
         return self._moved.slice(first, end - first).rows()
 
     def former_at(self, moment: datetime) -> Sequence[Former]:
-        """How the bookings at this moment differed from those of now, as far as they were known."""
+        """How the bookings at this moment differed from the present ones: the FORMER rows that ended after it."""
         return self._former[bisect_right(self._ended, moment) :]
 
     def is_any_known_since(self, moment: datetime, first: date, last: date) -> bool:
-        """Whether a booking of these days, both included, came to be known at this moment or later."""
+        """Whether a booking from `first` to `last`, both included, became known at this moment or later."""
         days = self._days[bisect_left(self._days, first) : bisect_right(self._days, last)]
         return any(known_at >= moment for day in days for _, known_at in self.of_day(day))

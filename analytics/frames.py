@@ -1,4 +1,4 @@
-"""The columns that analyses read: names, types, units; the store delivers them, order never matters.
+"""The columns that analyses read: names, types, units. The store delivers them; their order never matters.
 
 Amounts are exact decimals in the row's own currency, negative when money leaves the account. Dates are the bank's
 calendar days.
@@ -20,12 +20,12 @@ BOOKINGS: dict[str, pl.DataType] = {
     "merchant_name": pl.String(),
     "is_adjusting_entry": pl.Boolean(),
     "transfer_account_id": pl.String(),  # the own account on the other side
-    "transfer_id": pl.String(),  # the other leg, null while it has not arrived
+    "transfer_id": pl.String(),  # the other leg; null while it has not arrived
 }
 """One row per booked transaction of one user's selected accounts (cashflow, snapshot, and the rows behind them)."""
 
 COUNTED = {name: dtype for name, dtype in BOOKINGS.items() if name != "id"}
-"""The same for figures alone, which name no row: ids are a fifth of what the store reads for a long history."""
+"""BOOKINGS without ids, for figures alone: ids are a fifth of what the store reads for a long history."""
 
 SEARCHED: dict[str, pl.DataType] = {
     **BOOKINGS,
@@ -36,7 +36,7 @@ SEARCHED: dict[str, pl.DataType] = {
     "is_uncategorised": pl.Boolean(),
     "is_pending": pl.Boolean(),
 }
-"""One row per transaction of one user's selected accounts, booked or not yet (search, totals)."""
+"""One row per transaction of one user's selected accounts, booked or pending (search, totals)."""
 
 CHARGES: dict[str, pl.DataType] = {
     "user_id": pl.String(),
@@ -56,18 +56,18 @@ CHARGES: dict[str, pl.DataType] = {
     "is_adjusting_entry": pl.Boolean(),
     "transfer_account_id": pl.String(),  # the own account on the other side
 }
-"""One row per booked transaction of any number of users, inflows too (recurring payments)."""
+"""One row per booked transaction of any number of users, incoming ones included (recurring payments)."""
 
 SUBSCRIPTIONS: dict[str, pl.DataType] = {
     "user_id": pl.String(),
-    "id": pl.String(),  # "sub_...": the same stream keeps it through further charges and price changes
+    "id": pl.String(),  # "sub_...": stays through further charges and price changes
     "merchant_name": pl.String(),
     "amount": MONEY,  # the latest charge, positive
     "currency": pl.String(),
     "frequency": pl.String(),  # weekly, biweekly, monthly, quarterly, yearly
     "last_charged": pl.Date(),
     "occurrences": pl.Int64(),  # charges within the six months
-    "charge_ids": pl.List(pl.String()),  # ids of all charges of the evidence, oldest first
+    "charge_ids": pl.List(pl.String()),  # ids of all charges that were found, oldest first
     "confidence": pl.Float64(),  # 0 to 1
     "next_expected": pl.Date(),
 }
@@ -76,18 +76,18 @@ SUBSCRIPTIONS: dict[str, pl.DataType] = {
 STATED: dict[str, pl.DataType] = {
     "account_id": pl.String(),
     "sequence": pl.String(),
-    "opening": MONEY,  # null: a balance alone
+    "opening": MONEY,  # null for a balance alone
     "opening_date": pl.Date(),
     "closing": MONEY,
     "closing_date": pl.Date(),
     "is_authoritative": pl.Boolean(),  # proves its balances
-    "adds_up": pl.Boolean(),  # its own bookings are what its balances say; null where that is not known
-    "told_from": pl.Date(),  # the first day whose bookings the source told, null for a file
+    "adds_up": pl.Boolean(),  # whether its own bookings explain its balances; null where unknown
+    "told_from": pl.Date(),  # the first day of the bookings that the source reported; null for a file
     "told_until": pl.Date(),
     "received_at": pl.Datetime("us"),
     "position": pl.Int32(),
 }
-"""One row per statement, balance or window of days that a source has told of an account (integrity)."""
+"""One row per statement, balance or reported period of an account (integrity)."""
 
 MOVED: dict[str, pl.DataType] = {
     "account_id": pl.String(),
@@ -98,8 +98,8 @@ MOVED: dict[str, pl.DataType] = {
 """One row per booked transaction that is no adjusting entry (integrity)."""
 
 FORMER: dict[str, pl.DataType] = {**MOVED, "ended_at": pl.Datetime("us")}
-"""One row per amount that was booked until it came to be known that it is no more, negated where it is one that was not
-there until then: corrections, and what was taken back (integrity)."""
+"""One row per former amount: of a booking that was corrected or taken back since, or negated, of one that replaced it
+(integrity)."""
 
 FLAGGED: dict[str, pl.DataType] = {
     "id": pl.String(),
@@ -109,7 +109,7 @@ FLAGGED: dict[str, pl.DataType] = {
     "is_adjusting_entry": pl.Boolean(),
     "is_potential_duplicate": pl.Boolean(),
 }
-"""One row per booked transaction of which one of these is true (integrity)."""
+"""One row per booked transaction with at least one of the two flags (integrity)."""
 
 WAITING: dict[str, pl.DataType] = {
     "id": pl.String(),
@@ -117,7 +117,7 @@ WAITING: dict[str, pl.DataType] = {
     "booking_date": pl.Date(),
     "amount": MONEY,
 }
-"""One row per transaction that is not booked yet (integrity)."""
+"""One row per pending transaction (integrity)."""
 
 CLASSIFIABLE: dict[str, pl.DataType] = {
     "amount": MONEY,
@@ -132,7 +132,7 @@ CLASSIFIABLE: dict[str, pl.DataType] = {
     "swift_code": pl.String(),
     "mcc": pl.String(),
     "bank_text": pl.String(),
-    "merchant_name": pl.String(),  # only what the source itself said
+    "merchant_name": pl.String(),  # only the name that the source itself stated
     "account_kind": pl.String(),  # of the account the row belongs to
     "is_reversal": pl.Boolean(),
     "is_return": pl.Boolean(),
@@ -156,15 +156,15 @@ BALANCES: dict[str, pl.DataType] = {
     "kind": pl.String(),
     "bank_name": pl.String(),
     "currency": pl.String(),
-    "balance": MONEY,  # booked, null when no source said it
+    "balance": MONEY,  # booked; null when no source stated it
 }
 """One row per selected account, in the order in which they are listed (snapshot)."""
 
 HOLDINGS: dict[str, pl.DataType] = {
     "id": pl.String(),
     "currency": pl.String(),
-    "balance": MONEY,  # booked, null when no source said it
-    "balance_date": pl.Date(),  # at the end of which day; null: not said, so that of today
+    "balance": MONEY,  # booked; null when no source stated it
+    "balance_date": pl.Date(),  # the day at whose end it holds; null means today
 }
 """One row per selected account (balances over time)."""
 

@@ -1,6 +1,6 @@
-"""Whether the ledger of an account is what its banks and statements say: opening plus bookings is closing, to the cent.
+"""The integrity of an account's ledger: opening balance plus bookings is closing balance, to the cent.
 
-Figures do not show a booking that is missing, doubled or swapped for another one; balances do. An adjusting entry makes
+Figures do not show a booking that is missing, doubled or replaced by another one; balances do. An adjusting entry makes
 figures right and explains nothing, so it counts as no booking here.
 """
 
@@ -28,7 +28,8 @@ UNSOUND: frozenset[Kind] = frozenset({"gap", "statement_differs", "balance_diffe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEvidence:
-    """What integrity is judged by, of any accounts: STATED, MOVED, FORMER, FLAGGED and WAITING of frames.py."""
+    """The evidence by which integrity is judged, for any accounts: STATED, MOVED, FORMER, FLAGGED and WAITING of
+    frames.py."""
 
     stated: pl.DataFrame
     moved: pl.DataFrame
@@ -39,7 +40,7 @@ class LedgerEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerProblem:
-    """Something of these days that is not proven; `amount` is None where no balance tells how much is missing."""
+    """A problem of these days; `amount` is None where no balance shows how much is missing."""
 
     kind: Kind
     first: date
@@ -49,13 +50,13 @@ class LedgerProblem:
 
     @property
     def is_unsound(self) -> bool:
-        """Whether figures are wrong because of it."""
+        """Whether figures are wrong because of the problem."""
         return self.kind in UNSOUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountIntegrity:
-    """One account: its periods by their last days, its problems by their kinds and days."""
+    """The integrity of one account: its periods sorted by last day, and its problems by kind and day."""
 
     account_id: str
     periods: Sequence[LedgerPeriod]
@@ -63,12 +64,12 @@ class AccountIntegrity:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing contradicts its bookings."""
+        """Whether nothing contradicts the account's bookings."""
         return not any(problem.is_unsound for problem in self.problems)
 
 
 def integrity(account_ids: Iterable[str], evidence: LedgerEvidence, *, today: date) -> list[AccountIntegrity]:
-    """Each of the accounts, in their order."""
+    """The integrity of each of the accounts, in their order."""
     return [_of_account(id_, evidence, today) for id_ in account_ids]
 
 
@@ -78,26 +79,26 @@ def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> Accou
     totals = DayTotals(evidence.moved.filter(own), evidence.former.filter(own))
     sums = statement_sums(stated, totals)
     spoilt = [each for each in sums if each.difference]
-    balances = _balances(stated) if totals.is_any else []  # a depot tells its balance and never a booking
+    balances = _balances(stated) if totals.is_any else []  # a depot reports its balance and never a booking
     chain = between_balances(balances, totals, waiting["amount"].to_list())
     missing = list(_missing_statements(stated, totals, spoilt))
-    told = list(_differing_balances(chain, [*missing, *map(_spoilt, spoilt)]))
+    told = list(_differing_balances(chain, [*missing, *map(_statement_problem, spoilt)]))
     missing, told = _with_untold_days(stated, totals, chain, missing, told)
     periods = sorted([*sums, *chain], key=lambda one: (one.last, one.first))
     problems = [
         *missing,
-        *map(_spoilt, spoilt),
+        *map(_statement_problem, spoilt),
         *told,
-        *_marked(flagged, "is_adjusting_entry", "adjusting_entry"),
-        *_marked(flagged, "is_potential_duplicate", "possible_duplicate"),
-        *_old(waiting, today),
+        *_flagged_problems(flagged, "is_adjusting_entry", "adjusting_entry"),
+        *_flagged_problems(flagged, "is_potential_duplicate", "possible_duplicate"),
+        *_old_pending_problems(waiting, today),
     ]
     return AccountIntegrity(account_id=account_id, periods=periods, problems=problems)
 
 
 def _balances(stated: pl.DataFrame) -> list[ToldBalance]:
-    """The balance of each day: the closing one of a statement that proves it, where those of the day agree, else the
-    last that was reported."""
+    """The balance of each day, sorted by day: the closing balance of a statement that proves it, where those of the day
+    agree, else the one reported last."""
     by_day: dict[date, ToldBalance] = {}
     closing = stated.filter(pl.col("closing").is_not_null() & pl.col("closing_date").is_not_null())
     alone = closing.filter(pl.col("opening").is_null()).sort("received_at", "position")
@@ -127,7 +128,7 @@ def _missing_statements(
             earlier.closing_date == later.opening_date
             and totals.between(later.opening_date, later.opening_date) == -amount
         ):
-            continue  # the later one tells the last day of the earlier one again
+            continue  # the later statement contains the last day of the earlier one again
         within = [one for one in spoilt if earlier.closing_date <= one.first and one.last <= later.opening_date]
         amount -= sum((one.difference for one in within), ZERO)
         for one in sorted(within, key=lambda one: one.first):
@@ -139,12 +140,12 @@ def _missing_statements(
             yield LedgerProblem(kind="gap", first=first, last=last, amount=amount)
 
 
-def _spoilt(one: LedgerPeriod) -> LedgerProblem:
+def _statement_problem(one: LedgerPeriod) -> LedgerProblem:
     return LedgerProblem(kind="statement_differs", first=one.first, last=one.last, amount=one.difference)
 
 
 def _differing_balances(chain: Iterable[LedgerPeriod], explained: Sequence[LedgerProblem]) -> Iterator[LedgerProblem]:
-    """What balances say is missing, without what statements have said of the same days."""
+    """The differences that balances show, without those that statements explain for the same days."""
     for one in chain:
         within = [each for each in explained if one.first - DAY <= each.first and each.last <= one.last + DAY]
         amount = one.difference - sum((each.amount or ZERO for each in within), ZERO)
@@ -159,8 +160,11 @@ def _with_untold_days(
     missing: Sequence[LedgerProblem],
     told: Sequence[LedgerProblem],
 ) -> tuple[list[LedgerProblem], list[LedgerProblem]]:
-    """Days that a source could not tell any more are gaps: with the amount by which the balances around them differ,
-    and none where these balances add up. Where none tells, any booking that came later for these days fills them."""
+    """The gaps and the remaining differences, with the days that a source could not report any more as gaps.
+
+    A gap has the amount by which the balances around it differ; there is none where they add up. Without balances, any
+    booking of these days that became known later closes the gap.
+    """
     untold: list[LedgerProblem] = []
     others = list(told)
     for hole in hole_before_window(stated):
@@ -174,12 +178,12 @@ def _with_untold_days(
     return sorted([*missing, *untold], key=lambda one: (one.first, one.last)), others
 
 
-def _marked(flagged: pl.DataFrame, mark: str, kind: Kind) -> list[LedgerProblem]:
+def _flagged_problems(flagged: pl.DataFrame, mark: str, kind: Kind) -> list[LedgerProblem]:
     rows = flagged.filter(pl.col(mark)).sort("booking_date", "id")
     return [_of_booking(kind, row["id"], row["booking_date"], row["amount"]) for row in rows.iter_rows(named=True)]
 
 
-def _old(waiting: pl.DataFrame, today: date) -> list[LedgerProblem]:
+def _old_pending_problems(waiting: pl.DataFrame, today: date) -> list[LedgerProblem]:
     old = waiting.filter(pl.col("booking_date") < today - timedelta(days=OLD_PENDING_DAYS)).sort("booking_date", "id")
     return [
         _of_booking("old_pending", row["id"], row["booking_date"], row["amount"]) for row in old.iter_rows(named=True)

@@ -1,4 +1,4 @@
-"""The days between two balances of an account, and what is booked in them."""
+"""The periods between two balances of an account, and the sums of their bookings."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -7,7 +7,7 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerPeriod:
-    """Days, both included, the balance before them and the one after them."""
+    """The days from `first` to `last`, both included, with the balance before them and the one after them."""
 
     first: date
     last: date
@@ -17,5 +17,5 @@ class LedgerPeriod:
 
     @property
     def difference(self) -> Decimal:
-        """What the bookings do not explain."""
+        """The part of the balance's change that the bookings do not explain."""
         return self.closing - self.opening - self.bookings

@@ -1,4 +1,4 @@
-"""Calendar spans that analyses are asked for: months, the last 30 days, the six months of subscriptions."""
+"""Calendar periods of analyses: months, the last 30 days, the six months of subscriptions."""
 
 import re
 from calendar import monthrange
@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 LAST_DAYS = 30  # interface 4.6; today and the 29 days before it (decision 10)
 SUBSCRIPTION_MONTHS = 6  # interface 4.7
-HISTORY_MONTHS_MIN = 120  # decision 3: rows up to here are always listed
+HISTORY_MONTHS_MIN = 120  # decision 3: so many months are always listed
 
 _MONTH = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 
@@ -19,7 +19,7 @@ class InvalidMonth(ValueError):
 
 
 def month_of(text: str) -> date:
-    """The first day of the month that `text` ("2026-01") names; raises InvalidMonth."""
+    """The first day of the month that `text` ("2026-01") names. Raises InvalidMonth."""
     match = _MONTH.fullmatch(text)
     if match is None or match[1] == "0000":
         raise InvalidMonth
@@ -33,8 +33,8 @@ def months_back(today: date, count: int) -> list[date]:
 
 
 def shown_months(today: date, count: int, *, first_booking: date | None) -> list[date]:
-    """The months a cashflow of `count` months lists, oldest first: exactly `count` of them, but beyond 120 those
-    before the first booked transaction are left out, never fewer than 120 (decision 3)."""
+    """The months that a cashflow of `count` months lists, oldest first: exactly `count` of them, but beyond 120 none
+    before the first booked transaction (decision 3)."""
     since_first = 0 if first_booking is None else _index(today) - _index(first_booking) + 1
     return months_back(today, min(count, max(HISTORY_MONTHS_MIN, since_first)))
 
@@ -45,18 +45,19 @@ def last_day(month: date) -> date:
 
 
 def last_30_days(today: date) -> tuple[date, date]:
-    """First and last day, both inside: today and the 29 days before it (decision 10)."""
+    """The first and last of the last 30 days, both included: today and the 29 days before it (decision 10)."""
     return today - timedelta(days=LAST_DAYS - 1), today
 
 
 def six_months_before(today: date) -> date:
-    """The day six months before `today`: the same day of the month, or that month's last (decision 10)."""
+    """The day six months before `today`: the same day of the month, or the last one of a shorter month (decision
+    10)."""
     month = _month(_index(today) - SUBSCRIPTION_MONTHS)
     return month.replace(day=min(today.day, last_day(month).day))
 
 
 def last_of_twelve_months(today: date) -> date:
-    """The last day of the twelve months that begin today: the day before the same one next year."""
+    """The last day of the twelve months that begin today: the day before the same day next year."""
     month = _month(_index(today) + 12)
     return month.replace(day=min(today.day, last_day(month).day)) - timedelta(days=1)
 

@@ -1,22 +1,25 @@
-"""Bookings that look like one the store holds already."""
+"""Potential duplicates: bookings that look like one already in the store."""
 
 import polars as pl
 
 from analytics.search_text import folded
 
-DAYS_APART_MAX = 3  # a booking that comes by file and by API differs by a weekend at most
+DAYS_APART_MAX = 3  # dates of one booking from a file and from an API differ by a weekend at most
 NEAR_EQUAL_CHARACTERS_MIN = 12  # a shorter text inside another proves nothing ("Miete" is in many purposes)
-PAIRED_AT_ONCE_MAX = 1_000  # new rows compared in one go: bounds memory, changes no result
+PAIRED_AT_ONCE_MAX = 1_000  # new rows compared at a time: limits memory, changes no result
 
 
 def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
-    """Ids of the new rows that are potential duplicates: another row of the account, stored before or further up in
-    `new`, has the same amount and currency, was booked at most 3 days apart, has an equal counterpart (IBAN or name)
-    or a near-equal purpose, and came in another batch or by another connection: equal rows of one batch are real.
-    Both frames are LOOKALIKES; rows of `stored` that are in `new` too are ignored. Nothing is ever dropped."""
+    """The ids of the new rows that are potential duplicates of another row of the account, either stored or earlier in
+    `new`.
+
+    Such a pair has the same amount and currency, booking dates at most 3 days apart, an equal counterpart (IBAN or
+    name) or a near-equal purpose, and comes from different batches or connections: equal rows of one batch are real.
+    Both frames are LOOKALIKES; rows of `stored` that are also in `new` are ignored. Nothing is ever dropped.
+    """
     position = pl.int_range(pl.len(), dtype=pl.Int64)
-    earlier = stored.join(new, on="id", how="anti").select(*_compared(), pl.lit(-1, dtype=pl.Int64).alias("position"))
-    arrived = new.select(*_compared(), position.alias("position")).filter(~pl.col("is_adjusting_entry"))
+    earlier = stored.join(new, on="id", how="anti").select(*_columns(), pl.lit(-1, dtype=pl.Int64).alias("position"))
+    arrived = new.select(*_columns(), position.alias("position")).filter(~pl.col("is_adjusting_entry"))
     others = pl.concat([earlier.filter(~pl.col("is_adjusting_entry")), arrived])
     flagged: set[str] = set()
     for piece in arrived.iter_slices(PAIRED_AT_ONCE_MAX):
@@ -24,16 +27,17 @@ def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
     return flagged
 
 
-def _compared() -> list[pl.Expr]:
+def _columns() -> list[pl.Expr]:
     return [
         *(pl.col(name) for name in ("id", "account_id", "booking_date", "amount", "currency", "is_adjusting_entry")),
         *(pl.col(name) for name in ("connection_id", "batch_id")),
-        *(_bare(name) for name in ("counterpart_iban", "counterpart_name", "purpose")),
+        *(_bare_text(name) for name in ("counterpart_iban", "counterpart_name", "purpose")),
     ]
 
 
-def _bare(text: str) -> pl.Expr:
-    """The folded letters and digits only: banks break, case and spell one text in many ways. Null when none is left."""
+def _bare_text(text: str) -> pl.Expr:
+    """The text's folded letters and digits only, because banks break, capitalise and spell one text in many ways; null
+    when none is left."""
     letters = folded(pl.col(text)).str.replace_all(r"[^\p{L}\p{N}]", "")
     return pl.when(letters != "").then(letters).alias(text)
 
@@ -63,7 +67,7 @@ def _lookalikes(arrived: pl.DataFrame, others: pl.DataFrame) -> list[str]:
 
 
 def _is_inside(short: str, long: str) -> pl.Expr:
-    """Whether one text is part of the other: cut off at the end, or with the bank's own words around it."""
+    """Whether one text is contained in the other: cut off at the end, or with the bank's own words around it."""
     return (pl.col(short).str.len_chars() >= NEAR_EQUAL_CHARACTERS_MIN) & pl.col(long).str.contains(
         pl.col(short), literal=True
     )

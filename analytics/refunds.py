@@ -1,4 +1,4 @@
-"""Which credits are refunds: money back from somebody who was paid before (decision 16)."""
+"""Refunds: credits that bring money back from somebody who was paid before (decision 16)."""
 
 from collections.abc import Collection
 from typing import Literal
@@ -10,15 +10,18 @@ from analytics.cashflow import left_out
 
 NO_CATEGORY = "OTHER"  # decision 17
 NEVER_REFUNDED = ("SALARY", "TRANSFER")  # decision 16
-RENT = "RENT"  # comes from whom rent was paid to, or from somebody to whom a room is let
+RENT = "RENT"  # comes from the landlord to whom it was paid, or from a tenant
 
 _IN_MEMORY: Literal["in-memory"] = "in-memory"
 
 
 def refund_places(credited: pl.LazyFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
-    """The places of the credits whose counterpart was paid before, or on the same day: bookings carry no time
-    (decision 16). Rent that comes back was paid as rent: what somebody pays for a room is no refund of the own rent,
-    whatever else that person was paid for."""
+    """The places of the credits that are refunds: their counterpart was paid before, or on the same day, because
+    bookings have no time (decision 16).
+
+    Rent counts only as a refund where rent was paid: a tenant's rent is no refund of one's own, whatever else the
+    tenant was paid for.
+    """
     is_credit = (pl.col("amount") > 0) & left_out(selection).is_null() & ~known_category().is_in(NEVER_REFUNDED)
     is_rent = (known_category() == RENT).alias("is_rent")
     credits = _by_counterpart(credited.filter(is_credit), "place", "booking_date", is_rent).collect(engine=_IN_MEMORY)
@@ -40,15 +43,15 @@ def refund_places(credited: pl.LazyFrame, bookings: pl.DataFrame, *, selection: 
 
 
 def refund_ids(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
-    """The ids of those among these rows of the selection that are refunds."""
+    """The ids of the refunds among these rows of the selection."""
     rows = credited.lazy().filter(pl.col("account_id").is_in(list(selection))).with_row_index("place")
     places = refund_places(rows, bookings, selection=selection)
     return rows.filter(pl.col("place").is_in(places.implode())).select("id").collect(engine=_IN_MEMORY)["id"]
 
 
 def _by_counterpart(rows: pl.LazyFrame, *columns: str | pl.Expr) -> pl.LazyFrame:
-    """One row per row and thing its counterpart is known by: IBAN, name, merchant, the names in lower case; two rows
-    that share one have the same counterpart. (Three columns on end take a third of the time of lists.)"""
+    """One row per row and property of its counterpart: IBAN, name, merchant, with the names in lower case. Two rows
+    that share a property have the same counterpart. (Stacking three columns takes a third of the time of lists.)"""
     names = ("counterpart_name", "merchant_name")
     known_by = rows.select(*columns, "counterpart_iban", pl.col(names).str.to_lowercase())
     return known_by.unpivot(
@@ -62,5 +65,5 @@ def is_payment(selection: Collection[str]) -> pl.Expr:
 
 
 def known_category() -> pl.Expr:
-    """The category that figures give a row: OTHER for one that has none (decision 17)."""
+    """The category of a row in figures: OTHER for a row without one (decision 17)."""
     return pl.col("category").fill_null(NO_CATEGORY)

@@ -1,4 +1,4 @@
-"""The letters of `analytics.letters` on columns, and the text that a search looks into."""
+"""The letters of `analytics.letters` on columns, and the text in which a search looks."""
 
 import polars as pl
 
@@ -18,17 +18,20 @@ def plain_text(text: pl.Expr) -> pl.Expr:
 
 
 def searchable(text: pl.Expr) -> pl.Expr:
-    """What a search looks into: the plain spelling and the folded one, a line each; one where they are the same.
+    """The text in which a search looks: the plain spelling and the folded one, one line each; one line where they are
+    the same.
 
-    A word is found when `fold(word)` or `plain(word)` occurs in it. The plain line is there for words that begin
-    with the very e that folding drops: "ela" is in "manuela", but not in "manula".
+    A word is found when `fold(word)` or `plain(word)` occurs in the text. The plain line is for words that begin with
+    the very e that folding drops: "ela" is in "manuela", but not in "manula".
     """
     plain, fold = plain_text(text), folded(text)
     return pl.when(plain == fold).then(plain).otherwise(pl.concat_str(plain, fold, separator="\n"))
 
 
 def in_ascii(text: pl.Expr) -> pl.Expr:
-    """A folded text with `_` for each letter outside ASCII, and `~` for what else is. For patterns that name words of
-    ASCII only and begin with `(?-u)`: they know where a word ends, and need no table of all letters for it, which costs
-    a hundred times as much where a text is full of others."""
+    """The folded text with `_` for each letter outside ASCII, and `~` for any other character outside it.
+
+    It is for patterns that contain only words in ASCII and begin with `(?-u)`: they find the ends of words without a
+    table of all letters, which costs a hundred times as much on texts with many others.
+    """
     return text.str.replace_all(r"[\p{L}\p{N}--[\x00-\x7f]]", "_").str.replace_all(r"[^\x00-\x7f]", "~")

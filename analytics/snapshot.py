@@ -1,4 +1,4 @@
-"""The financial snapshot: what the selected accounts hold, and what the last 30 days cost by category."""
+"""The financial snapshot: balances of the selected accounts, and the costs of the last 30 days by category."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ _ZERO = pl.lit(0, dtype=FIGURE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All amounts but those of `accounts` are in `currency`."""
+    """The snapshot; all amounts but those in `accounts` are in `currency`."""
 
     currency: str
     total_balance: Decimal
     accounts: pl.DataFrame  # name, bank, balance, currency: in the account's own currency, those with a balance
     total_expenses: Decimal
     top_categories: pl.DataFrame  # category, amount (FIGURE), percentage (whole number)
-    unconverted: list[str]  # currencies without a rate, which neither the balance nor the expenses hold (decision 19)
+    unconverted: list[str]  # currencies without a rate, left out of the balance and the expenses (decision 19)
 
 
 def snapshot(
@@ -45,14 +45,14 @@ def snapshot(
     rates: pl.DataFrame = NO_RATES,
     parts: pl.DataFrame = NO_PARTS,
 ) -> Snapshot:
-    """The snapshot of the accounts given (BALANCES; they are the selection) and all their bookings (COUNTED: a refund
-    of today may belong to a payment of last year; with ids where there are `parts`). Balances are converted at today's
-    rate."""
-    listed = _listed(accounts, today=today, currency=currency, rates=rates)
+    """The snapshot of these accounts (BALANCES; they are the selection) and all their bookings (COUNTED, because a
+    refund of today may belong to a payment of last year; with ids where there are `parts`). Balances are converted at
+    today's rate."""
+    listed = _listed_accounts(accounts, today=today, currency=currency, rates=rates)
     balances = listed.drop_in_place("home_amount")
     selection = accounts["id"].to_list()
     foreign = foreign_currencies(bookings, currency)
-    judged = _judged(
+    judged = _judge_rows(
         bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign, parts=parts
     )
     costs = _costs(judged, foreign)
@@ -91,13 +91,16 @@ def category_transactions(
     pending: pl.DataFrame | None = None,
     parts: pl.DataFrame = NO_PARTS,
 ) -> pl.DataFrame:
-    """The rows of the last 30 days behind one category, booking date and id descending, with three columns more:
+    """The rows of the last 30 days behind one category, booking date and id descending, with three more columns:
     counted_as (expenses, refund, null), left_out (transfer, adjusting_entry, income, pending, no_rate, null) and
-    counted_amount (FIGURE, signed, in `currency`; 0 when left out). The counted amounts add up to minus the category's
-    amount, always: a refund counts only as far as there are expenses left to reduce, the oldest first (decision 16).
-    A booking that has parts is one row, and what of it is in the category counts."""
+    counted_amount (FIGURE, signed, in `currency`; 0 when left out).
+
+    The counted amounts always add up to minus the category's amount: a refund counts only as far as there are expenses
+    left to reduce, the oldest first (decision 16). A booking with parts is one row, in which the part in the category
+    counts.
+    """
     foreign = foreign_currencies(bookings, currency)
-    rows = _judged(
+    rows = _judge_rows(
         bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign, parts=parts
     )
     if not parts.is_empty():
@@ -122,12 +125,12 @@ def category_transactions(
 
 
 def percentage(part: Decimal, whole: Decimal) -> int:
-    """part / whole * 100, halves up; 0 when the whole is 0 (decision 17)."""
+    """The percentage part / whole * 100, halves rounded up; 0 when the whole is 0 (decision 17)."""
     return floor(100 * Fraction(part) / Fraction(whole) + Fraction(1, 2)) if whole else 0
 
 
-def _listed(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.DataFrame) -> pl.DataFrame:
-    """The accounts with a balance: name, bank, balance and currency, and the balance as `home_amount`."""
+def _listed_accounts(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.DataFrame) -> pl.DataFrame:
+    """The accounts with a balance: name, bank, balance and currency, and the converted balance as `home_amount`."""
     listed = (
         accounts.lazy()
         .filter(pl.col("balance").is_not_null())
@@ -139,9 +142,9 @@ def _listed(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.Dat
 
 
 def _costs(judged: pl.LazyFrame, foreign: Collection[str]) -> pl.DataFrame:
-    """Columns category and amount (FIGURE; 0 where refunds left nothing), and where there are foreign currencies
-    unconverted (those of the rows that are left out for want of a rate): what each category cost in the last 30 days,
-    the dearest first, then by name."""
+    """The cost of each category in the last 30 days, the highest first, then by name: columns category and amount
+    (FIGURE; 0 where refunds exceed it), and where there are foreign currencies unconverted (those of rows without a
+    rate)."""
     home = pl.col("home_amount").filter(pl.col("counted_as").is_not_null())
     sums = {"amount": pl.max_horizontal(-home.sum(), _ZERO)}
     if foreign:
@@ -154,7 +157,7 @@ def _costs(judged: pl.LazyFrame, foreign: Collection[str]) -> pl.DataFrame:
     )
 
 
-def _judged(
+def _judge_rows(
     bookings: pl.DataFrame,
     *,
     selection: Collection[str],
@@ -164,8 +167,8 @@ def _judged(
     foreign: Collection[str],
     parts: pl.DataFrame,
 ) -> pl.LazyFrame:
-    """The selection's rows of the last 30 days with counted_as, left_out, home_amount (null without a rate), and the
-    place that each has among them; those that have `parts` as these."""
+    """The selection's rows of the last 30 days with counted_as, left_out, home_amount (null without a rate), and their
+    place among these rows; bookings with `parts` are replaced by one row per part."""
     recent = _last_30_days(bookings, selection=selection, today=today).with_row_index("place")
     refunds = refund_places(recent, bookings, selection=selection)
     counted_as = (
@@ -194,8 +197,8 @@ def _last_30_days(rows: pl.DataFrame, *, selection: Collection[str], today: date
 
 
 def _counted_amount() -> pl.Expr:
-    """How much of a row counts, in one category, oldest first: an expense whole, a refund until nothing is left of the
-    expenses, and nothing of what is left out."""
+    """The counted amount of each row of one category, oldest first: an expense whole, a refund as far as expenses are
+    left, and nothing for rows that are left out."""
     is_refund = pl.col("counted_as") == "refund"
     expenses = -pl.col("home_amount").filter(pl.col("counted_as") == "expenses").sum()
     refund = pl.when(is_refund).then(pl.col("home_amount")).otherwise(_ZERO)

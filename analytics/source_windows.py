@@ -1,4 +1,4 @@
-"""Which days no source has told: a bank tells so many days back, and nobody asked it in time."""
+"""Days that no source has reported, because a bank reports only so many days back and was not asked in time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import polars as pl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hole:
-    """Days, both included, before those that a source told at this moment and after all that was told before."""
+    """The days, both included, between everything reported before and the period that a source reported at `met_at`."""
 
     first: date
     last: date
@@ -17,8 +17,8 @@ class Hole:
 
 
 def hole_before_window(stated: pl.DataFrame) -> Iterator[Hole]:
-    """The holes in what was told of an account (analytics.frames.STATED), by statements and by what sources call their
-    window: each begins after the last day told, and ends where a source could not go back further."""
+    """The holes in the reported days of an account (analytics.frames.STATED), by statements and by the periods that
+    sources state: each begins after the last reported day, and ends where a source could not go back further."""
     windows = stated.filter(pl.col("told_from").is_not_null()).select(
         first="told_from", last="told_until", met_at="received_at"
     )

@@ -1,4 +1,4 @@
-"""Between which statements of an account money moved without a statement that says how."""
+"""Gaps between the statements of an account, where money moved without a statement that shows it."""
 
 import re
 from bisect import bisect_right
@@ -8,14 +8,14 @@ from datetime import date
 from decimal import Decimal
 from itertools import accumulate, groupby
 
-OF_ONE_DAY_MAX = 100  # banks report hourly at most; each is compared with all of its day
+OF_ONE_DAY_MAX = 100  # banks report hourly at most; each statement is compared with all of its day
 
 _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """A statement that proves its balances: what it opens and closes with, and when."""
+    """A statement that proves its balances: opening and closing balance with their days."""
 
     sequence: str | None
     opening: Decimal
@@ -25,10 +25,11 @@ class Stated:
 
 
 def gaps(statements: Sequence[Stated]) -> Iterator[tuple[Stated, Stated]]:
-    """Each statement that does not open with what the one before it closed with, after that one.
+    """Each statement that does not open with the closing balance of the one before, as a pair of both.
 
     Statements of any length may overlap: days and months, the intraday report and the statement of a day. Where the
-    order of two of one day cannot be told, nothing is claimed, and neither is it before one of a day with very many.
+    order of two statements of one day is unknown, no gap is claimed, and neither is one before a statement of a day
+    with very many.
     """
     ordered = sorted(statements, key=lambda one: (one.closing_date, number(one.sequence), one.opening_date))
     groups = [_Day(list(group)) for _, group in groupby(ordered, key=lambda one: one.closing_date)]
@@ -39,20 +40,20 @@ def gaps(statements: Sequence[Stated]) -> Iterator[tuple[Stated, Stated]]:
         beginning = (later.opening_date, later.opening)
         place = bisect_right(days, later.opening_date)
         if beginning in seen or earliest[place] < later.opening_date:
-            continue  # another begins like this one, or a longer one covers its beginning
+            continue  # another statement begins the same way, or a longer one covers the beginning
         seen.add(beginning)
-        earlier = _before(groups[max(place - 2, 0) : place], later)
+        earlier = _statement_before(groups[max(place - 2, 0) : place], later)
         if earlier is not None:
             yield earlier, later
 
 
 def number(sequence: str | None) -> tuple[tuple[int, ...], str]:
-    """Statement numbers in their order: 9 before 10, page 12/10 before 13/1, and no number before all of them."""
+    """A sort key for statement numbers: 9 before 10, page 12/10 before 13/1, and a missing number before all others."""
     return tuple(int(digits) for digits in _NUMBER.findall(sequence or "")), sequence or ""
 
 
 class _Day:
-    """The statements that close on one day, in their order."""
+    """The statements that close on one day, in order."""
 
     def __init__(self, statements: list[Stated]) -> None:
         self.statements = statements
@@ -61,8 +62,8 @@ class _Day:
         self.closings = {one.closing for one in statements}
 
 
-def _before(days: Sequence[_Day], later: Stated) -> Stated | None:
-    """The statement before `later` that leaves a gap; None where there is none or it cannot be told."""
+def _statement_before(days: Sequence[_Day], later: Stated) -> Stated | None:
+    """The statement before `later`, if there is a gap between them; None where there is none or it is unknown."""
     for group in reversed(days):
         if group.day != later.closing_date:
             return None if later.opening in group.closings else group.statements[-1]
@@ -75,7 +76,8 @@ def _before(days: Sequence[_Day], later: Stated) -> Stated | None:
 
 
 def _is_order_clear(of_the_day: Sequence[Stated], later: Stated) -> bool:
-    """Whether each of the others comes before this one, or after it and is not the end of a longer one."""
+    """Whether each of the day's other statements clearly comes before this one, or after it without being the end of a
+    longer one."""
     for one in of_the_day:
         if one is later or _precedes(one, later):
             continue
@@ -86,6 +88,6 @@ def _is_order_clear(of_the_day: Sequence[Stated], later: Stated) -> bool:
 
 
 def _precedes(one: Stated, other: Stated) -> bool:
-    """Whether the first comes before the second of two statements that close on one day."""
+    """Whether the first of two statements that close on one day comes before the second."""
     first, second = number(one.sequence)[0], number(other.sequence)[0]
     return one.closing == other.opening or bool(first and second and first < second and other.closing != one.opening)

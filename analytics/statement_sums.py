@@ -1,7 +1,7 @@
-"""Whether the bookings of a statement's days are what its balances say.
+"""The comparison of a statement's balances with the bookings of its days.
 
 The day on which a statement opens may belong to the one before it (MT940 names that day), and several statements of one
-day share its bookings. So the opening day may be in or out, and those of one day that hang together are one.
+day share its bookings. So the opening day may be included or not, and adjoining statements of one day count as one.
 """
 
 from dataclasses import dataclass, replace
@@ -24,20 +24,20 @@ class _Whole:
 
 
 def statement_sums(stated: pl.DataFrame, totals: DayTotals) -> list[LedgerPeriod]:
-    """Each statement (of analytics.frames.STATED) that names both balances, by its last day: one that proves them, or
-    that contradicts itself. Reports that end within a day prove nothing."""
+    """The period of each statement (of analytics.frames.STATED) with both balances, by last day, if it proves them or
+    contradicts itself. Reports that end within a day prove nothing."""
     together: list[_Whole] = []
-    for one in _whole(stated):
+    for one in _whole_statements(stated):
         if together and _hangs_together(together[-1], one):
             before = together.pop()
             together.append(replace(one, first=before.first, opening=before.opening))
         else:
             together.append(one)
     last_days = {one.last for one in together}
-    return [_summed(one, totals, is_shared=one.first in last_days) for one in together]
+    return [_period_of(one, totals, is_shared=one.first in last_days) for one in together]
 
 
-def _whole(stated: pl.DataFrame) -> list[_Whole]:
+def _whole_statements(stated: pl.DataFrame) -> list[_Whole]:
     rows = stated.filter(
         (pl.col("opening_date") <= pl.col("closing_date"))
         & pl.col("opening").is_not_null()
@@ -54,8 +54,9 @@ def _whole(stated: pl.DataFrame) -> list[_Whole]:
     return list(dict.fromkeys(told))
 
 
-def _summed(one: _Whole, totals: DayTotals, *, is_shared: bool) -> LedgerPeriod:
-    """With its opening day, or without it where another statement ends with that day or it adds up so."""
+def _period_of(one: _Whole, totals: DayTotals, *, is_shared: bool) -> LedgerPeriod:
+    """The period of a statement: with its opening day, or without it where another statement ends with that day or only
+    that adds up."""
     moved = one.closing - one.opening
     bookings = totals.between(one.first, one.last)
     if bookings != moved and one.first < one.last:

@@ -1,4 +1,5 @@
-"""Which bookings are transfers between accounts of one user, and which two of them are one transfer (decision 14)."""
+"""Transfers between accounts of one user: which bookings are transfers, and which two of them are one transfer
+(decision 14)."""
 
 from collections.abc import Collection, Sequence
 from itertools import product
@@ -7,16 +8,16 @@ import polars as pl
 
 DAYS_APART_MAX = 4  # decision 14
 DAYS_APART = sorted(range(-DAYS_APART_MAX, DAYS_APART_MAX + 1), key=lambda days: (abs(days), -days))
-"""From leaving to arriving, the nearest first; of two equally near days the later: money arrives after it left."""
+"""The possible numbers of days from leaving to arriving, the nearest first; of two equally near, the later arrival."""
 
 NO_SILENT_LEG = ("cash_withdrawal", "cash_deposit", "card_payment", "fee", "interest", "salary")
-"""Types that say where the money went or came from: without an IBAN of an own account they are no transfer."""
+"""Types that say where money went or came from, so that a booking without an own account's IBAN is no transfer."""
 
 BY_IBAN = "counterpart_iban_is_own_account"
 BY_OTHER_LEG = "counterpart_iban_of_other_leg"
 BY_AMOUNT = "only_opposite_amount_within_4_days"
 
-EVIDENCE = (  # columns of the leaving leg and of the arriving one that have to be equal, the best evidence first
+EVIDENCE = (  # columns of the leaving and the arriving leg that have to be equal, the best evidence first
     (("account_id", "target"), ("target", "account_id")),
     (("target",), ("account_id",)),
     (("account_id",), ("target",)),
@@ -31,14 +32,15 @@ _PAIRS: dict[str, pl.DataType] = {
 
 
 def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
-    """One row per booking that is an own transfer: id, transfer_account_id (the own account on the other side),
-    transfer_id (the other leg, null while it has not arrived), transfer_rule; by id. Takes LEGS and OWN_ACCOUNTS.
+    """The own transfers, one row per booking, by id: id, transfer_account_id (the own account on the other side),
+    transfer_id (the other leg, null while it has not arrived), transfer_rule. Takes LEGS and OWN_ACCOUNTS.
 
     A row whose counterpart IBAN is another own account is one, whether its other leg is there or not. Two legs are one
     transfer when their amounts are opposite, their currency is the same and at most 4 days lie between them: first
-    those whose IBANs say so, one to one, then those without any that are each other's only candidate. A row whose
-    counterpart IBAN is foreign is never a leg, and neither is cash, a card payment or a fee that names none. Pure:
-    after an import it runs again over all rows of the user."""
+    those whose IBANs say so, one to one, then those without IBANs that are each other's only candidate. A row whose
+    counterpart IBAN is foreign is never a leg, and neither is cash, a card payment or a fee without an own IBAN. Pure:
+    after an import it runs again over all rows of the user.
+    """
     rows = _candidates(legs, accounts)
     said = _said_by_iban(rows)
     is_said = pl.col("id").is_in(pl.concat([said["out_id"], said["in_id"]]).implode())
@@ -57,19 +59,19 @@ def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
 
 
 def is_between_own() -> pl.Expr:
-    """Whether the other side of a row is an account of the same user, its other leg there or not."""
+    """Whether the other side of a row is an account of the same user, whether its other leg is there or not."""
     return pl.col("transfer_account_id").is_not_null()
 
 
 def is_within(selection: Collection[str]) -> pl.Expr:
-    """Whether a row is one of two legs that are both there, on two accounts of the selection: no money crossed its
-    border. A row whose other leg has not arrived moved the selection's balance, so it is none (decision 14)."""
+    """Whether a row is one of two legs that are both there, on two accounts of the selection, so that no money entered
+    or left it. A row whose other leg has not arrived changed the selection's balance, so it is none (decision 14)."""
     return pl.col("transfer_id").is_not_null() & pl.col("transfer_account_id").is_in(list(selection))
 
 
 def _candidates(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
-    """The rows that may be a leg, by id, with `target`: the own account that the counterpart IBAN names, null when
-    there is no IBAN. The account's own IBAN, which some banks write beside fees and interest, counts as none."""
+    """The rows that may be a leg, by id, with `target`: the own account with the counterpart IBAN, null where there is
+    no IBAN. The account's own IBAN, which some banks write beside fees and interest, counts as none."""
     own = accounts.select(pl.col("id").alias("target"), _compact("iban")).drop_nulls().unique("iban", keep="first")
     is_elsewhere = pl.col("target") != pl.col("account_id")
     return (
@@ -89,12 +91,12 @@ def _compact(iban: str) -> pl.Expr:
 
 
 def _sides(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The legs that leave an account and those that arrive on one."""
+    """The legs that leave an account, and those that arrive on one."""
     return rows.filter(pl.col("amount") < 0), rows.filter(pl.col("amount") > 0)
 
 
 def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
-    """Pairs, one to one, the best evidence first, then the nearest day."""
+    """The pairs of legs that their IBANs show, one to one, by best evidence, then by nearest day."""
     sizes = rows.filter(pl.col("target").is_not_null())["size"].unique()
     out, into = _sides(rows.filter(pl.col("size").is_in(sizes.implode())))
     pairs = [pl.DataFrame(schema=_PAIRS)]
@@ -116,29 +118,29 @@ def _speaks(keys: Sequence[str]) -> pl.Expr:
 def _in_order(
     out: pl.DataFrame, into: pl.DataFrame, out_keys: Sequence[str], in_keys: Sequence[str], *, days: int
 ) -> pl.DataFrame:
-    """Pairs of legs that lie `days` apart: equal transfers of one day pair up in the order of their ids."""
+    """The pairs of legs that are `days` apart; equal transfers of one day are paired in the order of their ids."""
     same = ["currency", "size", "day", "number"]
-    arriving = _numbered(into, in_keys, days=0).select(
+    arriving = _number_equals(into, in_keys, days=0).select(
         pl.col("id").alias("in_id"),
         pl.col("account_id").alias("in_account"),
         *same,
         *(pl.col(in_key).alias(f"same_{out_key}") for out_key, in_key in zip(out_keys, in_keys, strict=True)),
     )
     return (
-        _numbered(out, out_keys, days=days)
+        _number_equals(out, out_keys, days=days)
         .join(arriving, left_on=[*out_keys, *same], right_on=[*(f"same_{key}" for key in out_keys), *same])
         .select(pl.col("id").alias("out_id"), "in_id", pl.col("account_id").alias("out_account"), "in_account")
     )
 
 
-def _numbered(side: pl.DataFrame, keys: Sequence[str], *, days: int) -> pl.DataFrame:
+def _number_equals(side: pl.DataFrame, keys: Sequence[str], *, days: int) -> pl.DataFrame:
     return side.with_columns((pl.col("booking_date") + pl.duration(days=days)).alias("day")).with_columns(
         pl.int_range(pl.len()).over(*keys, "currency", "size", "day").alias("number")
     )
 
 
 def _only_opposites(silent: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of rows that are each other's only opposite on another account; no pair where there is a choice."""
+    """The pairs of rows that are each other's only opposite on another account; no pair where there is a choice."""
     out, into = _sides(silent)
     leaving, arriving = _only_opposite(out, into), _only_opposite(into, out)
     return leaving.join(arriving, left_on=["id", "other_id"], right_on=["other_id", "id"]).select(
@@ -150,8 +152,10 @@ def _only_opposites(silent: pl.DataFrame) -> pl.DataFrame:
 
 
 def _only_opposite(side: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a side that have exactly one opposite within 4 days, with that one's id and account. Opposites are
-    counted by account and day first: a thousand equal amounts never become a million pairs."""
+    """The rows of a side that have exactly one opposite within 4 days, with its id and account.
+
+    Opposites are counted by account and day first, so that a thousand equal amounts never become a million pairs.
+    """
     counted = others.group_by("currency", "size", "account_id", "booking_date").agg(
         pl.len().alias("opposites"), pl.col("id").first().alias("other_id")
     )
@@ -168,7 +172,7 @@ def _only_opposite(side: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
 
 
 def _both_legs(pairs: pl.DataFrame) -> pl.DataFrame:
-    """One row per leg: its id, and id and account of the other one."""
+    """One row per leg: its id, and the id and account of the other leg."""
     columns = ["id", "transfer_id", "other_account_id"]
     leaving = pairs.select("out_id", "in_id", "in_account")
     arriving = pairs.select("in_id", "out_id", "out_account")

@@ -1,7 +1,7 @@
 """The authorization request (RFC 6749 section 4.1.1): an ordered tuple of checks, one rule each.
 
-Before client and redirect URI are known to be good nothing may be sent anywhere: the first group of checks raises
-`Untrusted`, which becomes a page. The second group raises the errors that travel back to the client.
+Before client and redirect URI are known to be good, nothing may be sent anywhere: the first group of checks raises
+`Untrusted`, which is shown as a page. The second group raises the errors that are sent back to the client.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,25 +46,25 @@ class Untrusted(InvalidRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """An authorization request as it came in; empty parameters are already dropped.
+    """An authorization request as it came in, without its empty parameters.
 
-    "Parameters sent without a value MUST be treated as if they were omitted from the request. The authorization
-    server MUST ignore unrecognized request parameters." RFC 6749 section 3.1
+    "Parameters sent without a value MUST be treated as if they were omitted from the request. The authorization server
+    MUST ignore unrecognized request parameters." RFC 6749 section 3.1
     """
 
     parameters: Mapping[str, tuple[str, ...]]
     client: Client | None
-    resource: Resource | None  # which of ours is asked for; None: not one
+    resource: Resource | None  # the resource (of ours) that the client asks for; None: not one of ours
     address: str = ""  # of that resource
     writing_clients: frozenset[str] = frozenset()
 
     def get(self, name: str) -> str | None:
-        """The first value of a parameter."""
+        """The first value of a parameter; None where it was not sent."""
         values = self.parameters.get(name)
         return values[0] if values else None
 
     def is_repeated(self, name: str) -> bool:
-        """Whether a parameter came more than once."""
+        """Whether a parameter was sent more than once."""
         return len(self.parameters.get(name, ())) > 1
 
 
@@ -94,7 +94,7 @@ def redirect_uri_is_registered(asked: Asked) -> None:
     """ "The authorization server MUST compare the two URIs using simple string comparison." RFC 6749 section 3.1.2.3"""
     assert asked.client is not None
     uri, registered = asked.get("redirect_uri") or "", asked.client.redirect_uris
-    # A page of ours stands at one port: what listens at another one is not ours
+    # Our own pages are served at one port: a program that listens at another port is not ours
     is_exact = asked.client.registered_by == "builtin"
     if not (uri in registered if is_exact else redirects.is_registered(uri, registered)):
         raise Untrusted("redirect_uri", "The address to go back to is not one that the app registered.")
@@ -220,14 +220,14 @@ REQUEST_CHECKS: tuple[Check, ...] = (
 
 
 def trusted_redirect(asked: Asked) -> str:
-    """The redirect URI, once it is known to be good; raises Untrusted."""
+    """The redirect URI, after all checks that it can be trusted. Raises Untrusted."""
     for check in TRUST_CHECKS:
         check(asked)
     return asked.get("redirect_uri") or ""
 
 
 def first_fault(asked: Asked) -> OAuthError | None:
-    """The first rule that a request from a known client breaks."""
+    """The error of the first rule that a request from a known client breaks; None where it breaks none."""
     for check in REQUEST_CHECKS:
         try:
             check(asked)
@@ -237,14 +237,14 @@ def first_fault(asked: Asked) -> OAuthError | None:
 
 
 def requested_scope(asked: Asked) -> str:
-    """The scope in canonical order; an omitted one means that of the details, or all (oauth.md 2.4), which the consent
-    page shows."""
+    """The requested scope in canonical order. Without one, it is that of the details, or all scopes (oauth.md 2.4),
+    which the consent page shows."""
     details = requested_details(asked)
     return scope_text(scope_set(asked.get("scope") or "") or (details and details.scopes) or SCOPES)
 
 
 def requested_details(asked: Asked) -> AccountInformation | None:
-    """What the app asks for beyond scopes; raises InvalidAuthorizationDetails."""
+    """The details that the app requests beyond scopes; None where it sent none. Raises InvalidAuthorizationDetails."""
     text = asked.get("authorization_details")
     if text is None:
         return None
@@ -252,6 +252,7 @@ def requested_details(asked: Asked) -> AccountInformation | None:
 
 
 def returned_state(asked: Asked) -> dict[str, str]:
-    """`state` as it goes back: byte for byte, absent if absent, and never one of several."""
+    """The parameter `state` for the answer: byte for byte as it was sent, and absent where it was absent or sent
+    twice."""
     state = asked.get("state")
     return {"state": state} if state is not None and not asked.is_repeated("state") else {}

@@ -1,5 +1,6 @@
-"""What an app asks for in advance and is told it got (RFC 9396): one type, `account_information`, whose members preset
-the boxes of the consent page. A person decides with the boxes, whatever was asked."""
+"""Authorization details (RFC 9396), with which an app says in advance what it wants and learns what it got. There is
+one type, `account_information`, whose members preset the boxes of the consent page; the person decides with the boxes,
+whatever was asked for."""
 
 from typing import Annotated, Any, Literal, get_args
 
@@ -10,7 +11,7 @@ from auth.policy import Resource
 from auth.scopes import READ_ACCOUNTS, READ_CASHFLOW, READ_TRANSACTIONS
 from storage.oauth.grants import Terms
 
-TYPE = "account_information"  # the name of it in the examples of RFC 9396
+TYPE = "account_information"  # as in the examples of RFC 9396
 CHARACTERS_MAX = 4096
 ACCOUNTS_MAX = 100
 
@@ -27,7 +28,7 @@ SCOPE_OF: dict[Action, str] = {
 
 
 class NamedAccount(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
-    """An account by our id or by its IBAN."""
+    """An account named by our id or by its IBAN."""
 
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] | None = None
     iban: Annotated[str, msgspec.Meta(min_length=1, max_length=42)] | None = None
@@ -37,13 +38,15 @@ class NamedAccount(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
             raise ValueError("an account has an id or an IBAN")
 
     def is_of(self, account_id: str, iban: str | None) -> bool:
-        """Whether it is this account."""
+        """Whether the name fits the account with this id and IBAN."""
         return self.id == account_id if self.iban is None else "".join(self.iban.split()).upper() == iban
 
 
 class AccountInformation(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, rename="camel"):
-    """What an app asks for; what it leaves out is asked for whole. `accounts` that are not the person's are nobody's:
-    the app is not told which those were."""
+    """The access that an app asks for; a member left out asks for everything.
+
+    `accounts` that the person does not have are ignored, and the app does not learn which.
+    """
 
     type: Literal["account_information"]
     actions: Annotated[tuple[Action, ...], msgspec.Meta(min_length=1, max_length=10)] | None = None
@@ -55,22 +58,24 @@ class AccountInformation(msgspec.Struct, forbid_unknown_fields=True, omit_defaul
 
     @property
     def scopes(self) -> frozenset[str] | None:
-        """The scopes of the actions; None where it names none."""
+        """The scopes of the requested actions; None where the app named no actions."""
         return frozenset(SCOPE_OF[action] for action in self.actions) if self.actions is not None else None
 
     @property
     def is_with_bookings(self) -> bool:
-        """Whether it asks for bookings, not for figures alone."""
+        """Whether the app asks for bookings, and not only for figures."""
         return self.actions is None or "read_transactions" in self.actions
 
     @property
     def is_with_later_accounts(self) -> bool:
-        """Whether it asks for accounts that come later: those that name none do, unless they say otherwise."""
+        """Whether the app asks for accounts that are added later; it does if it names no accounts, unless it says
+        otherwise."""
         return self.accounts is None if self.later_accounts is None else self.later_accounts
 
 
 def understood(text: str, *, resource: Resource | None, address: str) -> AccountInformation:
-    """The one object of the parameter, asked for this resource at its address; raises InvalidAuthorizationDetails.
+    """The single object in the parameter, checked against the requested resource and its address. Raises
+    InvalidAuthorizationDetails.
 
     "The AS MUST refuse to process any unknown authorization details type or authorization details not conforming to the
     respective type definition." RFC 9396 section 5
@@ -89,22 +94,23 @@ def understood(text: str, *, resource: Resource | None, address: str) -> Account
 
 
 def as_text(details: AccountInformation) -> str:
-    """The details as text for the store, while the request waits; `read_back` reads it."""
+    """The details as text, for storing them while the request waits; `read_back` reads the text."""
     return msgspec.json.encode(details).decode()
 
 
 def read_back(text: str) -> AccountInformation:
-    """What `as_text` wrote."""
+    """The details from a text that `as_text` wrote."""
     return msgspec.json.decode(text, type=AccountInformation)
 
 
 def details_of_grant(
     terms: Terms, *, scope: str, account_ids: list[str], resource: Resource, address: str
 ) -> list[dict[str, Any]]:
-    """What tokens of this scope may do under a grant of these terms, and with which accounts that are there now.
+    """The authorization details of tokens with this scope under a grant with these terms; `account_ids` are the
+    accounts covered at present.
 
-    "The authorization details attached to the access token MAY differ from what the client requests." RFC 9396
-    section 7.1
+    "The authorization details attached to the access token MAY differ from what the client requests." RFC 9396 section
+    7.1
     """
     scopes = set(scope.split())
     return [

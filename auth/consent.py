@@ -18,13 +18,13 @@ from storage.oauth.grants import EVERYTHING, Terms
 from storage.oauth.pending import PendingRequest
 
 LIFETIME = timedelta(minutes=15)
-OPEN_MAX = 20  # at once in one browser
-KEPT_MAX = 10_000  # in all: of more the oldest end
+OPEN_MAX = 20  # waiting requests in one browser
+KEPT_MAX = 10_000  # waiting requests in all; beyond it the oldest are deleted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRequest:
-    """What a valid authorization request asks for."""
+    """The content of a valid authorization request."""
 
     client: Client
     redirect_uri: str
@@ -35,7 +35,7 @@ class AccessRequest:
     details: str | None = None
 
     def pending(self, secret: str, browser: Browser, now: datetime) -> PendingRequest:
-        """The request as it waits for its user under this secret."""
+        """The request in the form in which it waits for its user, identified by the hash of this secret."""
         return PendingRequest(
             id_hash=stored_hash(secret),
             session_hash=browser.id_hash,
@@ -53,7 +53,7 @@ class AccessRequest:
 
 
 class Consent:
-    """Keeps the requests that wait, and turns an answer into a code or a refusal."""
+    """Stores the requests that wait, and turns an answer into a code or a refusal."""
 
     def __init__(self, database: Database, codes: AuthorizationCodes, events: Events, now: Now) -> None:
         self._database = database
@@ -62,7 +62,7 @@ class Consent:
         self._now = now
 
     def keep(self, browser: Browser, asked: AccessRequest) -> str:
-        """Remember a valid authorization request for this browser; the id that the pages carry. Raises
+        """Store a valid authorization request for this browser, and return the id that the pages carry. Raises
         TemporarilyUnavailable."""
         now, secret = self._now(), new_secret()
         if pending.count(self._database, browser.id_hash, now=now) >= OPEN_MAX:
@@ -77,7 +77,7 @@ class Consent:
         return secret
 
     def allow_at_once(self, browser: Browser, asked: AccessRequest) -> str:
-        """The code for the page of this server, which needs no answer; no request waits for one."""
+        """Issue the code for the page of this server, which needs no consent, without a waiting request."""
         user_id = browser.user_id
         assert user_id is not None, "only a signed-in browser gets a code"
         request = replace(asked, details=None).pending(new_secret(), browser, self._now())
@@ -86,7 +86,7 @@ class Consent:
         )
 
     def waiting(self, browser: Browser, secret: str) -> tuple[PendingRequest, Client] | None:
-        """The request behind an id, if it is this browser's and still open."""
+        """The waiting request with this id and its client, if the request belongs to this browser; else None."""
         request = pending.find(self._database, stored_hash(secret), session_hash=browser.id_hash, now=self._now())
         client = clients.find(self._database, request.client_id) if request else None
         return (request, client) if request and client else None
@@ -101,9 +101,12 @@ class Consent:
         terms: Terms = EVERYTHING,
         lifetime: timedelta | None = None,
     ) -> tuple[PendingRequest, str | None] | None:
-        """The user's answer, taken once: the request and, when allowed, the code. Of the scopes that change something
-        only those are granted that the user has `ticked`; where nothing is left to grant, nothing is allowed. `terms`
-        say what the grant covers, and `lifetime` how long it lasts, if less than all and as long as can be."""
+        """Take the user's answer, once: returns the request and, where access was allowed, the code; None where the
+        request is gone or answered.
+
+        Of the scopes that a person has to tick, only those in `ticked` are granted; where no scope is left, access is
+        refused. `terms` limit what the grant covers, and `lifetime` how long it lasts.
+        """
         user_id, now = browser.user_id, self._now()
         assert user_id is not None, "only a signed-in browser decides"
 
@@ -123,7 +126,7 @@ class Consent:
         try:
             decided = self._database.atomically(work)
         except Conflict:
-            return None  # the same form, sent twice at once: the other one counts
+            return None  # the form was sent twice at once, and the other one was taken
         if decided is not None:
             answer = "consent given" if decided[1] is not None else "consent denied"
             self._events.happened(answer, user=user_id, client=decided[0].client_id)
@@ -133,6 +136,5 @@ class Consent:
 
 
 def granted_scope(asked: str, ticked: frozenset[str]) -> str:
-    """The scope that is granted: of what was asked for, all that only reads and what the user has ticked of the
-    rest."""
+    """The granted part of the requested scopes: all that need no tick, and the ticked ones."""
     return scope_text(name for name in asked.split() if name not in TICKED_SCOPES or name in ticked)

@@ -1,4 +1,5 @@
-"""One class per error of OAuth: its docstring is the description, `code` the RFC's word, `status` the answer's."""
+"""One class per error of OAuth: its docstring is the description, `code` the RFC's error code, `status` that of the
+answer."""
 
 from typing import ClassVar
 

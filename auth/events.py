@@ -1,8 +1,8 @@
-"""What an operator wants to find in the log: who came in, who did not, what was allowed, used twice, taken back.
+"""Security events for the operator's log: who signed in, who failed to, what was allowed, used twice or revoked.
 
 One line per event on the logger `bankdata.auth`, `event key=value ...`. Names and network addresses appear as keyed
-hashes, alike for the same name, so that lines can be put together and nobody be named; BANKDATA_LOG_ADDRESSES=on
-prints addresses as they are, for fail2ban. Tokens, codes and passwords are never given to this module.
+hashes, equal for equal names, so that lines can be related without naming anybody; BANKDATA_LOG_ADDRESSES=on prints
+addresses as they are, for fail2ban. Tokens, codes and passwords are never passed to this module.
 """
 
 import logging
@@ -16,8 +16,8 @@ log = logging.getLogger("bankdata.auth")
 
 
 class Events:
-    """Writes the lines: `happened` for what goes well, `alarm` for what may be an attack. What a person shall find in
-    the record of the own account is told to `did` besides."""
+    """Writes the lines: `happened` for normal events, `alarm` for possible attacks. `did` adds an entry to the record
+    that a person can read about their own account."""
 
     def __init__(self, key: bytes, *, shows_addresses: bool, record: Record) -> None:
         self._key = key
@@ -25,26 +25,26 @@ class Events:
         self._shows_addresses = shows_addresses
 
     def happened(self, event: str, *, account: str | None = None, address: str | None = None, **facts: str) -> None:
-        """A line at the level INFO."""
+        """Write a line at the level INFO."""
         self._write(logging.INFO, event, account, address, facts)
 
     def alarm(self, event: str, *, account: str | None = None, address: str | None = None, **facts: str) -> None:
-        """A line at the level WARNING."""
+        """Write a line at the level WARNING."""
         self._write(logging.WARNING, event, account, address, facts)
 
     def did(
         self, user_id: str, deed: Deed, *, client_id: str = "", grant_id: str = "", is_refused: bool = False
     ) -> None:
-        """What was done, or tried, to the account of a user."""
+        """Count a deed on a user's account, done or attempted, in the record."""
         self._record.note(user_id, deed, client_id=client_id, grant_id=grant_id, is_refused=is_refused)
 
     def _write(self, level: int, event: str, account: str | None, address: str | None, facts: dict[str, str]) -> None:
         shown = dict(facts)
         if account is not None:
-            shown["account"] = self._hidden(f"account:{account.casefold()}")
+            shown["account"] = self._keyed_hash(f"account:{account.casefold()}")
         if address is not None:
-            shown["address"] = address if self._shows_addresses else self._hidden(f"address:{address}")
+            shown["address"] = address if self._shows_addresses else self._keyed_hash(f"address:{address}")
         log.log(level, "%s %s", event, " ".join(f"{name}={value}" for name, value in shown.items()))
 
-    def _hidden(self, text: str) -> str:
+    def _keyed_hash(self, text: str) -> str:
         return derived(self._key, text)[:HASH_CHARACTERS]

@@ -1,4 +1,4 @@
-"""The present instant as the rules of this room compare it: with a zone. The clock itself belongs to the edge."""
+"""The type of clocks in this room, whose times have a zone. The clock itself is passed in from outside."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,5 +9,5 @@ Now = Callable[[], datetime]
 
 
 def with_zone(now: Now) -> Now:
-    """A clock that says its zone, UTC, in place of one that keeps UTC without saying so, as the store does."""
+    """A clock whose times are marked as UTC, made of one that gives UTC without a zone, as the store does."""
     return lambda: aware(now())

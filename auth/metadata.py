@@ -16,7 +16,7 @@ RESOURCE_NAMES: dict[Resource, str] = {
 
 
 def server_metadata(policy: Policy) -> dict[str, Any]:
-    """What a client needs to know of the authorization server; every address named here exists."""
+    """The metadata of the authorization server for clients (RFC 8414); every address in it is served."""
     issuer = policy.issuer
     document: dict[str, Any] = {
         "issuer": issuer,
@@ -45,7 +45,7 @@ def server_metadata(policy: Policy) -> dict[str, Any]:
 
 
 def resource_metadata(policy: Policy, resource: Resource = "data") -> dict[str, Any]:
-    """What a client needs to know of a resource; `resource` is exactly its address."""
+    """The metadata of a resource for clients (RFC 9728); the member `resource` is exactly its address."""
     return {
         "resource": policy.address_of(resource),
         "authorization_servers": [policy.issuer],
@@ -57,21 +57,24 @@ def resource_metadata(policy: Policy, resource: Resource = "data") -> dict[str, 
 
 
 def server_metadata_paths(policy: Policy) -> tuple[str, ...]:
-    """The origin's root (interface 5.3), and for an issuer with a path the address made by "inserting a well-known URI
-    string ... between the host component and the path component" (RFC 8414 section 3)."""
+    """The paths of the server's metadata: the origin's root (interface 5.3), and for an issuer with a path the address
+    made by "inserting a well-known URI string ... between the host component and the path component" (RFC 8414 section
+    3)."""
     inserted = SERVER_PATH + urlsplit(policy.issuer).path
     return tuple(dict.fromkeys((SERVER_PATH, inserted)))
 
 
 def resource_metadata_paths(policy: Policy) -> tuple[str, ...]:
-    """The origin's root (interface 5.3) and the path-inserted address (RFC 9728 section 3.1)."""
-    return tuple(dict.fromkeys((RESOURCE_PATH, _inserted(policy.resource))))
+    """The paths of the data interface's metadata: the origin's root (interface 5.3) and the path-inserted address (RFC
+    9728 section 3.1)."""
+    return tuple(dict.fromkeys((RESOURCE_PATH, _inserted_path(policy.resource))))
 
 
 def mcp_metadata_paths(policy: Policy) -> tuple[str, ...]:
-    """The path-inserted address alone: the one at the root is the data interface's."""
-    return (_inserted(policy.mcp_resource),)
+    """The path of the assistants' interface's metadata: only the path-inserted address, because the root is for the
+    data interface."""
+    return (_inserted_path(policy.mcp_resource),)
 
 
-def _inserted(resource: str) -> str:
+def _inserted_path(resource: str) -> str:
     return RESOURCE_PATH + urlsplit(resource).path

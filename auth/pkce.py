@@ -11,16 +11,16 @@ _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 
 
 def is_challenge(text: str) -> bool:
-    """Whether this can be BASE64URL-ENCODE(SHA256(verifier))."""
+    """Whether the text has the form of a challenge, BASE64URL-ENCODE(SHA256(verifier))."""
     return _CHALLENGE.fullmatch(text) is not None
 
 
 def challenge_of(verifier: str) -> str:
-    """BASE64URL-ENCODE(SHA256(ASCII(code_verifier))), RFC 7636 section 4.2."""
+    """The challenge of a verifier: BASE64URL-ENCODE(SHA256(ASCII(code_verifier))), RFC 7636 section 4.2."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii")).digest()).rstrip(b"=").decode()
 
 
 def is_proven(verifier: str, challenge: str) -> bool:
-    """ "If the values are not equal, an error response indicating 'invalid_grant' ... MUST be returned." RFC 7636
-    section 4.6"""
+    """Whether the verifier belongs to the challenge: "If the values are not equal, an error response indicating
+    'invalid_grant' ... MUST be returned." RFC 7636 section 4.6"""
     return _VERIFIER.fullmatch(verifier) is not None and hmac.compare_digest(challenge_of(verifier), challenge)

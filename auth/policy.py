@@ -1,4 +1,4 @@
-"""What the operator decides about the authorization server: addresses, registration, lifetimes, grace."""
+"""The operator's decisions about the authorization server: addresses, registration, lifetimes, grace."""
 
 import re
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 
 Registration = Literal["open", "token", "off"]
 Resource = Literal["data", "mcp", "simplefin"]
-"""What an app may be granted: the data interface, the one for assistants, or the one of SimpleFIN. What an app holds
-opens one of them."""
+"""A resource of this service: the data interface, the one for assistants, or the one of SimpleFIN. Each grant opens
+one."""
 
 PATHS: Mapping[Resource, str] = {"data": "/api/v1", "mcp": "/mcp", "simplefin": "/simplefin"}
-RESOURCES: tuple[Resource, ...] = ("data", "mcp")  # those that are asked for by OAuth
+RESOURCES: tuple[Resource, ...] = ("data", "mcp")  # the resources that OAuth clients can ask for
 REFRESH_REUSE_SECONDS_MAX = 60  # oauth.md 2.6
 _LIMIT = re.compile(r"([1-9][0-9]{0,5})/(second|minute|hour|day)")
-_NUMBERS = re.compile(r":|(?:^|\.)[0-9]+\.?$")  # an address of IPv6, or what ends like one of IPv4
+_NUMBERS = re.compile(r":|(?:^|\.)[0-9]+\.?$")  # an IPv6 address, or a name that ends like an IPv4 address
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
@@ -26,7 +26,7 @@ class PolicyWrong(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Addresses and limits; what has no default here is set in handlers/settings.py.
+    """The addresses and limits of the authorization server; what has no default here is set in handlers/settings.py.
 
     No address is ever derived from a request (oauth.md 2.2).
     """
@@ -38,7 +38,7 @@ class Policy:
     refresh_reuse_seconds: int
     shows_addresses: bool  # in the log, for fail2ban
     writing_clients: frozenset[str] = frozenset()  # ids of apps that may be allowed to change something
-    document_hosts: frozenset[str] | None = frozenset()  # whose client documents are fetched; None: everybody's
+    document_hosts: frozenset[str] | None = frozenset()  # hosts whose client documents are fetched; None: all
     access_lifetime: timedelta = timedelta(hours=1)
     refresh_lifetime: timedelta = timedelta(days=30)
     grant_lifetime: timedelta = timedelta(days=365)
@@ -62,27 +62,28 @@ class Policy:
 
     @property
     def resource(self) -> str:
-        """The data interface as RFC 8707 and 9728 name it: exactly the base address."""
+        """The identifier of the data interface in RFC 8707 and 9728: exactly its base address."""
         return self.address_of("data")
 
     @property
     def mcp_resource(self) -> str:
-        """The interface for assistants, exactly the address that people type in."""
+        """The identifier of the interface for assistants: exactly the address that people type in."""
         return self.address_of("mcp")
 
     def address_of(self, resource: Resource) -> str:
-        """The identifier of a resource, which its tokens name as their audience, and below which it is served."""
+        """The identifier of a resource, which is the audience of its tokens and the address below which it is
+        served."""
         return self.public_url + PATHS[resource]
 
     def named_resource(self, values: tuple[str, ...]) -> Resource | None:
-        """Which resource these indicators (RFC 8707) name, the data interface when there are none; None where one of
-        them is not ours, or they name both: a token has one audience."""
+        """The resource that these indicators (RFC 8707) name, the data interface where there are none. None where one
+        of them is not ours, or they name several: a token has one audience."""
         named = {value.removesuffix("/") for value in values} or {self.resource}
         return next((each for each in RESOURCES if named == {self.address_of(each)}), None)
 
     @property
     def origin(self) -> str:
-        """Scheme and authority of the pages, as browsers write it into Origin."""
+        """The scheme and authority of the pages, as browsers send them in the header Origin."""
         parts = urlsplit(self.auth_url)
         return f"{parts.scheme}://{parts.netloc}".lower()
 
@@ -93,8 +94,8 @@ class Policy:
 
     @property
     def served_path(self) -> str:
-        """The path before /oauth in requests: a proxy that puts the service under the path of `public_url` takes that
-        path off again, as it does for /api/v1."""
+        """The path before /oauth in requests as they arrive: a proxy that serves under the path of `public_url` removes
+        that path, as it does for /api/v1."""
         if self.auth_url == self.public_url or self.auth_url.startswith(self.public_url + "/"):
             return self.auth_url.removeprefix(self.public_url)
         return self.auth_path
@@ -106,8 +107,8 @@ class Policy:
 
     @property
     def passkey_host(self) -> str | None:
-        """The host that passkeys are made for (the RP ID of WebAuthn); None where browsers make none: an address in
-        numbers is no domain, and without TLS they trust localhost alone."""
+        """The host for which passkeys are made (the RP ID of WebAuthn); None where browsers make none: an IP address is
+        no domain, and without TLS browsers trust only localhost."""
         host = urlsplit(self.auth_url).hostname or ""
         is_domain = not _NUMBERS.search(host)
         is_trusted = self.is_https or host == "localhost" or host.endswith(".localhost")
@@ -115,16 +116,16 @@ class Policy:
 
     @property
     def takes_documents(self) -> bool:
-        """Whether apps may have a document in place of a registration."""
+        """Whether apps may use a document in place of a registration."""
         return self.document_hosts is None or bool(self.document_hosts)
 
     def takes_document_of(self, host: str) -> bool:
-        """Whether that of an app of this host would be fetched."""
+        """Whether the document of an app of this host may be fetched."""
         return self.document_hosts is None or host in self.document_hosts
 
     @property
     def registrations_allowed(self) -> tuple[int, timedelta] | None:
-        """How many unused clients one address may register within which time; None is no limit."""
+        """The number of unused clients that one address may register, and the period; None for no limit."""
         match = _LIMIT.fullmatch(self.registration_limit)
         return (int(match[1]), timedelta(seconds=_SECONDS[match[2]])) if match else None
 

@@ -1,17 +1,17 @@
-"""Who a request acts for: what a verified access token says, and nothing of how it was verified."""
+"""The principal of a request: what a verified access token says, without how it was verified."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The accounts that a grant covers: these, or all but these (`is_all_but`), later ones too."""
+    """The accounts that a grant covers: these, or (`is_all_but`) all but these, accounts added later included."""
 
     accounts: frozenset[str]
     is_all_but: bool = False
 
     def covers(self, account_id: str) -> bool:
-        """Whether this account is one of them."""
+        """Whether this account is covered."""
         return (account_id in self.accounts) != self.is_all_but
 
 
@@ -19,8 +19,8 @@ class Coverage:
 class Principal:
     """The user behind an access token, what the token allows, and whether the user's subscription is active.
 
-    `coverage` None: all accounts. `figures_only`: no bookings, no payees. `full_numbers`: assistants may read account
-    numbers whole.
+    `coverage` None means all accounts, `figures_only` neither bookings nor payees; with `full_numbers`, assistants may
+    read whole account numbers.
     """
 
     user_id: str

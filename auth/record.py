@@ -1,7 +1,7 @@
-"""The record: who read what of whom, and what a person did to the account; counted in memory, written together.
+"""The record of who read what of whom, and what a person did to their account; counted in memory, written in batches.
 
-What is counted is an operation of the contract, a tool, or one of the words below. Moments are those at which counts
-are written, so that a request does not even ask for the time.
+Counted are operations of the contract, tools, and the deeds below. The time of an entry is when its count was written,
+so that a request does not even have to ask for the time.
 """
 
 import logging
@@ -17,7 +17,7 @@ from storage.oauth.access_record import Count, Counted, Entry
 
 WRITE_EVERY = 5.0  # seconds
 WAITING_MAX = 20_000  # sums in memory; some 5 MB
-KEPT_FOR = timedelta(days=396)  # 13 months: the last one can be compared with the same one a year ago
+KEPT_FOR = timedelta(days=396)  # 13 months: the last month can be compared with the same one a year ago
 
 Deed = Literal[
     "signIn",
@@ -45,8 +45,8 @@ Deed = Literal[
     "separateAccount",
     "deleteAccount",
 ]
-"""What is done to an account itself, besides what apps read of it; what an operation does too has the operation's name,
-so that it is one line whoever did it."""
+"""Deeds on an account itself, besides what apps read. A deed that is also an operation has the operation's name, so
+that it is one entry whoever did it."""
 
 DEEDS = frozenset(get_args(Deed))
 
@@ -54,7 +54,7 @@ log = logging.getLogger("bankdata.record")
 
 
 class Record:
-    """Counts; safe from any thread."""
+    """Counts calls and deeds, and writes the counts to the store; safe from any thread."""
 
     def __init__(self, database: Database, now: Now) -> None:
         self._database = database
@@ -80,12 +80,12 @@ class Record:
                 count.refusals += 1
 
     def keep_writing(self) -> None:
-        """Write every few seconds until `close`: for a thread of its own."""
+        """Write the counts every few seconds until `close`; for a thread of its own."""
         while not self._stopped.wait(WRITE_EVERY):
             self.write()
 
     def write(self) -> None:
-        """Write what has been counted. Where the store cannot, it is counted on, and written next time."""
+        """Write the counts to the store; if that fails, they are kept and written next time."""
         with self._writing:
             with self._lock:
                 counted, self._counted = self._counted, {}
@@ -93,23 +93,23 @@ class Record:
                 return
             try:
                 access_record.add(self._database, counted, now=self._now())
-            except Exception as error:  # whatever it is: the next time comes, and nothing counted is lost
+            except Exception as error:  # whatever it is: there is a next time, and no count is lost
                 log.warning("the record could not be written yet: %s", type(error).__name__)
                 self._put_back(counted)
 
     def close(self) -> None:
-        """Write the last, and no more."""
+        """Write the remaining counts, and stop writing."""
         self._stopped.set()
         self.write()
 
     def hours(self, user_id: str, *, since: datetime | None = None) -> Iterator[list[Entry]]:
-        """What happened to a user's data, by hour, the newest first; everything there is, unless since a moment. Read
-        piece by piece, of which the first may be empty."""
+        """The entries of a user by hour, the newest first, since a time or since the record begins; in lists of which
+        the first may be empty."""
         self.write()
         return access_record.hours(self._database, user_id, since=since or self._now() - KEPT_FOR)
 
     def overview(self, user_id: str, *, within: timedelta) -> list[Entry]:
-        """What happened within this time, summed over its hours, the latest first."""
+        """The entries of a user from this period, summed over its hours, the latest first."""
         self.write()
         return access_record.overview(self._database, user_id, since=self._now() - within)
 

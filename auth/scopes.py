@@ -1,4 +1,4 @@
-"""The three scopes of the interface (5.1), those beyond it that a person ticks, and how they are written."""
+"""The three scopes of the interface (5.1), further ones that a person has to tick, and their spelling."""
 
 from collections.abc import Iterable
 
@@ -13,8 +13,8 @@ WRITE_ACCOUNTS = "write:accounts"
 READ_ANNOTATIONS = "read:annotations"
 WRITE_ANNOTATIONS = "write:annotations"
 
-SCOPES = (READ_ACCOUNTS, READ_TRANSACTIONS, READ_CASHFLOW)  # what every app may ask for, and gets unless it says less
-TICKED_SCOPES = (  # for our own page, and for whom the operator names
+SCOPES = (READ_ACCOUNTS, READ_TRANSACTIONS, READ_CASHFLOW)  # every app may ask for these, and gets them by default
+TICKED_SCOPES = (  # for our own page, and for apps that the operator names
     WRITE_IMPORTS,
     WRITE_RULES,
     WRITE_ACCOUNTS,
@@ -25,10 +25,10 @@ ALL_SCOPES = SCOPES + TICKED_SCOPES
 
 
 def scope_set(text: str) -> frozenset[str] | None:
-    """The scopes of a space-separated list, or None when one of them is unknown or there is none.
+    """The scopes of a space-separated list; None where one of them is unknown or there is none.
 
-    "The value of the scope parameter is expressed as a list of space-delimited, case-sensitive strings."
-    RFC 6749 section 3.3
+    "The value of the scope parameter is expressed as a list of space-delimited, case-sensitive strings." RFC 6749
+    section 3.3
     """
     names = [name for name in text.split(" ") if name]
     if not names or any(name not in ALL_SCOPES for name in names):
@@ -37,12 +37,12 @@ def scope_set(text: str) -> frozenset[str] | None:
 
 
 def scope_text(scopes: Iterable[str]) -> str:
-    """The scopes in the order in which they stand here, separated by spaces."""
+    """The scopes separated by spaces, in the order of ALL_SCOPES."""
     wanted = set(scopes)
     return " ".join(name for name in ALL_SCOPES if name in wanted)
 
 
 def scope_without_bookings(text: str) -> str:
-    """The scopes without those about single bookings, for a grant of figures only."""
+    """The scopes without those about single bookings, for a grant that covers figures only."""
     of_bookings = (READ_TRANSACTIONS, READ_ANNOTATIONS, WRITE_ANNOTATIONS)
     return scope_text(name for name in text.split() if name not in of_bookings)

@@ -1,4 +1,4 @@
-"""The authorization server: its parts, made once over one store, each with the questions it answers."""
+"""The authorization server: all its parts over one store."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -40,9 +40,9 @@ OTHER_PROCESSES_SEEN_WITHIN = timedelta(milliseconds=500)
 
 
 class AuthorizationServer:
-    """`clients` register, `sign_in` and `sessions` know people, `consent` asks them, `codes` and `refresh_tokens` are
-    exchanged, `grants` end, `simplefin` is for apps that speak it, `calendar` for those that subscribe to one,
-    `access` says of each request whom it speaks for, `record` keeps what was done, `cleanup` forgets."""
+    """The parts of the authorization server: `clients` register, `sign_in` and `sessions` identify people, `consent`
+    asks them, `codes` and `refresh_tokens` are exchanged, `grants` are ended, `simplefin` and `calendar` serve apps of
+    these kinds, `access` finds the principal of each request, `record` counts what was done, `cleanup` deletes."""
 
     def __init__(
         self,
@@ -55,10 +55,11 @@ class AuthorizationServer:
         passwords: Passwords | None = None,
         fetch: Fetch | None = None,
     ) -> None:
-        """`fetch` gets the documents of apps that have one.
+        """Set up all parts; on the first start, keys are made in this folder or place. Raises KeysUnusable.
 
-        Make the keys on the first start, in this folder or place; raises KeysUnusable. `has_other_processes`:
-        several servers, one store."""
+        `fetch` gets the documents of apps that have one. `has_other_processes` means that several servers use the
+        store.
+        """
         now = with_zone(now)
         self.policy = policy
         leeway = timedelta(seconds=LEEWAY_SECONDS)
@@ -107,7 +108,7 @@ class AuthorizationServer:
         resource: Resource = "data",
         terms: Terms = EVERYTHING,
     ) -> str:
-        """An access token for the operator's own use, listed and revocable like every other; raises UserUnknown."""
+        """Issue an access token for the operator's own use, listed and revocable like any other. Raises UserUnknown."""
         if not scopes or not scopes <= frozenset(ALL_SCOPES):
             raise InvalidRequest(f"The scopes are {', '.join(ALL_SCOPES)}.")
         if not timedelta() < lifetime <= self.policy.grant_lifetime:
@@ -120,7 +121,7 @@ class AuthorizationServer:
         )
 
     def remove_user(self, user_id: str) -> None:
-        """Delete all that the authorization server knows of a user; tokens are refused from now on."""
+        """Delete all data of the authorization server about a user; their tokens are refused from now on."""
 
         def work(session: Session) -> None:
             grants.remove_all(session, user_id)
@@ -131,24 +132,24 @@ class AuthorizationServer:
         self.access.forget()
 
     def rotate_keys(self) -> str:
-        """A new signing key; the kid. Tokens of the old one live out their hour."""
+        """Make a new signing key, and return its kid. Tokens signed by the old one stay valid for their hour."""
         kid = self.keys.rotate(now=self._now())
         self._events.happened("signing key rotated", kid=kid)
         return kid
 
     def reseal_keys(self) -> None:
-        """Seal the signing keys with the first line of the operator's secret; what they sign stays valid."""
+        """Seal the signing keys with the first line of the operator's secret; tokens stay valid."""
         self.keys.reseal()
         self._events.happened("signing keys sealed anew")
 
     def jwks(self) -> dict[str, list[dict[str, str]]]:
-        """The public keys (RFC 7517 section 5)."""
+        """The public keys as a JWK set (RFC 7517 section 5)."""
         return self.keys.jwks(now=self._now())
 
     def server_metadata(self) -> dict[str, object]:
-        """RFC 8414."""
+        """The metadata of the authorization server (RFC 8414)."""
         return metadata.server_metadata(self.policy)
 
     def resource_metadata(self, resource: Resource = "data") -> dict[str, object]:
-        """RFC 9728."""
+        """The metadata of a resource (RFC 9728)."""
         return metadata.resource_metadata(self.policy, resource)

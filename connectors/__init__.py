@@ -1,1 +1,1 @@
-"""The mail: bank data in, one module per source and per file format."""
+"""Connectors bring bank data in: one module per source and per file format."""

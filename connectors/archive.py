@@ -1,4 +1,4 @@
-"""Opens ZIP containers of statements: every member is read as a stream, within limits, and its name is never used."""
+"""ZIP containers of statements: every member is read as a stream, within limits, and its name is never used."""
 
 import io
 import zipfile
@@ -18,9 +18,9 @@ from connectors.limits import (
 )
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError)
-"""What zipfile raises over a container that it cannot open or read: RuntimeError for a password and, as the kind of it
-that is a NotImplementedError, for a version or a way of packing that it does not know; zlib.error and EOFError for a
-damaged stream; ValueError for a name that is no text or a place that is not there."""
+"""The exceptions of zipfile for a container that cannot be opened or read: RuntimeError for a password and, as its
+subclass NotImplementedError, for an unknown version or compression; zlib.error and EOFError for a damaged stream;
+ValueError for a name that is no text or an offset outside the file."""
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
@@ -34,10 +34,10 @@ def detect(head: bytes) -> bool:
 
 
 def members(stream: BinaryIO) -> Iterator[BinaryIO]:
-    """The files in the container one after the other, each readable until the next one is asked for.
+    """The files in the container one after the other, each readable until the next one is requested.
 
-    `LimitExceeded` for too many, too large, or too well compressed ones (sources 7), `UnsupportedFile` for encrypted
-    or unusually packed ones, `MalformedFile` for damage; all of them also while a member is being read.
+    Raises `LimitExceeded` for too many, too large, or too well compressed files (sources 7), `UnsupportedFile` for
+    encrypted or unusually compressed ones, `MalformedFile` for damage; all of them also while a file is being read.
     """
     _refuse_long_listing(stream)
     try:
@@ -64,21 +64,22 @@ def members(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 
 def _refuse_long_listing(stream: BinaryIO) -> None:
-    """The library would hold all of a listing of millions of files before its length could be seen."""
+    """Raise LimitExceeded for a container with too long a listing; the library would load millions of entries before
+    their number could be checked."""
     end = stream.seek(0, io.SEEK_END)
     stream.seek(max(0, end - _END_BYTES_MAX))
     tail = stream.read()
     stream.seek(0)
     place = tail.find(_END)
     while place >= 0:
-        listing = tail[place + 12 : place + 16]  # bytes of the listing, wherever its end may be seen
+        listing = tail[place + 12 : place + 16]  # the length of the listing, for each place that may be its end
         if int.from_bytes(listing, "little") > ZIP_LISTING_BYTES_MAX:
             raise LimitExceeded(f"more than {ZIP_MEMBERS_MAX} files in the ZIP container.")
         place = tail.find(_END, place + 1)
 
 
 class _Member(io.RawIOBase):
-    """One file of the container; what the container says about sizes is not believed but enforced while reading."""
+    """One file of the container, with its limits enforced while reading, whatever sizes the container states."""
 
     def __init__(self, container: zipfile.ZipFile, info: zipfile.ZipInfo, number: int, total: int) -> None:
         super().__init__()
@@ -89,7 +90,7 @@ class _Member(io.RawIOBase):
         try:
             self._stream = container.open(info)
         except DAMAGED:
-            raise self._damaged() from None
+            raise self._damage() from None
 
     def readable(self) -> bool:
         return True
@@ -98,7 +99,7 @@ class _Member(io.RawIOBase):
         try:
             chunk = self._stream.read(len(buffer))
         except DAMAGED:
-            raise self._damaged() from None
+            raise self._damage() from None
         self.count += len(chunk)
         if self.count > ZIP_MEMBER_BYTES_MAX or self._total + self.count > ZIP_TOTAL_BYTES_MAX:
             raise LimitExceeded(f"file {self._number} of the ZIP container is larger than allowed.")
@@ -112,5 +113,5 @@ class _Member(io.RawIOBase):
             self._stream.close()
         super().close()
 
-    def _damaged(self) -> MalformedFile:
+    def _damage(self) -> MalformedFile:
         return MalformedFile(f"file {self._number} of the ZIP container is damaged.")

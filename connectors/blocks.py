@@ -1,4 +1,4 @@
-"""One account of a stream of records as a statement format wants it: what stands before the rows is known first."""
+"""Account blocks for writing statement formats that need facts about all rows before the first row."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import IO
 from connectors.classified_records import Classification, Pair, without_classes
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
-MEMORY_BYTES = 1024 * 1024  # of rendered rows, before they wait on disk; an export of any size needs no more
+MEMORY_BYTES = 1024 * 1024  # of rendered rows in memory; more wait on disk, however long the export is
 COPY_BYTES = 64 * 1024
 
 Render = Callable[[AccountRecord, TransactionRecord], str]
@@ -19,7 +19,7 @@ RenderPair = Callable[[AccountRecord, TransactionRecord, Classification], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """An account, what its source says of it, and its rendered rows; days and `total` are of the booked ones."""
+    """An account with its statement and its rendered rows; `first`, `last` and `total` are about the booked ones."""
 
     number: int
     account: AccountRecord
@@ -30,13 +30,14 @@ class Block:
     rows: IO[bytes]
 
     def copy_rows(self, stream: IO[bytes]) -> None:
-        """Write the rendered rows."""
+        """Write the rendered rows to the stream."""
         self.rows.seek(0)
         while chunk := self.rows.read(COPY_BYTES):
             stream.write(chunk)
 
     def balances(self) -> tuple[Decimal, Decimal] | None:
-        """Opening and closing; one follows from the other and the rows; None when the source states neither."""
+        """Opening and closing balance; a missing one is computed from the other and the rows. None where the source
+        states neither."""
         opening, closing = self.statement.opening, self.statement.closing
         if opening is not None:
             return opening, opening + self.total if closing is None else closing
@@ -44,12 +45,12 @@ class Block:
 
 
 def blocks(records: Iterable[Record], render: Render, *, encoding: str = "utf-8") -> Iterator[Block]:
-    """The accounts in order; each block's rows are gone when the next one is asked for."""
+    """The accounts as blocks, in order; the rows of a block are deleted when the next one is requested."""
     return blocks_of_pairs(without_classes(records), lambda account, row, _: render(account, row), encoding=encoding)
 
 
 def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str = "utf-8") -> Iterator[Block]:
-    """The same for a format that shows type and category."""
+    """The accounts as blocks, for a format that shows type and category."""
     waiting = iter(pairs)
     number = 0
     upcoming = next(waiting, None)

@@ -1,4 +1,4 @@
-"""Card numbers as they may be kept."""
+"""Card numbers in the form in which they may be stored."""
 
 
 def hidden_card_number(number: str) -> str:

@@ -1,5 +1,5 @@
-"""Records with the type and the categories of each booking, which exports show and imports derive anew, and with what
-its owner says of it where that is asked for."""
+"""Records with the type and categories of each booking, which exports show and imports derive anew, and where requested
+with the owner's words on it."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,24 +10,24 @@ from storage.importing.records import Record
 
 
 class SaidPart(NamedTuple):
-    """What of a booking's amount went where."""
+    """A part of a booking's amount, with its category, note and tags."""
 
     amount: Decimal
-    category: str  # or a finer one
+    category: str  # a category or a finer one
     note: str | None = None
     tags: Sequence[str] = ()
     own: str | None = None  # the name of the own category below `category`
 
     def json(self) -> dict[str, object]:
-        """The same as formats of ours have it, without what is not said."""
+        """The part as in our own formats, without empty members."""
         place = {"category": self.category, "ownCategory": self.own}
         told = {"amount": f"{self.amount:f}", **place, "note": self.note, "tags": list(self.tags)}
         return {name: value for name, value in told.items() if value}
 
 
 class Said(NamedTuple):
-    """What the owner of a booking says of it alone; `splits` add up to it, each with its coarse category. `own` is the
-    name of the own category that they chose, which lies below `category`."""
+    """The owner's words on one booking. `splits` add up to its amount, each with its main category. `own` is the name
+    of the chosen own category, which is below `category`."""
 
     category: str | None = None
     note: str | None = None
@@ -36,7 +36,7 @@ class Said(NamedTuple):
     own: str | None = None
 
     def cells(self) -> dict[str, str | None]:
-        """The same as texts, by the names of the columns that formats of ours have for them."""
+        """The words as texts by column name, for our own formats."""
         tags = json.dumps(list(self.tags), ensure_ascii=False) if self.tags else None
         splits = json.dumps([part.json() for _, part in self.splits], ensure_ascii=False) if self.splits else None
         return {
@@ -52,7 +52,7 @@ WORDS = tuple(Said().cells())
 
 
 class Classification(NamedTuple):
-    """Type, category and finer category of a booking, and what its owner says of it."""
+    """Type, category and finer category of a booking, and its owner's words on it."""
 
     type: str | None = None
     category: str | None = None
@@ -65,5 +65,5 @@ Pair = tuple[Record, Classification]
 
 
 def without_classes(records: Iterable[Record]) -> Iterator[Pair]:
-    """The records of a source, from which nothing has been derived."""
+    """The records of a source, paired with an empty classification."""
     return ((record, UNCLASSIFIED) for record in records)

@@ -1,8 +1,8 @@
-"""How a person connects a bank to a live source, or renews it: one step after the other, wherever it is carried on.
+"""Connecting a bank to a live source, or renewing it: one step after the other, in the browser or in a command.
 
-A step ends in a question to the person, in an address where the browser goes, or in a connection. Between two steps
-nothing is kept in memory: what the source wants to remember is its `memo`, which lies encrypted in the store. The
-words of a question come from the source, in every language of the pages.
+A step ends in a question to the person, in an address for the browser, or in a connection. Between two steps nothing is
+kept in memory: what the source has to remember is its `memo`, which is stored encrypted. The texts of a question come
+from the source, in every language of the pages.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from connectors.connector import Connection, Connector, Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """A sentence in both languages. A bank's own words are the same in both."""
+    """A sentence in both languages; a bank's own text is the same in both."""
 
     en: str
     de: str
@@ -23,8 +23,8 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormField:
-    """Something to fill in; with `choices` (value, label) one of them. What `is_secret` is not shown as it is typed,
-    and never stands in arguments of a command. A field of a `default` may be left as it is."""
+    """A field to fill in, with `choices` (value, label) to choose from. `is_secret`: hidden while typed, and never an
+    argument of a command. A field with a `default` may be left as it is."""
 
     name: str
     label: Sentence
@@ -36,8 +36,8 @@ class FormField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The person is asked. Without fields it says what to do elsewhere (approve in the bank's app), and the step is
-    taken again after `again_after` seconds. `image` is a picture to look at, such as a photoTAN, and what kind it is.
+    """A question to the person. Without fields it says what to do elsewhere (approve in the bank's app), and the step
+    is repeated after `again_after` seconds. `image` is a picture to look at, such as a photoTAN, of type `image_type`.
     `problem` says what was wrong with the last answer."""
 
     text: Sentence
@@ -51,7 +51,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirect:
-    """The browser goes to `url`, which is at the provider or the bank. It comes back to the return address with the
+    """An address of the provider or bank to which the browser is sent. It comes back to the return address with the
     state; a provider that sends nobody back is asked again after `again_after` seconds instead."""
 
     url: str
@@ -61,8 +61,8 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The bank is connected: what its connection is called if nobody named it, what is stored in clear and what is
-    stored encrypted, and the end of the consent, in UTC without zone."""
+    """The outcome when the bank is connected: the default name of the connection, what is stored in clear and what
+    encrypted, and the end of the consent, in UTC without a zone."""
 
     bank_name: str
     settings: Json = field(default_factory=dict)
@@ -75,11 +75,11 @@ Step = Question | Redirect | Done
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What the last step led to: the fields of its question, or the parameters that the browser came back with. Both
-    are empty in the first step, and in one that is taken again without an answer.
+    """The answer to the last step: the fields of its question, or the parameters with which the browser came back. Both
+    are empty in the first step, and in one that is repeated without an answer.
 
-    `given` may hold more: what the command was typed with (--bank, --country) is there in every step. `return_url` and
-    `state` are what a Redirect of this step has to name.
+    `given` may have more: the options of the command (--bank, --country) are there in every step. A Redirect of this
+    step has to use `return_url` and `state`.
     """
 
     return_url: str
@@ -90,9 +90,9 @@ class Reply:
 
 
 class LiveSource(Connector, Protocol):
-    """A source that a person connects by answering questions or by a sign-in elsewhere.
+    """A source that a person connects by answering questions or by signing in elsewhere.
 
-    `title` is what people know it by, `about` says in a sentence whose banks it reaches.
+    `title` is its name for people, `about` says in a sentence which banks it reaches.
     """
 
     title: str
@@ -100,20 +100,24 @@ class LiveSource(Connector, Protocol):
 
     @property
     def is_set_up(self) -> bool:
-        """Whether a page can offer it: the operator has set up what it takes, and no address has to be typed."""
+        """Whether a page can offer the source: the operator has set up what it needs, and nobody has to type an
+        address."""
         ...
 
     def begin_connect(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:
-        """The next step. `connection` has the settings and secrets of the one that is renewed, or none yet. An error
-        ends the attempt and changes nothing; what the person can mend is a Question with a `problem` instead."""
+        """The next step. `connection` has the settings and secrets of the connection that is renewed, or none yet.
+
+        An error ends the attempt and changes nothing; what the person can correct is a Question with a `problem`
+        instead.
+        """
         ...
 
     def is_same_login(self, known: Connection, done: Done, /) -> bool | None:
-        """Whether what was connected just now is the login of `known`, a connection of the same user and bank name, and
-        so renews it; None where that cannot be told."""
+        """Whether `done` is the login of `known`, a connection of the same user and bank name, and so renews it; None
+        where that cannot be determined."""
         ...
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
-        """The user ends the connection: end the access at the provider too. An error, also that the provider has no
-        request for it, ends it here all the same."""
+        """End the access at the provider, because the user ends the connection. An error, also because the provider has
+        no request for this, does not keep the connection from ending here."""
         ...

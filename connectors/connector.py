@@ -1,6 +1,6 @@
-"""What a bank connector is: it starts a refresh, is asked whether it is ready, and hands over records.
+"""The interface of a bank connector: it starts a refresh, says whether the source is ready, and yields records.
 
-A connector is input and parsing only: it never touches the store, never decides the state of a job, and waits for
+A connector does only input and parsing: it never touches the store, never decides the state of a job, and waits for
 nothing but its answers (a source that is not ready is `Waiting`). Its failures say what happened, and one table in
 `handlers.sync.outcomes` says what that means for job and connection.
 """
@@ -19,7 +19,7 @@ PSD2_SYNCS_MAX = 4  # in 24 hours, while the user is absent (Delegated Regulatio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """The user who asks for fresh data at this moment, as a bank wants to be told: all of it is sent on, or nothing."""
+    """The user who asks for fresh data at this moment, as described to the bank: all of it is sent on, or nothing."""
 
     address: str
     user_agent: str
@@ -31,9 +31,9 @@ class Person:
 class Connection:
     """A bank connection as its connector sees it; `settings` are what `bankdata connect` stored for it.
 
-    `secrets` are its passwords, tokens and keys. What the source gives in their place, a refreshed token or the state
-    of a dialogue, goes to `keep_secrets` (all of them, the unchanged ones too), which stores it at once: it stays,
-    whatever fails afterwards. `attended` is the user, if present; most banks count the accesses without one.
+    `secrets` are its passwords, tokens and keys. New values from the source, such as a refreshed token or the state of
+    a dialogue, are passed to `keep_secrets` (with the unchanged ones), which stores them at once, whatever fails
+    afterwards. `attended` is the user, if present; most banks limit accesses without one.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """The source is not ready; it is not asked again before `seconds` have passed."""
+    """The answer that the source is not ready; it is not asked again before `seconds` have passed."""
 
     seconds: float = 1.0
     handle: Json | None = None  # replaces the stored handle when given
@@ -55,31 +55,31 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """The source has everything; `handle` replaces the stored one when given, and so does the end of the consent."""
+    """The answer that the source has all data; `handle` replaces the stored one when given, and so does the end of the
+    consent."""
 
     handle: Json | None = None
-    consent_expires_at: datetime | None = None  # UTC without zone; past it the bank is not asked any more
+    consent_expires_at: datetime | None = None  # UTC without a zone; after it, the bank is not asked any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A part that the source did not give, such as one account of several: a warning of a job that completes, unless
-    nothing came at all. `reason` is a sentence for the user."""
+    """A part that the source did not give, such as one of several accounts. A completed job reports it as a warning,
+    unless nothing came at all. `reason` is a sentence for the user."""
 
     name: str
     reason: str
 
 
 CUT_OFF = "The bank broke off its list of bookings. The next sync asks for all of it again."
-"""Why an account is left out whose pages go round, or whose next page the source refuses: its cursor stays."""
+"""The reason why an account is left out whose pages repeat, or whose next page the source refuses; its cursor stays."""
 
 
 class Connector(Protocol):
-    """One source of bank data, which has whatever it asks for at once and nothing to tidy up unless it says otherwise.
-    `handle` and `cursor` are JSON and are stored between calls.
+    """One source of bank data. By default its data is ready at once and nothing has to be tidied up.
 
-    `is_local` says that nothing is asked of another machine: what is fetched is then read one batch at a time in the
-    whole server, which bounds its memory, and nobody waits for anybody else's network meanwhile.
+    `handle` and `cursor` are JSON and are stored between calls. `is_local` means that no other machine is asked; such
+    sources are read one batch at a time in the whole server, which bounds its memory, while nobody waits for a network.
     """
 
     name: str
@@ -87,40 +87,39 @@ class Connector(Protocol):
 
     @property
     def unattended_syncs_max(self) -> int | None:
-        """How many syncs in 24 hours the source allows while its user is absent; None where nobody counts them. One
-        that allows more than the four of PSD2 is no bank, and counts those with its user as well."""
+        """The number of syncs in 24 hours that the source allows while its user is absent; None for no limit. A source
+        that allows more than the four of PSD2 is no bank, and also counts syncs with its user present."""
         ...
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - those that ask need them
-        """Ask the source for fresh data; the handle that later calls receive."""
+        """Ask the source for fresh data, and return the handle that later calls receive."""
         return {}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:  # noqa: ARG002 - as above
-        """One question to the source, in bounded time."""
+        """Ask the source once, in bounded time, whether its data is ready."""
         return Ready()
 
     def fetch(
         self, connection: Connection, handle: Json, *, cursor: Json | None, today: date
     ) -> Iterator[Batch | LeftOut]:
-        """The batches that are new since `cursor` (everything there is when None), lazily, overlaps included.
+        """The batches that are new since `cursor` (all when None), lazily, overlaps included.
 
-        Each is stored, with the cursor it names, before the next one is asked for. What is wrong with one alone
-        (`UNREADABLE`) refuses it and leaves the others; any other failure ends the job, and what is stored stays.
+        Each batch is stored, with the cursor it names, before the next one is requested. An error of a single batch
+        (`UNREADABLE`) refuses it and leaves the others; any other error ends the job, and what is stored stays.
         """
         ...
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:  # noqa: ARG002 - as above
-        """After the batch's commit, or its refusal with the reason: tidy up after it (a folder moves the file)."""
+        """Tidy up after the batch was committed or, with a reason, refused (a folder moves the file)."""
         return
 
 
 @runtime_checkable
 class HasNews(Protocol):
-    """A connector of which the source can be looked at for nothing; none is whose requests are counted."""
+    """A connector whose source can be checked for news at no cost; a source that counts requests is none."""
 
     def has_news(self, connection: Connection, *, now: datetime) -> bool:
-        """Whether a look that costs nobody anything shows that there is something new: the server then starts a sync
-        by itself."""
+        """Whether a check that costs nobody anything shows news; the server then starts a sync by itself."""
         ...
 
 
@@ -172,10 +171,10 @@ class LimitExceeded(SourceError):
 
 
 UNREADABLE = (UnsupportedFile, MalformedFile, LimitExceeded)
-"""What is wrong with one file and says nothing about its source."""
+"""Errors about a single file that say nothing about its source."""
 
 
 def as_sentence(reason: Exception) -> str:
-    """Why something was refused, for a person: it begins with a capital letter and ends with a full stop."""
+    """The reason of a refusal as a sentence for people: with a capital letter and a full stop."""
     text = str(reason)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

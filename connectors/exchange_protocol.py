@@ -1,4 +1,4 @@
-"""What was said to a provider, as it can be sent with a report: every value is masked, its shape stays."""
+"""Exchanges with a provider in a form that can be sent with a report: every value is masked, its shape stays."""
 
 import json
 import re
@@ -10,7 +10,7 @@ BODY_CHARACTERS_MAX = 20_000
 WORDS = frozenset(
     {"code", "error", "status", "currency", "credit_debit_indicator", "balance_type", "cash_account_type", "psu_type"}
 )
-"""Members whose values say what a provider means and nothing about anybody."""
+"""Members whose values are fixed words of the protocol and reveal nothing about anybody."""
 PATH_WORDS = frozenset(
     [
         "simplefin",
@@ -37,14 +37,14 @@ PATH_WORDS = frozenset(
         "pendingTransactions",
     ]
 )
-"""What stands in addresses beside ids and tokens."""
+"""The fixed words in paths, besides ids and tokens."""
 PLAIN_WORD = re.compile(r"[A-Za-z_.-]{1,40}")
 LETTER, DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 
 
 def as_text(exchange: Exchange) -> str:
-    """One exchange in a few lines. Letters become x and digits 0, in the path and the parameters too: tokens and
-    account numbers stand there."""
+    """One exchange in a few lines. Letters become x and digits 0, also in path and parameters, which may contain tokens
+    and account numbers."""
     parameters = "&".join(f"{name}={mask(value)}" for name, value in exchange.parameters.items())
     path = "/".join(part if part in PATH_WORDS else mask(part) for part in exchange.path.split("/"))
     asked = f"{exchange.method} {exchange.host}{path}" + (f"?{parameters}" if parameters else "")
@@ -54,7 +54,7 @@ def as_text(exchange: Exchange) -> str:
 
 
 def mask(text: str) -> str:
-    """The text with nothing left but its shape."""
+    """The text with every letter and digit replaced, so that only its shape is left."""
     return DIGIT.sub("0", LETTER.sub("x", text))
 
 

@@ -1,6 +1,6 @@
-"""The formats of statement files: which one a file has is told by its content, never by a name.
+"""The formats of statement files; the content of a file shows its format, never the name.
 
-It parses where it is called: in the process that `connectors.parser_process` keeps for it, and in tests.
+Parsing happens in the calling process: the one that `connectors.parser_process` runs for it, or a test.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ _COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of statement file: its name in reports, how it is told, how it is read."""
+    """A kind of statement file: its name in reports, its detection, and its reader."""
 
     name: str
     detect: Callable[[bytes], bool]
@@ -52,9 +52,10 @@ FORMATS = (
 def read_statements(
     source: Path | BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
 ) -> Iterator[Batch]:
-    """A file as batches: one, or one for each statement file in a ZIP container, each named by its content's hash.
+    """The batches of a file: one, or one for each statement file in a ZIP container, each with its content's hash as
+    id.
 
-    `profiles` are the user's own. Reading a batch's records raises what is wrong with the file.
+    `profiles` are the user's own. Reading a batch's records raises the errors of the file.
     """
     if isinstance(source, Path):
         with source.open("rb") as stream:
@@ -64,7 +65,7 @@ def read_statements(
     if not archive.detect(_head(source)):
         yield Batch(id=identity, records=_read(source, profiles, on_layout))
         return
-    # What was chosen is for the files with its columns, and the others are read as ever
+    # A chosen layout applies to the files with its columns; the others are read as usual
     profiles = [
         dataclasses.replace(each, standing="offered") if each.standing == "chosen" else each for each in profiles or ()
     ]
@@ -74,7 +75,7 @@ def read_statements(
         if head.startswith(_COMPANIONS):
             continue
         count += 1
-        yield Batch(id=f"{identity}/{number}", records=_placed(_read(member, profiles, on_layout), number))
+        yield Batch(id=f"{identity}/{number}", records=_name_member(_read(member, profiles, on_layout), number))
     if not count:
         raise UnsupportedFile("the ZIP container holds no statement.")
 
@@ -82,15 +83,15 @@ def read_statements(
 def read_records(
     source: Path | BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
 ) -> Iterator[Record]:
-    """All records of a file in one stream; the files of a ZIP container one after the other, told by their part.
-    How the columns of a CSV file were taken is told to `on_layout` where it was guessed."""
+    """All records of a file in one stream; those of a ZIP container's files follow each other and differ by `part`.
+    `on_layout` gets the layout of a CSV file where it was guessed."""
     for part, batch in enumerate(read_statements(source, profiles, on_layout)):
         for record in batch.records:
             yield replace(record, part=part) if part and isinstance(record, AccountRecord) else record
 
 
 def format_name(source: Path | BinaryIO) -> str | None:
-    """What a file is called in reports: the name of its format or zip; None when it is neither."""
+    """The name of a file's format for reports, or zip; None where it is neither."""
     if isinstance(source, Path):
         with source.open("rb") as stream:
             return format_name(stream)
@@ -102,12 +103,12 @@ def format_name(source: Path | BinaryIO) -> str | None:
 
 
 def explain(source: BinaryIO, profiles: Sequence[Profile] | None = None) -> csv_statements.Explanation:
-    """How a CSV file would be read, or why it would be refused."""
+    """An explanation of how a CSV file would be read, or why it would be refused."""
     return csv_statements.explain(source, profiles)
 
 
 def format_of(head: bytes) -> Format | None:
-    """The format whose mark stands in the beginning of a file; the loosest, CSV, is asked last."""
+    """The format that the beginning of a file shows, None for no known one; CSV, the least strict, is checked last."""
     return next((kind for kind in FORMATS if kind.detect(head)), None)
 
 
@@ -138,7 +139,7 @@ def _digest(stream: BinaryIO) -> str:
 
 
 def _head(stream: BinaryIO) -> bytes:
-    """The beginning of a file, which stays to be read."""
+    """The beginning of a file, which remains to be read."""
     if isinstance(stream, io.BufferedReader) and not stream.seekable():
         return stream.peek(HEAD_BYTES)[:HEAD_BYTES]
     place = stream.tell()
@@ -147,8 +148,8 @@ def _head(stream: BinaryIO) -> bytes:
     return head
 
 
-def _placed(records: Iterator[Record], number: int) -> Iterator[Record]:
-    """The same records; a refusal says which file of the container it is about."""
+def _name_member(records: Iterator[Record], number: int) -> Iterator[Record]:
+    """The records unchanged; an error names the file of the container."""
     try:
         yield from records
     except SourceError as error:

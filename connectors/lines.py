@@ -11,7 +11,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 class Lines:
-    """An iterator of decoded lines (with their end) that knows the number of the last one it gave."""
+    """An iterator of decoded lines (with their end) that knows the number of the last one."""
 
     def __init__(self, stream: BinaryIO, *, head: bytes = b"", encoding: str = "cp1252") -> None:
         self.number = 0
@@ -34,7 +34,7 @@ class Lines:
 
 
 def decode_line(raw: bytes, encoding: str) -> str:
-    """UTF-8 where the bytes are valid UTF-8, else `encoding`: banks mix both in one file."""
+    """The line decoded as UTF-8 where it is valid UTF-8, else by `encoding`; banks mix both in one file."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -42,7 +42,8 @@ def decode_line(raw: bytes, encoding: str) -> str:
 
 
 def is_utf16(head: bytes) -> str | None:
-    """The UTF-16 codec of a file, by its mark or by the zero bytes of Latin text; None for other encodings."""
+    """The UTF-16 codec of a file, found by its byte order mark or by the zero bytes of Latin text; None for other
+    encodings."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "utf-16"
     sample = head[: len(head[:200]) // 2 * 2]
@@ -55,7 +56,7 @@ def is_utf16(head: bytes) -> str | None:
 
 
 def _octets(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
-    """The bytes of the file in an encoding of which ASCII is a part, without its byte order mark."""
+    """The bytes of the file in an encoding that contains ASCII, without the byte order mark."""
     chunk = head or stream.read(_CHUNK_BYTES)
     codec = is_utf16(chunk)
     if codec is None:
@@ -72,7 +73,8 @@ def _octets(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
 
 
 def _raw_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines with one "\\n" each; a file without any "\\n" is split at "\\r". A line over the limit comes cut."""
+    """The lines, each ending with "\\n"; a file without any "\\n" is split at "\\r". A line over the limit comes
+    cut."""
     rest, end = b"", b""
     for chunk in chunks:
         if not end:
@@ -82,6 +84,6 @@ def _raw_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
         for line in lines:
             yield line.rstrip(b"\r") + b"\n"
         if len(rest) > LINE_CHARACTERS_MAX:
-            yield rest  # refused by the reader of lines, who reads no further
+            yield rest  # the reader of lines refuses it, and reads no further
     if rest:
         yield rest

@@ -1,8 +1,7 @@
-"""Requests to banks and to those who provide access to them: the one HTTP client for all of them.
+"""Outgoing requests to banks and data providers: the one HTTP client for all of them.
 
-A `Provider` asks one host, the one of the settings, and no answer leads anywhere else: nothing that is sent back is
-followed. What comes is bounded in time, size and depth. Messages name the host and the status, never an address or a
-body, for those hold secrets.
+A `Provider` asks only one host, the one in the settings, and follows no redirects. Answers are bounded in time, size
+and depth. Messages name the host and the status, never an address or a body, which may contain secrets.
 """
 
 import asyncio
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT_SECONDS_MAX = 5.0
-SILENCE_SECONDS_MAX = 60.0  # banks that are asked while one waits take 30
+SILENCE_SECONDS_MAX = 60.0  # banks may take 30 while one waits
 REQUEST_SECONDS_MAX = 120.0
 ANSWER_BYTES_MAX = 20_000_000
 DEPTH_MAX = 64
-PAUSES = (0.25, 1.0)  # seconds before a GET is tried again; together with the tries no job notices
-PASSING = (502, 503, 504)  # statuses of something in between that a second try may not meet
+PAUSES = (0.25, 1.0)  # seconds before a GET is tried again; short enough for any job
+PASSING = (502, 503, 504)  # statuses of a proxy in between, which a second try may not meet
 RETRY_AFTER_MAX = 86_400.0
 
 _STARTING = threading.Lock()
@@ -44,7 +43,7 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One request and what came of it, as a protocol of a connection may show it."""
+    """One request and its answer, in the form for the trace of a connection."""
 
     method: Method
     host: str
@@ -56,12 +55,12 @@ class Exchange:
 
 
 WATCHED_BY: ContextVar[Callable[[Exchange], None] | None] = ContextVar("WATCHED_BY", default=None)
-"""Who is told of every exchange of this thread's work: `bankdata connect --trace`."""
+"""The function that gets every exchange of this thread's work: `bankdata connect --trace`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderAnswer:
-    """What a provider answered; its status is below 500."""
+    """The answer of a provider, with a status below 500."""
 
     host: str
     status: int
@@ -70,7 +69,7 @@ class ProviderAnswer:
     body: bytes
 
     def document(self) -> Any:
-        """The body as JSON, numbers with a point as Decimal; raises ProviderUnavailable for anything else."""
+        """The body as JSON, numbers with a point as Decimal. Raises ProviderUnavailable for anything else."""
         if not (self.content_type == "application/json" or self.content_type.endswith("+json")):
             raise ProviderUnavailable(
                 f"{self.host} answered with something that is not JSON.", detail=f"content type {self.content_type!r}"
@@ -85,14 +84,14 @@ class ProviderAnswer:
         return found
 
     def members(self) -> dict[str, Any]:
-        """The body as a JSON object; raises ProviderUnavailable for anything else."""
+        """The body as a JSON object. Raises ProviderUnavailable for anything else."""
         found = self.document()
         if not isinstance(found, dict):
             raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="no JSON object")
         return found
 
     def line(self) -> str:
-        """The body as one line of text; raises ProviderUnavailable for anything else."""
+        """The body as one line of text. Raises ProviderUnavailable for anything else."""
         try:
             text = self.body.decode("ascii").strip()
         except UnicodeDecodeError as error:
@@ -103,10 +102,11 @@ class ProviderAnswer:
 
 
 class Provider:
-    """One host, asked over https alone (http on this machine). Safe to use from any thread; keeps no cookies."""
+    """One host, asked only over https (http on this machine). Safe to use from any thread; keeps no cookies."""
 
     def __init__(self, address: str) -> None:
-        """`address` comes from the settings, may carry a path, and must be reachable as they allow it."""
+        """Prepare to ask this address from the settings, which may have a path and must be one that `is_reachable`
+        allows."""
         assert is_reachable(address), "checked with the settings"
         self.address = address.rstrip("/")
         self.host = urlsplit(address).netloc
@@ -121,7 +121,7 @@ class Provider:
         also: Collection[int] = (),
     ) -> ProviderAnswer:
         """The answer to a GET, tried twice more where a second try may help. `also` are statuses from 500 on that the
-        caller reads itself. Raises ProviderUnavailable, and RateLimited for 429."""
+        caller handles itself. Raises ProviderUnavailable, and RateLimited for 429."""
         request = _Outgoing(method="GET", path=path, parameters=parameters, headers=headers, auth=auth, also=also)
         for pause in PAUSES:
             try:
@@ -144,7 +144,7 @@ class Provider:
         auth: tuple[str, str] | None = None,
         also: Collection[int] = (),
     ) -> ProviderAnswer:
-        """The answer to a POST of a JSON document, a form or these very bytes, sent once. Raises as `get`."""
+        """The answer to a POST of a JSON document, a form or bytes, sent only once. Raises as `get`."""
         sent: dict[str, Any] = {"data": form or {}}
         if document is not None:
             sent = {"json": document}
@@ -162,23 +162,23 @@ class Provider:
         auth: tuple[str, str] | None = None,
         also: Collection[int] = (),
     ) -> ProviderAnswer:
-        """The answer to a DELETE, which is sent once. Raises as `get`."""
+        """The answer to a DELETE, sent only once. Raises as `get`."""
         return self._ask(_Outgoing(method="DELETE", path=path, headers=headers, auth=auth, also=also))
 
     def close(self) -> None:
-        """Let go of the connections to the host, for a provider that is asked no more."""
+        """Close the connections to the host, for a provider that is not asked any more."""
         if "_client" in vars(self):
-            _awaited(self._client.aclose())
+            _run_on_loop(self._client.aclose())
 
     @cached_property
     def _client(self) -> "httpx.AsyncClient":
-        import httpx  # a tenth of a second that only who has a live source spends
+        import httpx  # takes a tenth of a second, which only servers with a live source spend
 
         return httpx.AsyncClient(
             timeout=httpx.Timeout(SILENCE_SECONDS_MAX, connect=CONNECT_SECONDS_MAX),
             headers={"User-Agent": "bankdata", "Accept-Encoding": "identity"},  # unpacked it could be of any size
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one user's must not reach the next one
-            trust_env=self.address.startswith("https:"),  # the operator's proxy, not for this machine
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one user's must never reach another one
+            trust_env=self.address.startswith("https:"),  # the operator's proxy, but not for this machine
             verify=ssl.create_default_context() if self.address.startswith("https:") else False,
             follow_redirects=False,
         )
@@ -207,13 +207,13 @@ class Provider:
         watched_by = WATCHED_BY.get()
         answer: ProviderAnswer | None = None
         try:
-            answer = _awaited(self._answer(request))
+            answer = _run_on_loop(self._answer(request))
             return answer
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise _Passing(f"{self.host} cannot be reached.", detail=type(error).__name__) from None
         except (httpx.TimeoutException, TimeoutError) as error:
             raise ProviderUnavailable(f"{self.host} did not answer in time.", detail=type(error).__name__) from None
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:  # their texts may hold addresses
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:  # their texts may contain addresses
             raise ProviderUnavailable(f"{self.host} broke off.", detail=type(error).__name__) from None
         finally:
             if watched_by is not None:
@@ -230,8 +230,8 @@ class Provider:
                 )
 
     async def _answer(self, request: "_Outgoing") -> ProviderAnswer:
-        """Raises TimeoutError when the time is over, wherever the answer then stands: the timeouts of httpx are those
-        of single reads, and a byte every few seconds would pass them."""
+        """The answer to the request. Raises TimeoutError when the whole time is over, because the timeouts of httpx are
+        those of single reads, which a byte every few seconds would never reach."""
         async with (
             asyncio.timeout(REQUEST_SECONDS_MAX),
             self._client.stream(
@@ -252,7 +252,7 @@ class Provider:
             )
 
     async def _body(self, headers: Mapping[str, str], pieces: AsyncIterable[bytes]) -> bytes:
-        """All that comes, as it comes: no length that is announced is believed."""
+        """The whole body as it comes, without trusting an announced length. Raises ProviderUnavailable."""
         if headers.get("Content-Encoding", "identity").lower() != "identity":
             raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="packed without being asked to")
         body = bytearray()
@@ -265,7 +265,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outgoing:
-    """What a provider is asked; `sent` is the argument of httpx that carries a body."""
+    """A request to a provider; `sent` is the argument of httpx that has the body."""
 
     method: Method
     path: str
@@ -276,8 +276,9 @@ class _Outgoing:
     also: Collection[int]
 
 
-def _awaited(work: Coroutine[Any, Any, Told]) -> Told:
-    """What it comes to. All requests wait in one thread, where any of them can be given up at any point."""
+def _run_on_loop(work: Coroutine[Any, Any, Told]) -> Told:
+    """The result of `work`. All requests run on one thread's event loop, where any of them can be given up at any
+    point."""
     with _STARTING:
         loop = _loop()
     return asyncio.run_coroutine_threadsafe(work, loop).result()
@@ -299,7 +300,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _check_depth(host: str, document: Any) -> None:
-    level = [document]  # what holds something; numbers and texts are no depth
+    level = [document]  # containers only; numbers and texts add no depth
     for _ in range(DEPTH_MAX):
         level = [child for each in level for child in _children(each) if isinstance(child, dict | list)]
         if not level:
@@ -314,7 +315,8 @@ def _children(each: Any) -> Iterable[Any]:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """RFC 9110 section 10.2.3: seconds, or a date, which is compared with the clock of the one who sent it."""
+    """The seconds to wait according to Retry-After (RFC 9110 section 10.2.3): seconds, or a date, which is compared
+    with the sender's own clock. None where neither is readable."""
     text = headers.get("Retry-After", "").strip()
     if text.isdecimal() and text.isascii():
         return min(float(text[:9]), RETRY_AFTER_MAX)

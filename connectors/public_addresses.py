@@ -1,4 +1,4 @@
-"""Which addresses are of the public internet: what strangers name is asked nowhere else."""
+"""The addresses that belong to the public internet; requests to hosts that strangers name go nowhere else."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ SPECIAL: Sequence[Network] = [
         "192.88.99.0/24",
     )
 ]
-"""What `is_global` takes for public, in some release of Python at least."""
+"""Networks that `is_global` takes for public in at least one release of Python."""
 
 
 def plain(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for by itself; else the same."""
+    """The IPv4 address that an IPv6 address maps; any other address unchanged."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address
 
 
 def is_public(address: Address) -> bool:
-    """Whether it is an address of one machine on the public internet, and carries no other one within."""
+    """Whether the address is that of one machine on the public internet, and does not embed another address."""
     address = plain(address)
     if isinstance(address, ipaddress.IPv6Address) and (address.sixtofour is not None or address.teredo is not None):
         return False
@@ -35,5 +35,5 @@ def is_public(address: Address) -> bool:
 
 
 def is_within(address: Address, networks: Sequence[Network]) -> bool:
-    """Whether it lies in one of these."""
+    """Whether the address is in one of these networks."""
     return any(plain(address) in network for network in networks)

@@ -1,4 +1,4 @@
-"""Which addresses of other machines may be asked at all: those that settings name are checked with them."""
+"""The rule which addresses of other machines may be asked at all; addresses in settings are checked by it."""
 
 import re
 from urllib.parse import urlsplit
@@ -9,10 +9,10 @@ HOST = re.compile("[0-9a-z._:-]+")
 
 
 def is_reachable(address: str) -> bool:
-    """Whether it may be asked: https, with a host and without a password; http on this machine only."""
+    """Whether the address may be asked: https, with a host and without a password; http on this machine only."""
     try:
         parts = urlsplit(address)
-        host, port = parts.hostname or "", parts.port  # both raise for what is none
+        host, port = parts.hostname or "", parts.port  # both raise ValueError if malformed
     except ValueError:
         return False
     is_guarded = parts.scheme == "https" or (parts.scheme == "http" and host in THIS_MACHINE)

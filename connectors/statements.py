@@ -1,4 +1,4 @@
-"""The one entrance for statement files: they are parsed in a process of its own (`connectors.parser_process`)."""
+"""The entrance for statement files, which are parsed in a separate process (`connectors.parser_process`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,11 +18,11 @@ def read_records(
     on_layout: OnLayout = lambda _: None,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[Record]:
-    """All records of a file in one stream; the files of a ZIP container one after the other, told by their part.
+    """All records of a file in one stream; those of a ZIP container's files follow each other and differ by `part`.
 
-    `profiles` are the user's own; a layout that was guessed is told to `on_layout`. Raises SourceError, possibly after
-    some records: what is wrong with the file, or that reading it took more time or memory than allowed. What `check`
-    raises meanwhile ends the reading.
+    `profiles` are the user's own; a guessed layout is passed to `on_layout`. Raises SourceError, possibly after some
+    records: for an error of the file, or when reading takes more time or memory than allowed. An exception from `check`
+    ends the reading.
     """
     for answer in ask_process(source, ParseRequest(wanted="records", profiles=tuple(profiles or ())), check):
         if isinstance(answer, CsvLayout):
@@ -34,7 +34,7 @@ def read_records(
 
 
 def format_name(source: Path | BinaryIO, check: Callable[[], None] = lambda: None) -> str | None:
-    """What a file is called in reports: the name of its format or zip; None when it is neither."""
+    """The name of a file's format for reports, or zip; None where it is neither."""
     answer = next(ask_process(source, ParseRequest(wanted="format"), check), None)
     if not isinstance(answer, FormatName):
         raise interrupted()
@@ -42,7 +42,7 @@ def format_name(source: Path | BinaryIO, check: Callable[[], None] = lambda: Non
 
 
 def explain(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) -> Explanation:
-    """How a CSV file would be read, or why it would be refused."""
+    """An explanation of how a CSV file would be read, or why it would be refused."""
     answer = next(ask_process(source, ParseRequest(wanted="explanation", profiles=tuple(profiles or ()))), None)
     if not isinstance(answer, Explanation):
         raise interrupted()

@@ -1,4 +1,4 @@
-"""Texts, amounts, dates and keys as banks write them, turned into what may be stored; shared by all readers."""
+"""Texts, amounts, dates and keys as banks write them, cleaned and parsed for storing; shared by all readers."""
 
 import re
 import unicodedata
@@ -11,7 +11,8 @@ import schwifty
 
 from connectors.limits import AMOUNT_DIGITS_MAX, KEY_CHARACTERS_MAX, NAME_CHARACTERS_MAX, PURPOSE_CHARACTERS_MAX
 
-# C0, C1, bidi marks, embeddings, overrides and isolates, zero-width characters, BOM, surrogates: nothing a bank means.
+# C0, C1, bidi marks, embeddings, overrides and isolates, zero-width characters, BOM, surrogates: never intended by a
+# bank.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff]"
@@ -41,18 +42,19 @@ CURRENCY_UNSTATED = "EUR"  # the home currency of decision 19, for a source that
 
 
 def is_currency(said: object) -> bool:
-    """Whether a provider names a currency by its code; XXX is the code for none (ISO 4217)."""
+    """Whether a value is a currency code; XXX is the code for no currency (ISO 4217)."""
     return isinstance(said, str) and _CURRENCY_CODE.fullmatch(said) is not None
 
 
 def clean(text: str | None, characters: int = NAME_CHARACTERS_MAX) -> str | None:
-    """One line of visible text in NFC, runs of white space as one space, cut at `characters`; None when empty."""
+    """The text as one line of visible characters in NFC, with white space reduced to single spaces, cut at
+    `characters`; None when empty."""
     if not text:
         return None
     if not text.isascii():
         text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
     elif text.isprintable() and "  " not in text and len(text) <= characters:
-        return text.strip() or None  # nearly all texts, and three times as fast
+        return text.strip() or None  # true for nearly all texts, and three times as fast
     elif not (text := " ".join(text.split())).isprintable():
         text = _INVISIBLE.sub("", text)
     text = " ".join(text.split())
@@ -60,7 +62,7 @@ def clean(text: str | None, characters: int = NAME_CHARACTERS_MAX) -> str | None
 
 
 def clean_purpose(*parts: str | None) -> str | None:
-    """The parts of a remittance text as one line; repeated parts once."""
+    """The parts of a remittance text as one line, repeated parts only once; None when empty."""
     if len(parts) == 1:
         return clean(parts[0], PURPOSE_CHARACTERS_MAX)
     lines: dict[str, None] = {}
@@ -76,13 +78,13 @@ def clean_purpose(*parts: str | None) -> str | None:
 
 
 def clean_key(text: str | None) -> str | None:
-    """A reference, mandate or id; None for the placeholders that banks write instead (sources 4.3)."""
+    """A reference, mandate or id; None for placeholders that banks write instead (sources 4.3)."""
     key = clean(text, KEY_CHARACTERS_MAX) if text else None
     return None if key is None or is_placeholder(key) else key
 
 
 def is_placeholder(key: str) -> bool:
-    """NONREF, NOT PROVIDED, KEINE, "-", zeros and their like: text that stands for "no reference"."""
+    """Whether a text stands for "no reference": NONREF, NOT PROVIDED, KEINE, "-", zeros and the like."""
     if _NONZERO.search(key):
         return False
     letters = "".join(character for character in key.upper() if character.isalnum())
@@ -90,9 +92,9 @@ def is_placeholder(key: str) -> bool:
 
 
 def parse_amount(text: str, decimal_mark: Literal[",", "."] = ".") -> Decimal:
-    """An exact amount; `ValueError` for NaN, infinity, exponents, doubtful grouping and more than 15 digits.
+    """An exact amount. Raises `ValueError` for NaN, infinity, exponents, doubtful grouping and more than 15 digits.
 
-    Spaces, apostrophes and the mark that is not the decimal one may group thousands.
+    Spaces, apostrophes and the mark that is not the decimal mark may group thousands.
     """
     if _PLAIN_AMOUNT[decimal_mark].fullmatch(text):
         return Decimal(text if decimal_mark == "." else text.replace(",", "."))
@@ -103,7 +105,7 @@ def parse_amount(text: str, decimal_mark: Literal[",", "."] = ".") -> Decimal:
     whole, mark, fraction = compact.partition(decimal_mark)
     fraction = fraction[:2] + fraction[2:].rstrip("0")  # some programs write six decimals
     if not whole.isascii() or not whole.isdigit():
-        whole = _ungrouped(whole, "." if decimal_mark == "," else ",")
+        whole = _ungroup(whole, "." if decimal_mark == "," else ",")
     if not _is_number(whole, fraction) or (not mark and not whole):
         raise ValueError("not an amount")
     if len(whole.lstrip("0")) + len(fraction.rstrip("0")) > AMOUNT_DIGITS_MAX:
@@ -111,7 +113,7 @@ def parse_amount(text: str, decimal_mark: Literal[",", "."] = ".") -> Decimal:
     return Decimal(f"{sign}{whole or '0'}.{fraction or '0'}") if fraction else Decimal(f"{sign}{whole}")
 
 
-def _ungrouped(whole: str, thousands_mark: str) -> str:
+def _ungroup(whole: str, thousands_mark: str) -> str:
     for mark in (thousands_mark, "'", " ", "\u00a0", "\u202f"):
         first, *groups = whole.split(mark)
         if groups and 1 <= len(first) <= 3 and all(len(group) == 3 for group in groups):
@@ -124,7 +126,7 @@ def _is_number(whole: str, fraction: str) -> bool:
 
 
 def parse_date(text: str) -> date:
-    """The calendar day of an ISO date or date-time; its zone is not applied (decision 10). `ValueError` otherwise."""
+    """The calendar day of an ISO date or date-time; its zone is not applied (decision 10). Raises `ValueError`."""
     return _day(text.strip()[:10])
 
 
@@ -137,7 +139,8 @@ def _day(text: str) -> date:
 
 
 def day_or_month_end(year: int, month: int, day: int) -> date:
-    """That day; 29 to 31 become the month's last day where it is shorter (interest bookings of 30 February)."""
+    """The day; 29 to 31 become the last day of a shorter month (interest bookings of 30 February). Raises
+    `ValueError`."""
     try:
         return date(year, month, day)
     except ValueError:
@@ -147,18 +150,18 @@ def day_or_month_end(year: int, month: int, day: int) -> date:
 
 
 def parse_iban(text: str | None) -> str | None:
-    """The compact IBAN when length, shape and check digits are right, else None."""
+    """The compact IBAN when length, form and check digits are right, else None."""
     compact = compact_iban(text)
     return compact if compact and _is_iban(compact) else None
 
 
-@lru_cache(maxsize=65536)  # of short texts only: what is cached outlives the file
+@lru_cache(maxsize=65536)  # of short texts only, because the cache outlives the file
 def _is_iban(compact: str) -> bool:
     return schwifty.IBAN(compact, allow_invalid=True).is_valid
 
 
 def compact_iban(text: str | None) -> str | None:
-    """What has the shape of an IBAN, compact; for fields that the bank itself calls IBAN."""
+    """The compact form of a text that looks like an IBAN, else None; for fields that the bank itself calls IBAN."""
     if not text:
         return None
     compact = text if text.isalnum() else "".join(text.split())
@@ -167,13 +170,13 @@ def compact_iban(text: str | None) -> str | None:
 
 
 def parse_bic(text: str | None) -> str | None:
-    """What has the shape of a BIC (ISO 9362), else None."""
+    """The text, if it has the form of a BIC (ISO 9362), else None."""
     bic = text.strip().upper() if text else ""
     return bic if _BIC.fullmatch(bic) else None
 
 
 def parse_creditor_id(text: str | None) -> str | None:
-    """A SEPA creditor identifier whose check digits are right (EPC262-08: without the business code), else None."""
+    """A SEPA creditor identifier with right check digits (EPC262-08: without the business code), else None."""
     if not text:
         return None
     compact = "".join(text.split()).upper()
@@ -193,6 +196,6 @@ def reference(kind: str, text: str | None) -> str | None:
 
 
 def currency_of(iban: str | None, bic: str | None = None) -> str:
-    """The currency of the account's country, for sources that state none at all."""
+    """The currency of the account's country, for sources that state none."""
     country = iban[:2] if iban else bic[4:6] if bic else ""
     return _CURRENCIES.get(country, CURRENCY_UNSTATED)

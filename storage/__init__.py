@@ -1,1 +1,1 @@
-"""The cellar: the DuckDB store, its schema, queries, import and sync jobs."""
+"""The store: its schema, queries, import and sync jobs, over DuckDB or PostgreSQL."""

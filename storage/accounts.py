@@ -35,8 +35,9 @@ class AccountAmbiguous(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAccount:
-    """An account; `balance` is the booked one in `currency`, None where its source gives none; `said_name` is the
-    user's name for it, else its source's; `perhaps_same_as` is the account that its user has been asked about."""
+    """An account as it is stored. `balance` is the booked balance in `currency`, None where the source gives none.
+    `said_name` is the name that the user gave the account, else the one from its source. `perhaps_same_as` is the id of
+    an older account that this one may duplicate; the user has been asked."""
 
     id: str
     connection_id: str
@@ -55,23 +56,24 @@ class StoredAccount:
 
     @property
     def name(self) -> str | None:
-        """What it is called: as said, else, where no IBAN tells it apart, bank and number as its file has them."""
+        """The name to show: the user's or the source's; without either, and without an IBAN, bank and number as in the
+        file."""
         if self.said_name is not None or self.iban is not None:
             return self.said_name
         return self.bank_name if self.stable_key == UNNAMED else self.stable_key.replace("/", " / ")
 
     @property
     def called(self) -> str:
-        """What a person knows it by."""
+        """The name, else the IBAN, else the id: what a message to a person calls the account."""
         return self.name or self.iban or self.id
 
     @property
     def same_as(self) -> str | None:
-        """The account that it seems to be, as long as its user has not said whether it is."""
+        """The id of the account that this one may duplicate; None once the user has answered whether it does."""
         return self.perhaps_same_as if self.is_hidden else None
 
     def difference(self, other: "StoredAccount") -> Difference | None:
-        """What is stated of both accounts and tells them apart, None where they may be one."""
+        """The first property stated differently by both accounts; None where they may be one and the same account."""
         for name in DIFFERENCES:
             one, another = getattr(self, name), getattr(other, name)
             if one and another and one != another:
@@ -80,19 +82,19 @@ class StoredAccount:
 
 
 class Selected(NamedTuple):
-    """Some or all accounts of a user, in the order of `of_user`."""
+    """Some or all accounts of a user, in the order in which they first appeared."""
 
     accounts: list[StoredAccount]
     is_everything: bool
 
     @property
     def ids(self) -> list[str]:
-        """Their ids."""
+        """The ids of the selected accounts."""
         return [account.id for account in self.accounts]
 
     @property
     def filter(self) -> list[str] | None:
-        """What a query has to filter by: nothing when these are all accounts of the user."""
+        """The account ids that a query has to filter by; None when all accounts of the user are selected."""
         return None if self.is_everything else self.ids
 
 
@@ -102,14 +104,14 @@ def of_user(session: Session, user_id: str) -> list[StoredAccount]:
 
 
 def every(session: Session, user_id: str) -> list[StoredAccount]:
-    """All accounts of a user, the hidden ones too."""
+    """All accounts of a user, hidden ones included."""
     rows = session.rows(f"SELECT {COLUMNS}, position FROM accounts WHERE user_id = $1", user_id)
     rows.sort(key=lambda row: (row.pop("position"), row["id"]))  # cheaper than in SQL
     return [StoredAccount(**row) for row in rows]
 
 
 def named(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
-    """The account of this id, IBAN or name, hidden ones too; raises AccountUnknown and AccountAmbiguous."""
+    """The account with this id, IBAN or name, hidden or not. Raises AccountUnknown and AccountAmbiguous."""
     owned = every(session, user_id)
     wanted = id_or_name.strip()
     compact, folded = "".join(wanted.split()).upper(), wanted.casefold()
@@ -126,7 +128,7 @@ def named(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
 
 
 def rename(session: Session, *, user_id: str, account_id: str, name: str | None) -> None:
-    """Call the account by the user's own name from now on, or by its source's again."""
+    """Give the account the user's own name; None brings back the name from its source."""
     _change(session, user_id)
     session.execute(
         "UPDATE accounts SET given_name = $3 WHERE user_id = $1 AND id = $2",
@@ -137,13 +139,14 @@ def rename(session: Session, *, user_id: str, account_id: str, name: str | None)
 
 
 def hide(session: Session, *, user_id: str, account_id: str, since: datetime | None) -> None:
-    """Serve and sum the account no more, or again (None); what comes for it is kept either way."""
+    """Hide the account from lists and sums, or show it again (`since` None); its bookings are imported either way."""
     _change(session, user_id)
     session.execute("UPDATE accounts SET hidden_at = $3 WHERE user_id = $1 AND id = $2", user_id, account_id, since)
 
 
 def ask_whether_same(session: Session, *, user_id: str, account_id: str, other: str, now: datetime) -> None:
-    """Hide the account until its user has said whether it is the other one."""
+    """Hide the account, and note `other` as its possible duplicate, until the user has answered whether they are
+    one."""
     hide(session, user_id=user_id, account_id=account_id, since=now)
     session.execute(
         "UPDATE accounts SET perhaps_same_as = $3 WHERE user_id = $1 AND id = $2", user_id, account_id, other
@@ -160,7 +163,7 @@ def bring(
     account: AccountRecord,
     now: datetime,
 ) -> bool:
-    """Make the account known, or fill in what was unknown of it; True when it is new to the user."""
+    """Add the account, or fill in the properties that were unknown so far; True when the account is new to the user."""
     known = session.rows("SELECT id FROM accounts WHERE user_id = $1 AND id = $2", user_id, account_id)
     if known:
         session.execute(
@@ -202,7 +205,7 @@ def bring(
 
 
 def set_balance(session: Session, *, user_id: str, account_id: str, balance: Decimal, day: date) -> None:
-    """The booked balance at the end of `day`, that of the newest statement."""
+    """Store the booked balance at the end of `day`, as the newest statement states it."""
     session.execute(
         "UPDATE accounts SET balance = $3, balance_date = $4 WHERE user_id = $1 AND id = $2",
         user_id,
@@ -213,7 +216,7 @@ def set_balance(session: Session, *, user_id: str, account_id: str, balance: Dec
 
 
 def mark_synced(session: Session, *, user_id: str, connection_id: str, now: datetime) -> None:
-    """A sync of the connection is complete: it covered every account that the connection brings."""
+    """Note that a sync of the connection is complete for every account that the connection brings."""
     session.changes(user_id)
     session.execute(
         "UPDATE accounts SET last_synced_at = $3 WHERE user_id = $1 AND id IN"
@@ -225,6 +228,6 @@ def mark_synced(session: Session, *, user_id: str, connection_id: str, now: date
 
 
 def _change(session: Session, user_id: str) -> None:
-    """Results that were computed before belong to another state of the data."""
+    """Raise the user's state and data version, so that results computed before count as outdated."""
     session.changes(user_id)
     session.execute("UPDATE users SET data_version = state WHERE id = $1", user_id)

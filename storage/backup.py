@@ -12,7 +12,7 @@ from storage.database import Store, StoreError
 FREE_BYTES_MIN = 500 * 2**20
 STORE_NAME = "bankdata.duckdb"
 
-MADE_HERE = re.compile(r"(\d{8}-\d{6})(?:-(\d+))?")  # the folders of `bankdata backup`, and no others
+MADE_HERE = re.compile(r"(\d{8}-\d{6})(?:-(\d+))?")  # the folder names that `bankdata backup` gives, and no others
 
 _BACKING_UP = threading.Lock()  # the copy is attached to the store under one name
 
@@ -22,17 +22,17 @@ class BackupFailed(StoreError):
 
 
 def backup(store: Store, folder: Path, *, also: Iterable[Path] = ()) -> Path:
-    """Copy the store as it is now, and these files, into a new folder under the export folder; that folder, with a
-    number behind its name where that is taken.
+    """Copy the store and the files `also` into a new folder, and return its path.
 
-    Readers and writers go on meanwhile. Copying the live file instead would not be a backup. The folder has its name
-    only when it is complete; a copy that fails leaves none.
+    If `folder` is taken, a number is added to its name. Readers and writers go on meanwhile, which is why the live file
+    is not simply copied. The folder gets its name only when the copy is complete; a copy that fails leaves nothing
+    behind. Raises BackupFailed.
     """
     partial = folder.with_name(f".{folder.name}.part")
     with _BACKING_UP:
         try:
             folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+            shutil.rmtree(partial, ignore_errors=True)  # left by a process that was killed
             partial.mkdir(mode=0o700)
             store.copy_to(partial / STORE_NAME)
             (partial / STORE_NAME).chmod(0o600)
@@ -58,7 +58,7 @@ def found_in(backups: Path) -> list[Path]:
 
 
 def remove_older(backups: Path, *, keep: int) -> list[Path]:
-    """Delete all but the newest `keep` backups in this folder, oldest first; which ones. Raises BackupFailed."""
+    """Delete all but the newest `keep` backups in this folder; returns the deleted ones. Raises BackupFailed."""
     older = found_in(backups)[:-keep]
     for path in older:
         try:

@@ -1,4 +1,4 @@
-"""The order of the big table: bookings that came late are sorted in again."""
+"""The order of the transactions table: bookings that came late are sorted in again."""
 
 import functools
 from collections.abc import Iterable, Iterator
@@ -10,17 +10,18 @@ from storage.database import Database, Row, Session, Transaction
 
 ROWS_SORTED_AT_ONCE = 50_000  # some 30 MB of the 128 that the engine may use
 LATE_ROWS_MAX = 200_000  # unsorted at the end of the table: they cost every query 0.3 ms
-LATE_SHARE_MAX = 0.1  # of all, so that each is moved ten times at most while a table grows
+LATE_SHARE_MAX = 0.1  # of all rows, so that a row is moved ten times at most while the table grows
 SORTED_UNTIL = "transactions sorted until"  # when the newest of them was stored
 
 
 def compact(database: Database, *, rows_at_once: int = ROWS_SORTED_AT_ONCE) -> int:
-    """Sort the transactions by user, day and id again; concurrent imports survive it; how many rows there are."""
+    """Sort all transactions by user, day and id again, without losing concurrent imports; returns how many rows there
+    are."""
     return sum(steps(database, rows_at_once=rows_at_once))
 
 
 def is_due(session: Session) -> bool:
-    """Whether more rows have come since the table was sorted than reading it bears."""
+    """Whether so many rows have come since the last sorting that reading becomes noticeably slower."""
     known = store_facts.recall(session, SORTED_UNTIL)
     counted = session.rows(
         "SELECT count(*) AS rows, count(CASE WHEN $1::TIMESTAMP IS NULL OR created_at > $1 THEN 1 END) AS late"
@@ -31,12 +32,12 @@ def is_due(session: Session) -> bool:
 
 
 def steps(database: Database, *, rows_at_once: int) -> Iterator[int]:
-    """Sort one slice of the table after the other: how many rows each had.
+    """Sort one slice of the table after the other, yielding the number of rows of each.
 
-    Rows imported since the last time lie unsorted at the end and are scanned by every query: about 1.5 ms for a
-    million of them. One slice after the other moves to the end of the table, each in a transaction of its own: memory
-    stays bounded, and one that breaks off has sorted less. Not `CREATE TABLE AS ... ORDER BY` and rename: that loses
-    imports committed meanwhile.
+    Rows imported since the last time lie unsorted at the end and are scanned by every query: about 1.5 ms for a million
+    of them. Each slice moves to the end of the table in a transaction of its own, so that memory stays bounded and an
+    interruption loses only what is still to do. Not `CREATE TABLE AS ... ORDER BY` and rename: that loses imports
+    committed meanwhile.
     """
     newest = database.rows("SELECT max(created_at) AS newest FROM transactions")[0]["newest"]
     for each in _slices(database, rows_at_once):
@@ -47,7 +48,7 @@ def steps(database: Database, *, rows_at_once: int) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slice:
-    """Neighbouring users, or neighbouring days of one user with very many rows; both ends included."""
+    """Neighbouring users, or neighbouring days of one user with very many rows; first and last included."""
 
     first_user: str
     last_user: str
@@ -57,7 +58,7 @@ class _Slice:
 
 def _slices(session: Session, rows_max: int) -> Iterator[_Slice]:
     users = session.rows("SELECT user_id, count(*) AS n FROM transactions GROUP BY user_id ORDER BY user_id")
-    for group in _grouped(users, rows_max):
+    for group in _group(users, rows_max):
         first, last = group[0]["user_id"], group[-1]["user_id"]
         if len(group) > 1 or group[0]["n"] <= rows_max:
             yield _Slice(first_user=first, last_user=last)
@@ -67,12 +68,13 @@ def _slices(session: Session, rows_max: int) -> Iterator[_Slice]:
             " GROUP BY booking_date ORDER BY booking_date DESC",
             first,
         )
-        for piece in _grouped(days, rows_max):
+        for piece in _group(days, rows_max):
             yield _Slice(first_user=first, last_user=last, first_day=piece[-1]["day"], last_day=piece[0]["day"])
 
 
-def _grouped(counted: Iterable[Row], rows_max: int) -> Iterator[list[Row]]:
-    """Neighbours with together at most so many rows (`n`), or one that has more by itself."""
+def _group(counted: Iterable[Row], rows_max: int) -> Iterator[list[Row]]:
+    """Groups of neighbouring counts that add up to at most `rows_max` rows (`n`); a larger count is a group by
+    itself."""
     group: list[Row] = []
     rows = 0
     for each in counted:

@@ -17,12 +17,12 @@ Status = Literal["ACTIVE", "REAUTH_REQUIRED", "EXPIRED", "REVOKED", "ERROR", "DI
 
 NEED_USER = ("REAUTH_REQUIRED", "EXPIRED", "REVOKED", "DISCONNECTED")  # until connected again (decision 23)
 NEEDS_USER = "(" + ", ".join(f"'{status}'" for status in NEED_USER) + ")"
-FILE_CONNECTORS = ("files", "folder")  # what they bring was written by anybody: its ids prove nothing alone
+FILE_CONNECTORS = ("files", "folder")  # anybody may have written what they read: its ids prove nothing alone
 FAILURES_MAX = 3  # in a row, then ACTIVE becomes ERROR (decision 23)
 SYNCABLE = "status IN ('ACTIVE', 'ERROR')"
 PAST_CONSENT = f"consent_expires_at <= $1 AND {SYNCABLE}"
 AT_ONCE = datetime(1970, 1, 1)  # noqa: DTZ001 - the store keeps UTC without zone; as a new row has it in its migration
-PIECE = 500  # connections that are read at once
+PIECE = 500  # connections read at once
 REMOVED = "The connection was removed."
 COLUMNS = "id, user_id, connector, bank_name, status, settings, cursor, consent_expires_at, failures_in_row, created_at"
 
@@ -44,18 +44,18 @@ class StoredConnection:
 
     @property
     def is_attended_only(self) -> bool:
-        """Whether the source can be asked only while the user is there: what opens it is not stored."""
+        """Whether the source can be asked only while the user is there, because what opens it is not stored."""
         return self.settings.get("attended_only") is True
 
     def is_past_consent(self, now: datetime) -> bool:
-        """Whether the time for which its user let the source be asked is over."""
+        """Whether the user's consent to ask the source has run out."""
         return self.consent_expires_at is not None and self.consent_expires_at <= now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A connection that has to be looked at since `due_at`: which moment of its plan it has kept last, and before when
-    it may not be synced."""
+    """A connection whose schedule has to be checked since `due_at`; `planned_at` is the last planned sync that was
+    begun, and no sync may begin before `free_at`."""
 
     connection: StoredConnection
     due_at: datetime
@@ -73,9 +73,9 @@ def add(
     settings: dict[str, Any],
     now: datetime,
 ) -> StoredConnection:
-    """A new connection, or the one that the user has under this connector and bank name already.
+    """Store a new connection, or return the one that the user already has under this connector and bank name.
 
-    The id follows from these names, so that a store rebuilt from the raw files gets the same ids.
+    The id is derived from these names, so that a store rebuilt from the raw files has the same ids.
     """
     connection_id = id_of(user_name=user_name, connector=connector, bank_name=bank_name)
     known = find(session, user_id, connection_id)
@@ -98,18 +98,18 @@ def add(
 
 
 def id_of(*, user_name: str, connector: str, bank_name: str) -> str:
-    """The id that a connection of these names has."""
+    """The id of a connection with these names."""
     return "con_" + uuid5(NAMESPACE, f"{user_name.casefold()}|{connector}|{bank_name}").hex
 
 
 def find(session: Session, user_id: str, connection_id: str) -> StoredConnection | None:
-    """The user's connection of this id."""
+    """The user's connection with this id; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM connections WHERE user_id = $1 AND id = $2", user_id, connection_id)
     return _connection(rows[0]) if rows else None
 
 
 def of_user(session: Session, user_id: str) -> list[StoredConnection]:
-    """All connections of a user that still exist at the bank, oldest first."""
+    """All connections of a user but the disconnected ones, oldest first."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM connections WHERE user_id = $1 AND status <> 'DISCONNECTED' ORDER BY created_at, id",
         user_id,
@@ -118,7 +118,7 @@ def of_user(session: Session, user_id: str) -> list[StoredConnection]:
 
 
 def of_connectors(session: Session, connectors: list[str]) -> list[StoredConnection]:
-    """Every user's connections of these kinds that may be synced."""
+    """The connections of all users with one of these connectors that may be synced, oldest first."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM connections WHERE connector = ANY($1::TEXT[]) AND {SYNCABLE} ORDER BY created_at, id",
         connectors,
@@ -127,8 +127,10 @@ def of_connectors(session: Session, connectors: list[str]) -> list[StoredConnect
 
 
 def due(session: Session, *, now: datetime, after: Due | None) -> list[Due]:
-    """The next of everybody's connections that have to be looked at, a piece of them, the longest due first. One that
-    is being synced is left in peace: to write its row would have its import begin again."""
+    """The next PIECE connections, of all users, whose schedule has to be checked; the longest due first.
+
+    Connections in a sync are left out, because writing their row would make the import start over.
+    """
     rows = session.rows(
         f"SELECT {COLUMNS}, due_at, planned_at, greatest(next_sync_at, source_retry_at) AS free_at FROM connections"
         f" WHERE {SYNCABLE} AND due_at <= $1 AND running_job_id IS NULL AND (due_at, user_id, id) > ($2, $3, $4)"
@@ -145,7 +147,7 @@ def due(session: Session, *, now: datetime, after: Due | None) -> list[Due]:
 
 
 def due_since(session: Session, *, now: datetime) -> datetime | None:
-    """Since when the connection waits to be looked at that has been due for longest; None where none is due."""
+    """Since when the longest waiting connection is due; None where none is due."""
     rows = session.rows(
         f"SELECT min(greatest(due_at, created_at)) AS since FROM connections WHERE {SYNCABLE} AND due_at <= $1"
         " AND running_job_id IS NULL",
@@ -156,7 +158,7 @@ def due_since(session: Session, *, now: datetime) -> datetime | None:
 
 
 def look_again(session: Session, due: Due, *, at: datetime) -> bool:
-    """Look at the connection no more until then; whether nobody else has said so meanwhile."""
+    """Postpone the next check of the connection to `at`; False where another process was faster."""
     return bool(
         session.execute(
             "UPDATE connections SET due_at = $4 WHERE user_id = $1 AND id = $2 AND due_at = $3",
@@ -171,8 +173,11 @@ def look_again(session: Session, due: Due, *, at: datetime) -> bool:
 def keep_plan(
     session: Session, connection: StoredConnection, *, planned_at: datetime, due_at: datetime, now: datetime
 ) -> bool:
-    """Whether the connection has to be synced for this moment of the plan: true once, and not while it may not be
-    synced; it is looked at again when it is due. A plan is not for what was connected after its moment."""
+    """Record a planned sync; True if it has to be begun now.
+
+    True once per `planned_at`, and never while a sync runs or is not allowed yet, nor for a connection made after
+    `planned_at`. The next check is at `due_at`.
+    """
     return bool(
         session.rows(
             "UPDATE connections SET planned_at = $3, due_at = $5 WHERE user_id = $1 AND id = $2 AND created_at < $3"
@@ -189,19 +194,19 @@ def keep_plan(
 
 
 def statuses(session: Session, user_id: str) -> dict[str, Status]:
-    """The state of each of the user's connections by id, disconnected ones too."""
+    """The status of each of the user's connections by id, disconnected ones included."""
     rows = session.rows("SELECT id, status FROM connections WHERE user_id = $1", user_id)
     return {row["id"]: row["status"] for row in rows}
 
 
 def bank_names(session: Session, user_id: str) -> dict[str, str]:
-    """What each of the user's connections is called, by id, disconnected ones too."""
+    """The bank name of each of the user's connections by id, disconnected ones included."""
     rows = session.rows("SELECT id, bank_name FROM connections WHERE user_id = $1", user_id)
     return {row["id"]: row["bank_name"] for row in rows}
 
 
 def of_files(session: Session, user_id: str) -> set[str]:
-    """Ids of the user's connections that read files."""
+    """The ids of the user's connections that read files."""
     rows = session.rows(
         "SELECT id FROM connections WHERE user_id = $1 AND connector = ANY($2::TEXT[])", user_id, list(FILE_CONNECTORS)
     )
@@ -209,7 +214,7 @@ def of_files(session: Session, user_id: str) -> set[str]:
 
 
 def accounts_of(session: Session, user_id: str) -> dict[str, set[str]]:
-    """The ids of the accounts that each connection brings."""
+    """The ids of the accounts that each connection brings, by connection id."""
     found: dict[str, set[str]] = {}
     for row in session.rows("SELECT connection_id, account_id FROM account_sources WHERE user_id = $1", user_id):
         found.setdefault(row["connection_id"], set()).add(row["account_id"])
@@ -228,7 +233,7 @@ def containing(session: Session, user_id: str, account_ids: list[str]) -> list[S
 
 
 def account_ids(session: Session, user_id: str, connection_id: str) -> list[str]:
-    """The accounts that the connection brings, hidden ones too."""
+    """The ids of the accounts that the connection brings, hidden ones included."""
     rows = session.rows(
         "SELECT account_id FROM account_sources WHERE user_id = $1 AND connection_id = $2 ORDER BY account_id",
         user_id,
@@ -245,8 +250,11 @@ def renew(
     consent_expires_at: datetime | None = None,
     is_synced_next: bool = False,
 ) -> StoredConnection:
-    """The user has connected the bank again: what was expired, withdrawn or removed holds anew, until the end of the
-    new consent where the bank names one, and may be synced at once; any other one, too, if `is_synced_next`."""
+    """Store that the user has connected the bank again.
+
+    A connection that needed its user becomes ACTIVE and may be synced at once, any other one may too if
+    `is_synced_next`. The consent holds until `consent_expires_at` where the bank names an end.
+    """
     session.changes(connection.user_id)
     renewed = session.rows(
         "UPDATE connections SET settings = $3, consent_expires_at = $4, source_retry_at = NULL,"
@@ -263,8 +271,11 @@ def renew(
 
 
 def take_import(session: Session, connection: StoredConnection) -> StoredConnection:
-    """The user brings a file by command: that is no sync, whenever the last one was, and whoever brings a file into a
-    connection that was removed wants it back (decision 49)."""
+    """Let the user import a file by command.
+
+    This counts as no sync, so the time of the last one does not matter; a removed connection becomes active again
+    (decision 49).
+    """
     session.changes(connection.user_id)
     taken = session.rows(
         "UPDATE connections SET next_sync_at = NULL,"
@@ -277,7 +288,8 @@ def take_import(session: Session, connection: StoredConnection) -> StoredConnect
 
 
 def expire_consents(database: Database, *, now: datetime) -> None:
-    """Consents that have run out end by themselves: nobody has to ask the bank. Of many some wait for the next time."""
+    """Mark up to PIECE users' consents that have run out as expired; the bank need not be asked. The rest follows next
+    time."""
     past = database.rows(
         f"SELECT DISTINCT user_id FROM connections WHERE {PAST_CONSENT} ORDER BY user_id LIMIT {PIECE}", now
     )
@@ -286,7 +298,7 @@ def expire_consents(database: Database, *, now: datetime) -> None:
 
 
 def expire_consents_of(session: Session, user_id: str, *, now: datetime) -> None:
-    """End the consents of one user that have run out."""
+    """Mark the consents of one user that have run out as expired."""
     if session.execute(
         f"UPDATE connections SET status = 'EXPIRED' WHERE {PAST_CONSENT} AND user_id = $2",
         now,
@@ -296,7 +308,8 @@ def expire_consents_of(session: Session, user_id: str, *, now: datetime) -> None
 
 
 def need_user(session: Session, user_id: str, connection_id: str) -> bool:
-    """What opens the bank is missing, so that it is not asked; whether it was before."""
+    """Mark that the connection needs its user, because what opens the bank is missing; False where it was marked
+    before."""
     changed = session.rows(
         "UPDATE connections SET status = 'REAUTH_REQUIRED' WHERE user_id = $1 AND id = $2"
         " AND status IN ('ACTIVE', 'ERROR') RETURNING user_id",
@@ -309,7 +322,7 @@ def need_user(session: Session, user_id: str, connection_id: str) -> bool:
 
 
 def need_user_no_more(session: Session, user_id: str, connection_id: str) -> None:
-    """What opens the bank is back."""
+    """Make the connection active again, because the key to its bank secrets is back."""
     session.changes(user_id)
     session.execute(
         "UPDATE connections SET status = 'ACTIVE' WHERE user_id = $1 AND id = $2 AND status = 'REAUTH_REQUIRED'",
@@ -319,7 +332,7 @@ def need_user_no_more(session: Session, user_id: str, connection_id: str) -> Non
 
 
 def remove(session: Session, user_id: str, connection_id: str, *, now: datetime) -> None:
-    """The connection ends, and a sync of it that still runs; its accounts and transactions stay readable (decision
+    """Disconnect the connection and stop its running sync; its accounts and transactions stay readable (decision
     23)."""
     session.changes(user_id)
     running = jobs.running(session, user_id, connection_id)
@@ -334,14 +347,14 @@ def remove(session: Session, user_id: str, connection_id: str, *, now: datetime)
 
 
 def set_settings(session: Session, user_id: str, connection_id: str, settings: dict[str, Any]) -> None:
-    """Replace what the connector reads."""
+    """Replace the settings that the connector reads."""
     session.execute(
         "UPDATE connections SET settings = $3 WHERE user_id = $1 AND id = $2", user_id, connection_id, as_json(settings)
     )
 
 
 def keep_cursor(session: Session, user_id: str, connection_id: str, cursor: Mapping[str, Any]) -> None:
-    """Keep where the next fetch goes on; belongs in the transaction of the batch that it follows."""
+    """Store where the next fetch continues; belongs in the transaction of the batch that was fetched."""
     session.execute(
         "UPDATE connections SET cursor = $3 WHERE user_id = $1 AND id = $2",
         user_id,
@@ -351,7 +364,7 @@ def keep_cursor(session: Session, user_id: str, connection_id: str, cursor: Mapp
 
 
 def record_success(session: Session, user_id: str, connection_id: str) -> None:
-    """A completed sync cures every state but DISCONNECTED (decision 23)."""
+    """Record a completed sync: the connection becomes ACTIVE, unless it is DISCONNECTED (decision 23)."""
     well = session.rows(
         "UPDATE connections SET status = 'ACTIVE', failures_in_row = 0"
         " WHERE user_id = $1 AND id = $2 AND status <> 'DISCONNECTED' RETURNING user_id",
@@ -363,7 +376,7 @@ def record_success(session: Session, user_id: str, connection_id: str) -> None:
 
 
 def keep_consent(session: Session, user_id: str, connection_id: str, *, expires_at: datetime) -> None:
-    """The bank says how long the user's consent holds."""
+    """Store until when the user's consent holds, as the bank says."""
     session.execute(
         "UPDATE connections SET consent_expires_at = $3 WHERE user_id = $1 AND id = $2",
         user_id,
@@ -373,8 +386,8 @@ def keep_consent(session: Session, user_id: str, connection_id: str, *, expires_
 
 
 def record_failure(session: Session, user_id: str, connection_id: str, *, status: Status | None) -> None:
-    """A failed sync: the state its reason implies, else ERROR after three in a row. The scheduler says when it is tried
-    again."""
+    """Record a failed sync: the connection gets the status that the reason implies, else ERROR after three in a row.
+    The scheduler decides when to try again."""
     failed = session.rows(
         "UPDATE connections SET failures_in_row = failures_in_row + 1, due_at = $4, status = CASE"
         " WHEN status = 'DISCONNECTED' THEN status"

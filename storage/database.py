@@ -1,9 +1,9 @@
-"""The store as its queries see it: sessions, transactions, and what can go wrong.
+"""The store as its queries see it: sessions, transactions, and errors.
 
 Every query function takes a `Session` first: a `Database` (each statement on its own) or an open transaction. A
-`Database` is asked for a user or for everybody, and the `Store` shows no rows but through one of them. There is one SQL
-text for DuckDB and PostgreSQL: `$1` parameters, TEXT, TIMESTAMP in UTC; where the two differ,
-`storage.engines.dialect` says how.
+`Database` belongs to one user or to everybody, and the `Store` gives access to rows only through one. There is one SQL
+text for DuckDB and PostgreSQL (`$1` parameters, TEXT, TIMESTAMP in UTC); `storage.engines.dialect` says where the two
+differ.
 """
 
 import json
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 T = TypeVar("T")
 S = TypeVar("S")
 Now = Callable[[], datetime]
-"""The present moment, in UTC without zone, as the store keeps moments."""
+"""The current time in UTC without a zone, as the store keeps times."""
 
 CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
 VIOLATIONS_MAX = 6  # of these pauses, while a row that stands in the way may not be visible yet
@@ -61,19 +61,19 @@ class ConstraintViolated(Conflict):
 
 
 class Session(Protocol):
-    """What a query function needs: rows, frames and appended frames, on its own or inside a transaction."""
+    """The interface that query functions use to read and write rows and frames, alone or inside a transaction."""
 
     @property
     def dialect(self) -> Dialect:
-        """In what the engine differs from the other one."""
+        """The differences of this engine from the other one."""
         ...
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        """The rows of a statement (also of INSERT, UPDATE, DELETE ... RETURNING), by column name."""
+        """The rows of a statement (also of INSERT, UPDATE, DELETE ... RETURNING), as dicts by column name."""
         ...
 
     def execute(self, sql: str, *parameters: Any) -> int:
-        """How many rows an INSERT, UPDATE or DELETE changed."""
+        """Run an INSERT, UPDATE or DELETE; returns how many rows it changed."""
         ...
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -81,12 +81,15 @@ class Session(Protocol):
         ...
 
     def append(self, table: str, frame: pl.DataFrame) -> None:
-        """Add the frame's rows to a table, columns matched by name, absent ones null."""
+        """Add the frame's rows to a table; columns are matched by name, absent ones become null."""
         ...
 
     def changes(self, user_id: str) -> None:
-        """Say that this changes what the user can read: raises the state of the user's data, once a transaction.
-        Whoever has not said `hold` says this first: it waits as that does."""
+        """Declare that this transaction changes what the user can read: raises the state of their data, once per
+        transaction.
+
+        Call it before other statements unless `hold` was called; it waits as `hold` does.
+        """
         ...
 
 
@@ -94,106 +97,110 @@ class Transaction(Session, Protocol):
     """A session whose statements succeed or fail together."""
 
     def coming_state(self, user_id: str) -> int:
-        """The state that this transaction gives the user's data if it `changes` them; waits as `hold` does."""
+        """The state that the user's data will have if this transaction calls `changes`; waits as `hold` does."""
         ...
 
     def hold(self, user_id: str) -> None:
-        """The first statement of a transaction that reads or writes much of a user to change it: another one of the
-        same user waits here, and has done no work yet if it then has to begin again."""
+        """Wait until no other transaction holds this user, then hold them.
+
+        Call it first in a transaction that reads or writes much of a user to change it: another one of the same user
+        waits here, and has done no work yet if it then has to start over.
+        """
         ...
 
     def staged(self, name: str, frame: pl.DataFrame) -> AbstractContextManager[None]:
-        """Make the frame's rows readable for a while as a table of this name, after FROM or JOIN."""
+        """Make the frame's rows readable as a table of this name, after FROM or JOIN, inside the `with` block."""
         ...
 
 
 class Database(Session, Protocol):
-    """The store as one user sees it, or as everybody together does. Safe to use from any thread."""
+    """The store as one user sees it, or as all users together. Safe to use from any thread."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """All or nothing, in one snapshot; raises Conflict when another transaction was first."""
+        """Open a transaction: all or nothing, in one snapshot. Raises Conflict when another transaction was faster."""
         ...
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
-        """The result of `work` inside a transaction, tried again when another one was first."""
+        """The result of `work` inside a transaction, tried again when another transaction was faster."""
         ...
 
 
 class Store(Protocol):
-    """One open store. Safe to use from any thread. Its rows are read and written for somebody, who has to be named."""
+    """One open store, safe to use from any thread. Rows are read and written through `of` a user or `for_everybody`."""
 
     @property
     def dialect(self) -> Dialect:
-        """In what the engine differs from the other one."""
+        """The differences of this engine from the other one."""
         ...
 
     @property
     def path(self) -> Path | None:
-        """The file of the store; None where it is not one of this machine."""
+        """The file of the store; None where the store is not a file of this machine."""
         ...
 
     @property
     def bytes(self) -> int:
-        """The size of the store."""
+        """The size of the store in bytes."""
         ...
 
     @property
     def waiting(self) -> int:
-        """How many wait for a connection to the database; 0 where there are none."""
+        """The number of callers that wait for a connection to the database; 0 where the engine has no connections."""
         ...
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         ...
 
     def of(self, user_id: str) -> Database:
-        """What is asked for this user: with a second wall (`storage.engines.second_wall`) it sees the rows of this user
-        alone, and for NOBODY what all may read."""
+        """The store for this user: with a second wall (`storage.engines.second_wall`) only the rows of this user are
+        visible, and for NOBODY only those that everybody may read."""
         ...
 
     def for_everybody(self) -> Database:
-        """What is asked for no user in particular, and sees all rows: for signing in, the worker and commands."""
+        """The store for no user in particular, with all rows visible: for signing in, the worker and commands."""
         ...
 
     def state(self, user_id: str) -> int:
-        """The state of the user's data, another one after every commit that changes what the user can read; 0 for
+        """The state of the user's data, a number that rises with every commit that changes what they can read; 0 for
         nobody."""
         ...
 
     async def known_state(self, user_id: str) -> int | None:
-        """The same for an event loop, which needs no thread for it; None where it cannot be told so."""
+        """The state of the user's data, read on an event loop without a thread; None where that is not possible."""
         ...
 
     def reading(self, user_id: str) -> AbstractContextManager[tuple[Transaction, Callable[[int], None]]]:
-        """A transaction of the user, and what to tell the state of the user's data that it sees, so that memory knows
-        it."""
+        """A transaction of the user, and a function to call with the state of the user's data that it sees, so that the
+        state is remembered in memory."""
         ...
 
     def migrating(self) -> AbstractContextManager[Transaction]:
-        """A transaction that changes the schema, one at a time however many processes start."""
+        """A transaction that changes the schema; only one runs at a time, however many processes start."""
         ...
 
     def apart(self) -> AbstractContextManager[Session]:
-        """For statements that may stand in no transaction and take minutes: nobody else's wait for them. Raises
-        StoreError where there is no connection for them."""
+        """A session for statements that cannot stand in a transaction and may take minutes, without making others wait.
+        Raises StoreError where there is no connection for it."""
         ...
 
     def copy_to(self, path: Path) -> None:
-        """A consistent copy in a new file, while reading and writing go on; raises StoreError where there is no
-        such thing."""
+        """Write a consistent copy to a new file, while reading and writing go on. Raises StoreError where the engine
+        cannot."""
         ...
 
 
 def utc_now() -> datetime:
-    """The clock of this machine, for a store that is opened without the service's."""
+    """The current time of this machine's clock, for a store that is opened without the service's clock."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def tried_again(begin: Callable[[], AbstractContextManager[S]], work: Callable[[S], T]) -> T:
-    """The result of `work` inside a transaction, tried again when another one was first: a row that somebody
-    changes is refused until that change is committed, so trying again at once would only lose again.
+    """The result of `work` inside a transaction, tried again when another transaction was faster.
 
-    A violated constraint is tried again less often: the row may have come from a transaction that was not visible yet.
+    A row that somebody changes is refused until that change is committed, so trying again at once would only lose
+    again. A violated constraint is tried again less often: the row may have come from a transaction that was not
+    visible yet.
     """
     violations = 0
     for pause in CONFLICT_PAUSES:
@@ -210,13 +217,13 @@ def tried_again(begin: Callable[[], AbstractContextManager[S]], work: Callable[[
 
 
 def state_in(session: Session, user_id: str) -> int:
-    """The state of the user's data that this session sees; 0 for nobody."""
+    """The state of the user's data that this session sees; 0 for a user who does not exist."""
     rows = session.rows("SELECT state FROM users WHERE id = $1", user_id)
     return int(rows[0]["state"]) if rows else 0
 
 
 def columns_of(session: Session, table: str) -> list[str]:
-    """The columns of a table, in their order."""
+    """The names of a table's columns, in their order."""
     rows = session.rows(
         "SELECT column_name FROM information_schema.columns WHERE table_name = $1 AND table_schema = current_schema()"
         " ORDER BY ordinal_position",
@@ -226,5 +233,5 @@ def columns_of(session: Session, table: str) -> list[str]:
 
 
 def as_json(value: Any) -> str:
-    """How JSON is kept in TEXT columns: one spelling per value."""
+    """The JSON text of a value as TEXT columns keep it; equal values have equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Detected recurring payments, for lists and forecasts, kept with what they come from: accounts, data version, day."""
+"""Detected recurring payments for lists and forecasts, stored with their accounts, data version and day."""
 
 import hashlib
 import json
@@ -13,11 +13,11 @@ from storage.database import Session, as_json
 
 
 def stored(session: Session, user_id: str, account_ids: Iterable[str], *, day: date) -> tuple[int, pl.DataFrame | None]:
-    """The user's present data version, and the streams of this selection if they were computed from it for `day`.
+    """The user's present data version, and the recurring payments of these accounts if stored for that version and
+    `day`.
 
-    Two look-ups by key: joined, DuckDB reads the results of every user for the one that is wanted, and so it does where
-    it is told the user beside the key, which names the user itself. A cluster has to be told: by it, it finds the
-    machine.
+    Two look-ups by key: joined, DuckDB reads the results of all users to find one, also where a condition names the
+    user beside the key. A cluster needs that condition, because the user tells it the machine.
     """
     key = _key(user_id, account_ids)
     whose, values = (" AND user_id = $2", (key, user_id)) if session.dialect.is_shared else ("", (key,))
@@ -28,19 +28,19 @@ def stored(session: Session, user_id: str, account_ids: Iterable[str], *, day: d
 
 
 def present_version(session: Session, user_id: str) -> int:
-    """Of the user's data."""
+    """The present data version of the user: the state in which their figures last changed."""
     return int(session.rows("SELECT data_version FROM users WHERE id = $1", user_id)[0]["data_version"])
 
 
 def keep(
     session: Session, user_id: str, account_ids: Iterable[str], *, data_version: int, day: date, found: pl.DataFrame
 ) -> None:
-    """Replace what is stored for this selection."""
+    """Replace the recurring payments that are stored for these accounts."""
     values = (user_id, _key(user_id, account_ids), data_version, day, _text(found))
     is_there = session.execute(
         "UPDATE detections SET data_version = $3, day = $4, found = $5 WHERE user_id = $1 AND id = $2", *values
     )
-    if not is_there:  # two who compute it at once have found the same
+    if not is_there:  # of two that compute at once, the first may stay: their results are equal
         session.execute(
             "INSERT INTO detections (user_id, id, data_version, day, found) VALUES ($1, $2, $3, $4, $5)"
             " ON CONFLICT DO NOTHING",
@@ -53,7 +53,7 @@ def _key(user_id: str, account_ids: Iterable[str]) -> str:
 
 
 def selection_key(account_ids: Iterable[str]) -> str:
-    """One name for a set of accounts, in whatever order it is given."""
+    """A key for a set of accounts, whatever their order."""
     return hashlib.sha256("\n".join(sorted(set(account_ids))).encode()).hexdigest()[:32]
 
 

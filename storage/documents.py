@@ -1,4 +1,4 @@
-"""Documents that all processes of one store have to read alike, kept in the store instead of in a folder."""
+"""Documents that all processes of a store have to read alike, kept in the store instead of in a folder."""
 
 from datetime import datetime
 
@@ -8,19 +8,19 @@ SEALED = ", sealed"  # ends the names of documents with keys, which no request s
 
 
 def find(session: Session, name: str) -> str | None:
-    """The document of this name."""
+    """The content of the document with this name; None where there is none."""
     rows = session.rows("SELECT content FROM documents WHERE name = $1", name)
     return str(rows[0]["content"]) if rows else None
 
 
 def below(session: Session, folder: str) -> dict[str, str]:
-    """The documents whose names begin with `folder/`, by the rest of their names, in the order of these."""
+    """The contents of the documents whose names begin with `folder/`, by the rest of their names, sorted."""
     rows = session.rows("SELECT name, content FROM documents WHERE starts_with(name, $1) ORDER BY name", f"{folder}/")
     return {row["name"].removeprefix(f"{folder}/"): row["content"] for row in rows}
 
 
 def add(session: Session, name: str, content: str, *, now: datetime) -> None:
-    """Keep a document unless there is one of this name: of several at once the first one wins."""
+    """Store a document unless there is one of this name; of several at once, the first one wins."""
     session.execute(
         "INSERT INTO documents (name, content, changed_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
         name,
@@ -30,7 +30,8 @@ def add(session: Session, name: str, content: str, *, now: datetime) -> None:
 
 
 def replace(session: Session, name: str, content: str, *, before: str | None, now: datetime) -> None:
-    """Keep another content than the one `before`; raises Conflict where somebody has replaced that meanwhile."""
+    """Replace a document's content, which has to be `before` (None: no document). Raises Conflict where it is not any
+    more."""
     if before is None:
         add(session, name, content, now=now)
         is_ours = find(session, name) == content
@@ -49,5 +50,5 @@ def replace(session: Session, name: str, content: str, *, before: str | None, no
 
 
 def remove(session: Session, name: str) -> None:
-    """Forget a document, if there is one of this name."""
+    """Delete the document of this name, if there is one."""
     session.execute("DELETE FROM documents WHERE name = $1", name)

@@ -1,4 +1,4 @@
-"""How much a store holds, in figures that an upgrade must not change."""
+"""Counts and sums of a store's contents, which an upgrade must not change."""
 
 from storage.database import Row, Session
 
@@ -6,7 +6,7 @@ COUNTED = ("users", "connections", "accounts", "transactions", "pending_transact
 
 
 def holdings(session: Session) -> list[Row]:
-    """How many there are of each kind of thing, and the sum of all bookings of each currency: `what`, `figure`."""
+    """The number of rows of each kind, and the sum of all bookings per currency: `what`, `figure`."""
     counts = []
     for name in COUNTED:
         [found] = session.rows(f"SELECT count(*) AS number FROM {name}")

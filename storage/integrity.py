@@ -1,4 +1,4 @@
-"""What the ledger of accounts is proven by: statements, balances, windows of days, and bookings beside them."""
+"""The evidence for the ledger of accounts: statements, balances, covered periods and other bookings."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -11,7 +11,7 @@ from storage.database import Session
 
 
 def is_any_booked(session: Session, user_id: str, account_ids: Sequence[str], *, first: date, last: date) -> bool:
-    """Whether these accounts of the user have a booking of these days, both included."""
+    """Whether these accounts of the user have a booking from `first` to `last`, both included."""
     return bool(
         session.rows(
             "SELECT id FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
@@ -25,7 +25,7 @@ def is_any_booked(session: Session, user_id: str, account_ids: Sequence[str], *,
 
 
 def evidence(session: Session, user_id: str, account_ids: Sequence[str]) -> LedgerEvidence:
-    """Everything there is of these accounts of the user, hidden ones too."""
+    """All evidence stored for these accounts of the user, hidden ones included."""
 
     def rows(schema: Mapping[str, pl.DataType], table: str, condition: str = "TRUE") -> pl.DataFrame:
         return session.frame(

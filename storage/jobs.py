@@ -17,7 +17,7 @@ COLUMNS = (
     "id, user_id, connection_id, status, handle, new_transactions, error, refusals, attended, next_attempt_at,"
     " asked_at, created_at, updated_at"
 )
-KEPT_FOR = timedelta(days=7)  # a job that brought nothing
+KEPT_FOR = timedelta(days=7)  # a job without new transactions
 LONG_AGO = "TIMESTAMP '1970-01-01 00:00:00'"
 UNFINISHED = "status IN ('pending', 'syncing', 'importing')"
 
@@ -36,10 +36,10 @@ class RefusedBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One sync of one connection. `new_transactions` counts what has been stored so far, None before the first batch;
-    clients are told once the job is completed. `error` is set only when it failed. `refusals` name what was left out
-    of a job, a completed one too. `attended` is what a source is told of the user who asked while present; it is
-    forgotten when the job ends."""
+    """One sync of one connection. `new_transactions` counts the transactions stored so far, None before the first
+    batch; clients see it once the job is completed. `error` is set only for a failed job. `refusals` name what was left
+    out, also of a completed job. `attended` is what the source may be told of the user who asked while present (such as
+    an address); it is erased when the job ends."""
 
     id: str
     user_id: str
@@ -57,11 +57,11 @@ class Job:
 
     @property
     def is_final(self) -> bool:
-        """Completed and failed never change again."""
+        """Whether the job is completed or failed, and so never changes again."""
         return self.status in FINAL
 
     def is_due(self, now: datetime) -> bool:
-        """Whether asking the source makes sense now."""
+        """Whether the source may be asked now."""
         return self.next_attempt_at is None or self.next_attempt_at <= now
 
     def is_overdue(self, now: datetime) -> bool:
@@ -74,7 +74,7 @@ class Job:
 
 
 class Leased(Protocol):
-    """What one process at a time is at work on for a user: a job, or a file that was sent."""
+    """Work that one process at a time does for a user: a job, or an uploaded file."""
 
     @property
     def id(self) -> str: ...
@@ -94,8 +94,11 @@ def start(
     is_forced: bool = False,
     attended: Mapping[str, str] | None = None,
 ) -> Job | None:
-    """A new pending job, or None when the connection is being synced, was synced too recently (decision 25), or its
-    source wants no request yet; `is_forced` forgets our own rule, never the source's."""
+    """A new pending job; None when the connection is being synced, was synced too recently (decision 25), or its source
+    allows no request yet.
+
+    `is_forced` ignores our own minimum interval, never the source's.
+    """
     job_id = job_id or f"syn_{token_hex(16)}"
     accepted = session.rows(
         "UPDATE connections SET running_job_id = $3, next_sync_at = $4 WHERE user_id = $1 AND id = $2"
@@ -123,7 +126,7 @@ def start(
 
 
 def next_sync_at(session: Session, user_id: str, connection_ids: list[str]) -> datetime | None:
-    """The first moment at which one of these connections may be synced again."""
+    """The earliest time at which one of these connections may be synced again; None where none has to wait."""
     rows = session.rows(
         "SELECT min(greatest(next_sync_at, source_retry_at)) AS at FROM connections"
         " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
@@ -135,13 +138,13 @@ def next_sync_at(session: Session, user_id: str, connection_ids: list[str]) -> d
 
 
 def find(session: Session, user_id: str, job_id: str) -> Job | None:
-    """The user's job of this id; somebody else's is unknown (decision 28)."""
+    """The user's job with this id; None for other users' jobs, too (decision 28)."""
     rows = session.rows(f"SELECT {COLUMNS} FROM jobs WHERE user_id = $1 AND id = $2", user_id, job_id)
     return _job(rows[0]) if rows else None
 
 
 def running(session: Session, user_id: str, connection_id: str) -> Job | None:
-    """The one job of the user's connection that is not final."""
+    """The unfinished job of the user's connection, of which there is at most one."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM jobs WHERE user_id = $1 AND connection_id = $2 AND {UNFINISHED}", user_id, connection_id
     )
@@ -159,7 +162,7 @@ def latest(session: Session, user_id: str) -> dict[str, Job]:
 
 
 def last(session: Session, user_id: str, connection_id: str) -> Job | None:
-    """The newest job of the user's connection."""
+    """The newest job of the user's connection; None where there is none."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM jobs WHERE user_id = $1 AND connection_id = $2 ORDER BY created_at DESC, id DESC"
         " LIMIT 1",
@@ -170,14 +173,16 @@ def last(session: Session, user_id: str, connection_id: str) -> Job | None:
 
 
 def unfinished(session: Session) -> list[Job]:
-    """Jobs that are not final, oldest first."""
+    """The unfinished jobs of all users, oldest first."""
     rows = session.rows(f"SELECT {COLUMNS} FROM jobs WHERE {UNFINISHED} ORDER BY created_at, id")
     return [_job(row) for row in rows]
 
 
 def lease(session: Session, job: Job, *, holder: str, now: datetime) -> Job | None:
-    """The job for the one caller who may advance it now, None for everybody else. Its 15 minutes begin with the first
-    lease: how long it waited in our own queue is not the source's fault (decision 26)."""
+    """The job, if the caller gets the lease and so alone may advance it; None otherwise.
+
+    Its 15 minutes begin with the first lease: waiting in our own queue is not the source's fault (decision 26).
+    """
     rows = take(session, job, holder=holder, now=now) and session.rows(
         f"UPDATE jobs SET asked_at = coalesce(asked_at, $3) WHERE user_id = $1 AND id = $2 AND {UNFINISHED}"
         f" RETURNING {COLUMNS}",
@@ -189,9 +194,9 @@ def lease(session: Session, job: Job, *, holder: str, now: datetime) -> Job | No
 
 
 def take(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
-    """Whether the lease of the work is the holder's now, and nobody else's.
+    """Take the lease of the work; False while another holder has it.
 
-    Leases have a table of their own: one that is renewed on the job's row would make the end of every long import fail.
+    Leases have a table of their own: renewing one on the job's row would conflict with the end of every long import.
     """
     taken = session.rows(
         "INSERT INTO job_leases (user_id, job_id, holder, until) VALUES ($1, $2, $3, $4)"
@@ -207,7 +212,7 @@ def take(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
 
 
 def renew(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
-    """Extend the lease of a holder who is still at work; whether it still is theirs."""
+    """Extend the lease of a holder who is still at work; False where the lease has gone to another one."""
     changed = session.execute(
         "UPDATE job_leases SET until = $4 WHERE user_id = $1 AND job_id = $2 AND holder = $3",
         work.user_id,
@@ -219,7 +224,7 @@ def renew(session: Session, work: Leased, *, holder: str, now: datetime) -> bool
 
 
 def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime) -> bool:
-    """Whether another holder is at work on the job."""
+    """Whether another holder has the job's lease."""
     return bool(
         session.rows(
             "SELECT job_id FROM job_leases WHERE user_id = $1 AND job_id = $2 AND holder <> $3 AND until > $4",
@@ -232,31 +237,34 @@ def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime)
 
 
 def by_status(session: Session) -> dict[Status, int]:
-    """How many jobs of all users stand where."""
+    """The number of jobs of all users in each status."""
     return {
         row["status"]: row["jobs"] for row in session.rows("SELECT status, count(*) AS jobs FROM jobs GROUP BY status")
     }
 
 
 def release(session: Session, job: Job) -> None:
-    """Let the next caller advance the job."""
+    """Give the lease back, so that the next caller can advance the job."""
     session.execute(f"UPDATE job_leases SET until = {LONG_AGO} WHERE user_id = $1 AND job_id = $2", job.user_id, job.id)
 
 
 def drop(session: Session, user_id: str, job_id: str) -> None:
-    """Take the lease from whoever has it: nothing is left to be done."""
+    """Delete the lease, whoever holds it, because the work is finished."""
     session.execute("DELETE FROM job_leases WHERE user_id = $1 AND job_id = $2", user_id, job_id)
 
 
 def release_all(session: Session) -> None:
-    """Forget the leases of a process that has ended; only for a store that one process opens."""
+    """End all leases, which a previous process has left; only for a store that a single process opens."""
     session.execute(f"UPDATE job_leases SET until = {LONG_AGO}")
 
 
 def progress(session: Session, job: Job, *, status: Status, handle: dict[str, Any] | None, now: datetime) -> None:
-    """Keep what the source said; the status only moves forward. Waiting on in one state is no progress (decision 26):
-    a source that is never ready would otherwise keep its job alive for as long as somebody asks. Raises JobEnded."""
-    _unfinished(
+    """Store the status and handle that the source has given; the status only moves forward. Raises JobEnded.
+
+    Staying in one status is no progress (decision 26), or a source that is never ready would keep its job alive for as
+    long as somebody asks.
+    """
+    _update_unfinished(
         session,
         job,
         "handle = $3, updated_at = CASE WHEN status = $4 THEN updated_at ELSE $5 END, status = $4",
@@ -267,38 +275,38 @@ def progress(session: Session, job: Job, *, status: Status, handle: dict[str, An
 
 
 def put_off(session: Session, job: Job, *, until: datetime) -> None:
-    """The source wants to be left alone until then; the job keeps its state. Raises JobEnded."""
-    _unfinished(session, job, "next_attempt_at = $3", until)
+    """Ask the source no more before `until`, as it wants; the job keeps its status. Raises JobEnded."""
+    _update_unfinished(session, job, "next_attempt_at = $3", until)
     release(session, job)
 
 
 def refuse(session: Session, job: Job, refusal: RefusedBatch) -> None:
-    """Keep what the job could not import, once however often its source says so. Raises JobEnded."""
+    """Store a batch that could not be imported: once, however often the source sends it. Raises JobEnded."""
     kept = session.rows("SELECT refusals FROM jobs WHERE user_id = $1 AND id = $2", job.user_id, job.id)
     refusals = json.loads(kept[0]["refusals"] or "[]") if kept else []
     if asdict(refusal) not in refusals:
-        _unfinished(session, job, "refusals = $3", as_json([*refusals, asdict(refusal)]))
+        _update_unfinished(session, job, "refusals = $3", as_json([*refusals, asdict(refusal)]))
 
 
 def check_running(session: Session, job: Job) -> None:
-    """Raises JobEnded when somebody has ended the job: the beginning of a batch's transaction, before its work."""
+    """Raise JobEnded when the job has been ended; call it first in a batch's transaction, before the work."""
     if not session.rows(f"SELECT id FROM jobs WHERE user_id = $1 AND id = $2 AND {UNFINISHED}", job.user_id, job.id):
         raise JobEnded
 
 
 def add_stored(session: Session, job: Job, *, new_transactions: int, now: datetime) -> None:
-    """Count a batch, inside its transaction: that is progress. Raises JobEnded."""
-    _unfinished(
+    """Add a stored batch to the job's count, in the batch's transaction; this is progress. Raises JobEnded."""
+    _update_unfinished(
         session, job, "new_transactions = coalesce(new_transactions, 0) + $3, updated_at = $4", new_transactions, now
     )
 
 
 def new_transactions_of(session: Session, job: Job, account_ids: Sequence[str]) -> int:
-    """How many bookings of these accounts the job has added, as the journal remembers them."""
+    """The number of bookings of these accounts that the job has added, according to the journal."""
     rows = session.rows(
         "SELECT count(*) AS added FROM journal AS j JOIN transactions AS t ON t.user_id = j.user_id"
         " AND t.id = j.transaction_id WHERE j.user_id = $1 AND t.user_id = $1 AND j.job_id = $2 AND j.change = 'added'"
-        " AND NOT t.is_adjusting_entry AND t.account_id = ANY($3::TEXT[])",  # those are no news of a bank
+        " AND NOT t.is_adjusting_entry AND t.account_id = ANY($3::TEXT[])",  # adjusting entries are no news from a bank
         job.user_id,
         job.id,
         list(account_ids),
@@ -307,13 +315,16 @@ def new_transactions_of(session: Session, job: Job, account_ids: Sequence[str]) 
 
 
 def complete(session: Session, job: Job, *, now: datetime) -> bool:
-    """The end of a job whose batches are stored; False when somebody else has ended it already."""
+    """Complete a job whose batches are all stored; False when the job had ended already."""
     return _end(session, job, "completed", None, now, None)
 
 
 def fail(session: Session, job: Job, *, error: str, now: datetime, retry_at: datetime | None = None) -> bool:
-    """End the job with a reason for its user; the connection may be tried again after two minutes, never later than
-    it could be had the job been completed (decision 25), and not before `retry_at`, if its source named a time."""
+    """End the job with a reason for its user; False when the job had ended already.
+
+    The connection may be synced again after two minutes, never later than after a completed job (decision 25), and not
+    before `retry_at` if the source named a time.
+    """
     ended = _end(session, job, "failed", error, now, now + FAILED_COOLDOWN)
     if ended and retry_at is not None:
         session.execute(
@@ -341,7 +352,7 @@ def _end(
     )
     if ended:
         _forget_old(session, job, now)
-        if job.asked_at is not None:  # what a file brought has no lease of its own, and its file's is being renewed
+        if job.asked_at is not None:  # the job of an uploaded file has no lease; the upload has, and renews it
             drop(session, job.user_id, job.id)
         session.execute(
             "UPDATE connections SET running_job_id = NULL, next_sync_at = least(next_sync_at, $4)"
@@ -355,7 +366,7 @@ def _end(
 
 
 def _forget_old(session: Session, job: Job, now: datetime) -> None:
-    """Forget earlier jobs of the connection that brought nothing, once nobody asks for them any more."""
+    """Delete earlier jobs of the connection that brought nothing and are too old for anybody to ask about."""
     session.execute(
         "DELETE FROM jobs WHERE user_id = $1 AND connection_id = $2 AND id <> $3 AND updated_at < $4"
         " AND status IN ('completed', 'failed') AND coalesce(new_transactions, 0) = 0 AND undone_at IS NULL"
@@ -367,8 +378,8 @@ def _forget_old(session: Session, job: Job, now: datetime) -> None:
     )
 
 
-def _unfinished(session: Session, job: Job, changes: str, *values: Any) -> None:
-    """Change a job that is not final; the values are $3 onwards."""
+def _update_unfinished(session: Session, job: Job, changes: str, *values: Any) -> None:
+    """Update columns of an unfinished job; `values` are the parameters from $3 on. Raises JobEnded."""
     if not session.execute(
         f"UPDATE jobs SET {changes} WHERE user_id = $1 AND id = $2 AND {UNFINISHED}", job.user_id, job.id, *values
     ):

@@ -1,4 +1,4 @@
-"""The append-only journal: what each import added, modified or removed, by the state that it left."""
+"""The append-only journal: what each import added, modified or removed, by the resulting state of the user's data."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,13 +14,15 @@ CHANGES: dict[str, pl.DataType] = {"transaction_id": pl.String(), "change": pl.S
 
 
 def changed(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:
-    """The same change of all these transactions, as CHANGES."""
+    """One row per transaction with this change: the columns of CHANGES."""
     return pl.DataFrame({"transaction_id": ids}, schema_overrides=CHANGES).with_columns(change=pl.lit(change))
 
 
 def record(session: Transaction, *, user_id: str, job_id: str, changes: pl.DataFrame, now: datetime) -> int:
-    """Append one row per change (CHANGES), mark what is modified, and return the user's data version: the state of the
-    last change. Runs inside the transaction that makes the changes. Rows that are added bear their state already."""
+    """Append one row per change (CHANGES), mark modified transactions, and return the user's new data version.
+
+    Runs inside the transaction that makes the changes. Added rows bear their state already.
+    """
     session.changes(user_id)
     if not changes.is_empty():
         state = session.coming_state(user_id)

@@ -1,4 +1,4 @@
-"""What users chose for CSV files of layouts that are not known, kept for the next ones like them."""
+"""CSV profiles that users chose for files of unknown layout, kept for later files like them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from storage.database import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptLayout:
-    """A profile as JSON, the file for which it was chosen, and the account of files that do not say theirs."""
+    """A CSV profile as JSON, the name of the file for which it was chosen, and the account for files that name none."""
 
     id: str
     file_name: str
@@ -19,7 +19,7 @@ class KeptLayout:
 
 
 def of_user(session: Session, user_id: str) -> Sequence[KeptLayout]:
-    """The user's layouts, in the order in which they were kept."""
+    """The user's kept layouts, in the order in which they were kept."""
     rows = session.rows(
         "SELECT id, file_name, profile, account_id, kept_at FROM kept_layouts WHERE user_id = $1 ORDER BY kept_at, id",
         user_id,
@@ -28,7 +28,7 @@ def of_user(session: Session, user_id: str) -> Sequence[KeptLayout]:
 
 
 def keep(session: Session, user_id: str, layout: KeptLayout) -> None:
-    """Keep a layout, in place of the one of the same id."""
+    """Store a layout; it replaces one with the same id."""
     session.execute(
         "INSERT INTO kept_layouts (user_id, id, file_name, profile, account_id, kept_at)"
         " VALUES ($1, $2, $3, $4, $5, $6)"
@@ -44,5 +44,5 @@ def keep(session: Session, user_id: str, layout: KeptLayout) -> None:
 
 
 def remove(session: Session, user_id: str, id_: str) -> bool:
-    """Forget a layout; whether there was one of this id."""
+    """Delete a layout; False where there is none with this id."""
     return session.execute("DELETE FROM kept_layouts WHERE user_id = $1 AND id = $2", user_id, id_) > 0

@@ -1,4 +1,4 @@
-"""Every table of the store: whose rows it has, and by which column they belong to a user."""
+"""All tables of the store: the owner of their rows, and the column with the user's id."""
 
 from collections.abc import Mapping
 
@@ -60,7 +60,8 @@ OF_USERS: Mapping[str, str] = {
         "user_id",
     ),
 }
-"""Rows of one user each. Where a store is spread over several machines, all rows of a user lie on one of them."""
+"""Tables whose rows each belong to one user, with the column of the user's id. In a store spread over several machines,
+all rows of a user are on one of them."""
 
 OF_ALL = (
     "schema_version",
@@ -78,4 +79,4 @@ OF_ALL = (
     "simplefin_access",
     "calendar_links",
 )
-"""What the store remembers of itself, and what the authorization server remembers."""
+"""Tables that belong to no user: facts about the store itself, and the data of the authorization server."""

@@ -9,16 +9,18 @@ from storage.words import annotations
 
 
 def of_user(session: Session, user_id: str) -> list[Rule]:
-    """The user's rules in their order; the first that holds wins."""
+    """The user's rules in their order; the first one that matches a booking wins."""
     rows = session.rows("SELECT rules FROM user_rules WHERE user_id = $1", user_id)
     return parse_rules(str(rows[0]["rules"])) if rows else []
 
 
 def keep(session: Transaction, user_id: str, rules: Sequence[Rule]) -> list[Rule]:
-    """Replace the user's rules, and give them back with the places of own categories; they act on what is imported from
-    now on, and on everything when applied. Raises InvalidRule."""
-    session.changes(user_id)  # the reason of a transaction quotes them
-    placed = _placed(session, user_id, rules)
+    """Replace the user's rules, and return them with the categories above own categories filled in.
+
+    They act on new imports from now on, and on everything when applied. Raises InvalidRule.
+    """
+    session.changes(user_id)  # the explanation of a transaction quotes the rules
+    placed = _with_places(session, user_id, rules)
     session.execute(
         "INSERT INTO user_rules (user_id, rules) VALUES ($1, $2)"
         " ON CONFLICT (user_id) DO UPDATE SET rules = excluded.rules",
@@ -29,19 +31,19 @@ def keep(session: Transaction, user_id: str, rules: Sequence[Rule]) -> list[Rule
 
 
 def corrections(session: Session, user_id: str) -> Mapping[str, ChosenCategory]:
-    """What was chosen, by the key under which a correction is remembered."""
+    """The categories that the user chose, by the key of the correction."""
     columns = ", ".join(ChosenCategory._fields)
     rows = session.rows(f"SELECT key, {columns} FROM corrections WHERE user_id = $1", user_id)
     return {row["key"]: ChosenCategory(*(row[name] for name in ChosenCategory._fields)) for row in rows}
 
 
 def forget_correction(session: Session, user_id: str, key: str) -> None:
-    """Remember nothing under this key."""
+    """Delete the correction with this key."""
     session.execute("DELETE FROM corrections WHERE user_id = $1 AND key = $2", user_id, key)
 
 
 def correct(session: Session, user_id: str, key: str, choice: ChosenCategory) -> None:
-    """Remember a correction under its key."""
+    """Store a correction under its key; it replaces one with the same key."""
     session.execute(
         "INSERT INTO corrections (user_id, key, category, detailed_category, own_category_id)"
         " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (user_id, key) DO UPDATE SET category = excluded.category,"
@@ -52,8 +54,8 @@ def correct(session: Session, user_id: str, key: str, choice: ChosenCategory) ->
     )
 
 
-def _placed(session: Session, user_id: str, rules: Sequence[Rule]) -> list[Rule]:
-    """The rules, those that put bookings into an own category with the place of that."""
+def _with_places(session: Session, user_id: str, rules: Sequence[Rule]) -> list[Rule]:
+    """The rules, with category and finer category filled in where a rule names an own category. Raises InvalidRule."""
     if not any(rule.own_category_id for rule in rules):
         return list(rules)
     own = annotations.own_categories(session, user_id)

@@ -1,4 +1,4 @@
-"""The few things a store remembers of itself, by name."""
+"""Facts that a store remembers about itself, by name."""
 
 from datetime import datetime, timedelta
 
@@ -6,13 +6,13 @@ from storage.database import Session
 
 
 def recall(session: Session, name: str) -> str | None:
-    """The value remembered under this name."""
+    """The value stored under this name; None where there is none."""
     rows = session.rows("SELECT value FROM settings WHERE name = $1", name)
     return str(rows[0]["value"]) if rows else None
 
 
 def remember(session: Session, name: str, value: str) -> None:
-    """Keep a value under this name instead of the one before."""
+    """Store a value under this name, in place of an earlier one."""
     session.execute(
         "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         name,
@@ -21,8 +21,8 @@ def remember(session: Session, name: str, value: str) -> None:
 
 
 def take_turn(session: Session, name: str, *, now: datetime, every: timedelta) -> bool:
-    """Whether the caller is the one of all processes that does now what is done so often; a clock that was set back
-    delays nothing."""
+    """Whether this process takes its turn at a periodic task; True for one process per `every`. A clock that was set
+    back delays nothing."""
     return bool(
         session.rows(
             "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -35,7 +35,7 @@ def take_turn(session: Session, name: str, *, now: datetime, every: timedelta) -
 
 
 def restored_until(session: Session) -> datetime | None:
-    """When the last transaction was committed, in UTC, that a restored PostgreSQL has read from its WAL; None where it
+    """The time (UTC) of the last committed transaction that a restored PostgreSQL has read from its WAL; None where it
     has read none."""
     moment = session.rows("SELECT pg_last_xact_replay_timestamp() AT TIME ZONE 'UTC' AS moment")[0]["moment"]
     assert moment is None or isinstance(moment, datetime)
@@ -43,7 +43,7 @@ def restored_until(session: Session) -> datetime | None:
 
 
 def clock(session: Session) -> datetime | None:
-    """The present instant in UTC on the machine of the database; None where that is this machine."""
+    """The present time in UTC on the machine of the database; None where that is this machine."""
     if not session.dialect.is_shared:
         return None
     moment = session.rows("SELECT clock_timestamp() AT TIME ZONE 'UTC' AS moment")[0]["moment"]

@@ -1,7 +1,7 @@
-"""How long a sync may take, and how long it rests after a failure."""
+"""Time limits of syncs: how long one may take, and the pause after a failure."""
 
 from datetime import timedelta
 
-PROGRESS_MAX = timedelta(minutes=15)  # that a bank is given without getting on (decision 26)
-FAILED_COOLDOWN = timedelta(minutes=2)  # before a connection whose sync failed is asked again (decision 25)
-LEASE = timedelta(seconds=60)  # that whoever advances a job has it for; then another one may
+PROGRESS_MAX = timedelta(minutes=15)  # without progress, until the job is given up (decision 26)
+FAILED_COOLDOWN = timedelta(minutes=2)  # before the connection may be synced again after a failure (decision 25)
+LEASE = timedelta(seconds=60)  # for advancing a job; unless renewed, another process may take over after it

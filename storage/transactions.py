@@ -1,6 +1,6 @@
 """Booked transactions: a page, a count, one row, and the frames that the analyses read.
 
-Every query carries the user's id: the table is sorted by it, and that is also what keeps users apart.
+Every query contains the user's id: the table is sorted by it, and it also keeps users apart.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,9 +27,9 @@ LISTED: dict[str, pl.DataType] = {
     "booking_date": pl.Date(),
     "value_date": pl.Date(),
 }
-"""What a page and its filters read of a booking."""
+"""The columns of a booking that a page and its filters read."""
 KEPT: dict[str, pl.DataType] = {**LISTED, **BOOKINGS}
-"""What a page, its filters and the figures read."""
+"""The columns of a booking that a page, its filters and the figures read."""
 DETAIL_COLUMNS = LIST_COLUMNS + (
     ", counterpart_bic, counterpart_bank_name, creditor_id, debitor_id, bank_transaction_code, purpose_code,"
     " is_potential_duplicate, is_adjusting_entry, created_at"
@@ -46,14 +46,14 @@ DETAILS: dict[str, pl.DataType] = {
     "is_potential_duplicate": pl.Boolean(),
     "created_at": pl.Datetime("us"),
 }
-"""What is read of a booking when it is shown alone, besides KEPT."""
+"""The columns read for a booking shown alone, besides KEPT."""
 
 MARKS: dict[str, pl.DataType] = {
     "id": pl.String(),
     "is_potential_duplicate": pl.Boolean(),
     "category_rule": pl.String(),
 }
-"""What a search reads of a booking, besides KEPT."""
+"""The columns of a booking that a search reads, besides KEPT."""
 
 SOURCE_COLUMNS = (
     ", source_merchant_name, end_to_end_id, gvc, swift_code, mcc, bank_text, original_amount, original_currency,"
@@ -66,26 +66,26 @@ EVERYTHING: dict[str, pl.DataType] = {
     **dict.fromkeys(("is_potential_duplicate", "is_adjusting_entry", "is_reversal", "is_return"), pl.Boolean()),
     "created_at": pl.Datetime("us"),
 }
-"""What an export has of a booking."""
+"""The columns of a booking in an export."""
 
 
 _PLACES = ("category", "detailed_category")
 
 
 class Selection(NamedTuple):
-    """Which booked transactions of a user are meant; both ends of the date range are inclusive."""
+    """A selection of a user's booked transactions; both ends of the date range are inclusive."""
 
-    account_ids: Sequence[str] | None = None  # None: all of the user's that are not hidden, which is also faster
+    account_ids: Sequence[str] | None = None  # None: all that are not hidden, which is also faster
     category: str | None = None
     date_from: date | None = None
     date_to: date | None = None
     search: str | None = None
-    type: str | None = None  # of an export, as are the amounts: pages are not chosen by them
+    type: str | None = None  # used by exports only, as are the amounts; pages cannot be filtered by them
     amount_min: Decimal | None = None
     amount_max: Decimal | None = None
     detailed_category: str | None = None
-    ids: Sequence[str] | None = None  # of a list or an export: these alone
-    split_ids: Sequence[str] = ()  # bookings with a part in that place, whatever their own is
+    ids: Sequence[str] | None = None  # used by lists and exports: only these bookings
+    split_ids: Sequence[str] = ()  # also select these bookings, which have a part in the place
     may_be_hidden: bool = True  # False: the user is known to have no hidden account, which saves half of a short query
 
     def condition(self, user_id: str) -> tuple[str, list[object]]:
@@ -124,7 +124,8 @@ class Selection(NamedTuple):
         return " AND ".join(parts), values
 
     def expression(self) -> pl.Expr:
-        """The same for rows in memory that have a column `search_text`, of which hidden accounts have none."""
+        """The selection as an expression on rows in memory with a column `search_text`; rows of hidden accounts are not
+        in memory."""
         text = pl.col("search_text")
         return pl.all_horizontal(
             pl.lit(value=True),
@@ -137,27 +138,28 @@ class Selection(NamedTuple):
         )
 
     def with_parts(self, parts: pl.DataFrame) -> "Selection":
-        """The same where bookings have parts (analytics.searching.parts.PARTS): one of them is enough."""
+        """The selection extended to bookings of which at least one part (analytics.searching.parts.PARTS) is in the
+        place."""
         places = [pl.col(each) == getattr(self, each) for each in _PLACES if getattr(self, each) is not None]
         return self._replace(split_ids=with_part_in(parts, *places).to_list() if places else ())
 
     @property
     def spellings(self) -> list[tuple[str, str]]:
-        """Of each word of the search what the text of a row has to hold one of."""
+        """For each word of the search, its spellings; the text of a row has to contain one of them."""
         return [(fold(word), plain(word)) for word in dict.fromkeys((self.search or "").split())]
 
 
 def count(session: Session, user_id: str, selection: Selection) -> int:
-    """How many booked transactions the selection holds."""
+    """The number of booked transactions in the selection."""
     condition, values = selection.condition(user_id)
     return int(session.rows(f"SELECT count(*) AS n FROM transactions WHERE {condition}", *values)[0]["n"])
 
 
 def page(session: Session, user_id: str, selection: Selection, *, limit: int, offset: int, total: int) -> list[Row]:
-    """One page of `total` rows, newest first, then by id descending: a total order (decision 1).
+    """One page of a selection of `total` rows, newest first, then by id descending: a total order (decision 1).
 
     DuckDB answers a small limit by sorting first and fetching the other columns in a second scan: eight times faster
-    for 100,000 rows, a third slower for 1,000. A larger limit inside the small one is the way to decline.
+    for 100,000 rows, a third slower for 1,000. A larger limit inside the small one is the way to avoid that.
     """
     condition, values = selection.condition(user_id)
     ordered = f"SELECT {LIST_COLUMNS} FROM transactions WHERE {condition} ORDER BY booking_date DESC, id DESC"
@@ -169,7 +171,7 @@ def page(session: Session, user_id: str, selection: Selection, *, limit: int, of
 
 def taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Row]:
     """The bookings of these accounts that their banks have taken back, the latest first; `taken_back_at` is when that
-    was found, None where it was not written down."""
+    was noticed, None where it was not recorded."""
     return session.rows(
         f"SELECT {LIST_COLUMNS}, taken_back_at FROM taken_back_transactions"
         " WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) ORDER BY booking_date DESC, id DESC",
@@ -179,8 +181,8 @@ def taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> li
 
 
 def entries(session: Session, user_id: str, *, hidden: Sequence[str] = (), rows_max: int) -> pl.DataFrame:
-    """All booked transactions of the user but those of the hidden accounts as KEPT, in the order of a page; `rows_max`
-    of them, if there are more."""
+    """The user's booked transactions but those of hidden accounts, as KEPT, in the order of a page; at most
+    `rows_max`."""
     rows = everything(session, user_id, KEPT, hidden=hidden, rows_max=rows_max)
     return rows.sort("booking_date", "id", descending=True)
 
@@ -188,8 +190,8 @@ def entries(session: Session, user_id: str, *, hidden: Sequence[str] = (), rows_
 def everything(
     session: Session, user_id: str, columns: Mapping[str, pl.DataType], *, hidden: Sequence[str], rows_max: int
 ) -> pl.DataFrame:
-    """These columns of all booked transactions of the user but those of the hidden accounts, in no order; `rows_max`
-    of them, if there are more."""
+    """These columns of the user's booked transactions but those of hidden accounts, in no order; at most `rows_max`
+    rows."""
     shown, values = ("", []) if not hidden else (" AND account_id <> ALL($2::TEXT[])", [list(hidden)])
     return session.frame(
         f"SELECT {', '.join(columns)} FROM transactions WHERE user_id = $1{shown} LIMIT {int(rows_max)}",
@@ -200,7 +202,7 @@ def everything(
 
 
 def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.DataFrame:
-    """All rows of the user that are not booked yet, as KEPT and MARKS, but those of the hidden accounts."""
+    """The user's pending transactions but those of hidden accounts, as KEPT and MARKS."""
     schema = {**KEPT, **MARKS}
     query = f"SELECT {', '.join(schema)} FROM pending_transactions WHERE user_id = $1"
     rows = session.frame(query, user_id, schema=schema)
@@ -208,7 +210,8 @@ def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.Data
 
 
 def find(session: Session, user_id: str, transaction_id: str, *, may_be_hidden: bool = True) -> Row | None:
-    """One booked transaction of the user with all its details and the rules that derived them."""
+    """One booked transaction of the user with all its details and the rules that derived them; None where there is
+    none."""
     rows = session.rows(
         f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS} FROM transactions WHERE user_id = $1 AND id = $2"
         f"{f' AND {NOT_HIDDEN}' if may_be_hidden else ''}",
@@ -219,7 +222,7 @@ def find(session: Session, user_id: str, transaction_id: str, *, may_be_hidden: 
 
 
 def pieces(session: Session, user_id: str, account_id: str, selection: Selection) -> Iterator[pl.DataFrame]:
-    """What the selection holds of one account, with all that is stored of it, oldest first, as frames of EVERYTHING."""
+    """The selected bookings of one account with all stored columns, oldest first, as frames of EVERYTHING."""
     condition, values = selection._replace(account_ids=[account_id]).condition(user_id)
     after = len(values)
     day, last = date.min, ""
@@ -241,8 +244,7 @@ def pieces(session: Session, user_id: str, account_id: str, selection: Selection
 
 
 def searched(session: Session, user_id: str, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
-    """All rows of the selection as analytics.frames.SEARCHED, booked ones or those that are not booked yet, in the
-    order of a page."""
+    """The booked (or pending) transactions of the selection as analytics.frames.SEARCHED, in the order of a page."""
     condition, values = selection.condition(user_id)
     schema = {**{name: dtype for name, dtype in KEPT.items() if name in SEARCHED}, **MARKS}
     table = "pending_transactions" if pending else "transactions"
@@ -251,26 +253,27 @@ def searched(session: Session, user_id: str, selection: Selection, *, pending: b
 
 
 def marked(rows: pl.DataFrame, *, pending: bool = False) -> pl.DataFrame:
-    """Rows of KEPT and MARKS as analytics.frames.SEARCHED."""
+    """Rows of KEPT and MARKS converted to analytics.frames.SEARCHED."""
     marks = {"is_uncategorised": is_uncategorised(), "is_pending": pl.lit(pending)}
     return rows.with_columns(**marks).select(*SEARCHED)
 
 
 def matching(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
-    """All rows of the selection as analytics.frames.BOOKINGS."""
+    """The booked transactions of the selection as analytics.frames.BOOKINGS."""
     condition, values = selection.condition(user_id)
     return session.frame(f"SELECT {BOOKING_COLUMNS} FROM transactions WHERE {condition}", *values, schema=BOOKINGS)
 
 
 def pending(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
-    """The rows that are not booked yet: explanations show what does not count until it is (decision 15)."""
+    """The pending transactions of the selection as analytics.frames.BOOKINGS; explanations show them although they do
+    not count until they are booked (decision 15)."""
     condition, values = selection.condition(user_id)
     query = f"SELECT {BOOKING_COLUMNS} FROM pending_transactions WHERE {condition}"
     return session.frame(query, *values, schema=BOOKINGS)
 
 
 def listed(session: Session, user_id: str, ids: Iterable[str], *, pending: bool = False) -> dict[str, Row]:
-    """The rows of these ids as a page lists them, by id; those of no booked (or pending) transaction are absent."""
+    """The booked (or pending) transactions with these ids as a page lists them, by id; ids without one are absent."""
     table = "pending_transactions" if pending else "transactions"
     rows = session.rows(
         f"SELECT {LIST_COLUMNS} FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, list(ids)
@@ -279,7 +282,7 @@ def listed(session: Session, user_id: str, ids: Iterable[str], *, pending: bool 
 
 
 def corrected(session: Session, user_id: str, kind: str) -> list[Row]:
-    """The bookings whose category a correction of this kind of key decides, the latest first."""
+    """The bookings whose category comes from a correction with this kind of key, the latest first."""
     return session.rows(
         "SELECT creditor_id, counterpart_iban, merchant_name, counterpart_name FROM transactions"
         " WHERE user_id = $1 AND category_rule = $2 ORDER BY booking_date DESC, id",
@@ -291,7 +294,7 @@ def corrected(session: Session, user_id: str, kind: str) -> list[Row]:
 def charges(
     session: Session, user_ids: Sequence[str], *, since: date, account_ids: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """The evidence for recurring payments of these users, as analytics.frames.CHARGES."""
+    """The bookings of these users that recurring payments are detected from, as analytics.frames.CHARGES."""
     return session.frame(
         f"SELECT {', '.join(CHARGES)} FROM transactions"
         " WHERE user_id = ANY($1::TEXT[]) AND booking_date >= $2 AND ($3::TEXT[] IS NULL OR account_id = ANY($3))"
@@ -310,8 +313,8 @@ def accounts_with_any(session: Session, user_id: str) -> list[str]:
 
 
 def histories(session: Session, user_id: str, account_ids: Sequence[str], *, until: date) -> list[Row]:
-    """The first booking date, the number of bookings and their total of each account and currency, of all until a
-    day."""
+    """For each account and currency, the first booking date, the number of bookings and their sum, up to and including
+    `until`."""
     return session.rows(
         "SELECT account_id, currency, min(booking_date) AS first, count(*) AS bookings, sum(amount) AS total"
         " FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) AND booking_date <= $3"

@@ -1,7 +1,7 @@
 """The present state of each user's data, in the memory of the one process that opens the store.
 
-A state is a number that every commit raises which changes anything its user could read. What is kept of a user in
-memory is kept under it: a state that is still the same proves that nothing has changed.
+A state is a number that rises with every commit that changes anything the user can read. Cached data of a user is kept
+under the state, and an equal state proves that nothing has changed.
 """
 
 import threading
@@ -10,36 +10,36 @@ from collections.abc import Callable, Iterable
 
 
 class States:
-    """States by user, remembered while no change of theirs is under way.
+    """States by user, kept in memory while no change to the user's data is under way.
 
-    A change takes the user's state out of memory before it is committed and keeps it out until it has ended, so that
-    whoever has seen what a commit brought never finds the state from before it.
+    A change removes the user's state from memory before the commit and keeps it out until the transaction has ended, so
+    that nobody who has seen the result of a commit finds the state from before it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._last: int | None = None  # that was given to a change
+        self._last: int | None = None  # state given to a change
         self._known: dict[str, int] = {}
         self._changing: Counter[str] = Counter()
         self._turns: dict[str, threading.RLock] = {}
-        self._changes: Counter[str] = Counter()  # begun or ended; a state that was read meanwhile may be the old one
+        self._changes: Counter[str] = Counter()  # begun or ended; a state read in between may be outdated
 
     def known(self, user_id: str) -> int | None:
-        """The user's state, if it can be told without asking the store."""
+        """The user's state if it is in memory, else None."""
         return self._known.get(user_id)
 
     def mark(self, user_id: str) -> int:
-        """What `learn` has to be told of the time before the state was read."""
+        """A mark to take before reading a state, and to pass to `learn` afterwards."""
         return self._changes[user_id]
 
     def learn(self, user_id: str, state: int, *, mark: int) -> None:
-        """The store said this state to somebody who took the mark before asking: known, unless it changed meanwhile."""
+        """Keep a state read from the store after taking `mark`, unless the user's data changed in between."""
         with self._lock:
             if mark == self._changes[user_id] and not self._changing[user_id]:
                 self._known[user_id] = state
 
     def present(self, user_id: str, read: Callable[[], int]) -> int:
-        """The user's state; `read` asks the store for it where it is not known."""
+        """The user's state; where it is not in memory, `read` gets it from the store."""
         known = self._known.get(user_id)
         if known is not None:
             return known
@@ -49,24 +49,25 @@ class States:
         return state
 
     def following(self, highest: Callable[[], int]) -> int:
-        """A state that nobody's data ever had; `highest` asks the store for the highest one, once."""
+        """A state that no user's data has ever had; `highest` reads the highest one from the store, on the first call
+        only."""
         with self._lock:
             self._last = (highest() if self._last is None else self._last) + 1
             return self._last
 
     def turn(self, user_id: str) -> threading.RLock:
-        """What a transaction that changes this user's data holds until it has ended."""
+        """The lock that a transaction holds from before it changes this user's data until it has ended."""
         return self._turns.setdefault(user_id, threading.RLock())
 
     def begin(self, user_id: str) -> None:
-        """A transaction is about to change what this user can read."""
+        """Note that a transaction is about to change this user's data; their state is unknown until `end`."""
         with self._lock:
             self._changes[user_id] += 1
             self._changing[user_id] += 1
             self._known.pop(user_id, None)
 
     def end(self, user_ids: Iterable[str]) -> None:
-        """The transaction that changed these users' data is committed or rolled back."""
+        """Note that a transaction that changed these users' data has been committed or rolled back."""
         with self._lock:
             for user_id in user_ids:
                 self._changes[user_id] += 1

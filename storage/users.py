@@ -1,4 +1,4 @@
-"""The people whose accounts these are."""
+"""The users: people with accounts here."""
 
 import unicodedata
 from collections import Counter
@@ -22,7 +22,7 @@ class UserUnknown(StoreError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A person; `data_version` is the state of their data (`Store.state`) in which figures changed last."""
+    """A user. `data_version` is the state of their data (`Store.state`) in which figures last changed."""
 
     id: str
     name: str
@@ -34,13 +34,13 @@ class User:
 
 
 def find(session: Session, user_id: str) -> User | None:
-    """The user of this id."""
-    return _first(session.rows(f"SELECT {COLUMNS} FROM users WHERE id = $1", user_id))
+    """The user with this id; None where there is none."""
+    return _first_user(session.rows(f"SELECT {COLUMNS} FROM users WHERE id = $1", user_id))
 
 
 def state_and_currency(session: Session, user_id: str) -> tuple[int, str, bool] | None:
-    """The state of the user's data that this session sees, the home currency, and whether any booking was divided into
-    parts; None for nobody."""
+    """The state of the user's data, their home currency, and whether any of their bookings is divided into parts; None
+    where there is no such user."""
     rows = session.rows(
         "SELECT state, home_currency, EXISTS (SELECT 1 FROM annotation_splits WHERE user_id = $1) AS has_parts"
         " FROM users WHERE id = $1",
@@ -50,23 +50,28 @@ def state_and_currency(session: Session, user_id: str) -> tuple[int, str, bool] 
 
 
 def compared_name(name: str) -> str:
-    """How names of users are compared: case does not matter, nor how a letter is encoded, and ß is ss. Ids of
-    connections and accounts are made of `casefold` alone (`storage.importing.matching.booking_keys`); names that are
-    equal there are equal here."""
+    """The form of a user name for comparisons: without regard to case or the encoding of letters, and with ß as ss.
+
+    Ids of connections and accounts use `casefold` alone (`storage.importing.matching.booking_keys`); names equal there
+    are equal here, too.
+    """
     return unicodedata.normalize("NFKC", name.casefold())
 
 
 def find_by_name(session: Session, name: str) -> User | None:
-    """The user who signs in under this name. Two users whom older versions let differ by ß alone are told apart by
-    the spelling, and the one who came first is meant when it decides nothing."""
-    # Compared in Python, for lower() of a store is another folding, or none, depending on its language
+    """The user who signs in with this name; None where there is none.
+
+    Older versions allowed two users whose names differ only by ß: they are told apart by the exact spelling, else the
+    older one is returned.
+    """
+    # Compared in Python, because lower() of a database depends on its language
     rows = session.rows("SELECT user_id FROM user_names WHERE name_key = $1 ORDER BY position", compared_name(name))
     alike = [user for row in rows if (user := find(session, row["user_id"])) is not None]
     return max(alike, key=lambda user: (user.name == name, user.name.lower() == name.lower()), default=None)
 
 
 def named(session: Session, name: str) -> User:
-    """The user of this name; raises UserUnknown."""
+    """The user with this name. Raises UserUnknown."""
     user = find_by_name(session, name)
     if user is None:
         raise UserUnknown(f"There is no user named {name!r}. `bankdata users list` shows who there is.")
@@ -74,13 +79,13 @@ def named(session: Session, name: str) -> User:
 
 
 def is_anybody(session: Session) -> bool:
-    """Whether there is any user."""
+    """Whether the store has any user."""
     return bool(session.rows("SELECT user_id FROM user_names LIMIT 1"))
 
 
 def take_names(session: Session) -> None:
-    """Enter the users of an older store into the table of names. Two whom it let have one name come one after the
-    other."""
+    """Enter the users of an older store into the table of names. Two users with equal names get positions in order of
+    age."""
     taken = Counter(row["name_key"] for row in session.rows("SELECT name_key FROM user_names"))
     known = {row["user_id"] for row in session.rows("SELECT user_id FROM user_names")}
     for row in session.rows("SELECT id, name FROM users ORDER BY created_at, id"):
@@ -95,7 +100,7 @@ def _take_name(session: Session, key: str, position: int, user_id: str) -> None:
 
 
 def everyone(session: Session) -> list[User]:
-    """All users by name."""
+    """All users, sorted by name."""
     return [User(**row) for row in session.rows(f"SELECT {COLUMNS} FROM users ORDER BY lower(name), id")]
 
 
@@ -109,14 +114,14 @@ def add(
     now: datetime,
     user_id: str | None = None,
 ) -> User:
-    """A new user without any data; raises UserExists."""
+    """Add a user without any data, and return them. Raises UserExists."""
     new_id = user_id or f"u{token_hex(10)}"
 
     def work(session: Session) -> User:
         known = find_by_name(session, name)
         if known is not None:
             raise UserExists(f"There is already a user named {known.name!r}.")
-        # Of two at once one gets the row, and the other finds it at the second attempt
+        # Of two at once, one gets the row, and the other finds it at the second try
         _take_name(session, compared_name(name), 0, new_id)
         user = User(
             id=new_id,
@@ -143,23 +148,23 @@ def add(
 
 
 def set_password_hash(session: Session, user_id: str, password_hash: str) -> None:
-    """Replace the password."""
+    """Replace the hash of the user's password."""
     session.execute("UPDATE users SET password_hash = $2 WHERE id = $1", user_id, password_hash)
 
 
 def set_subscription(session: Session, user_id: str, *, active: bool) -> None:
-    """Say whether the user has an active subscription; without one the data endpoints answer 403."""
+    """Set whether the user has an active subscription; without one, the data endpoints answer 403."""
     session.execute("UPDATE users SET has_subscription = $2 WHERE id = $1", user_id, active)
 
 
 def set_home_currency(session: Session, user_id: str, currency: str) -> None:
-    """The currency that sums over several currencies are converted to (decision 19)."""
+    """Set the currency into which sums over several currencies are converted (decision 19)."""
     session.changes(user_id)
     session.execute("UPDATE users SET home_currency = $2, data_version = state WHERE id = $1", user_id, currency)
 
 
 def remove(session: Session, user_id: str) -> None:
-    """Delete the user with all data; grants and sessions are the caller's (storage.oauth)."""
+    """Delete the user with all data; the caller deletes grants and sessions (storage.oauth)."""
     for table in (*OF_USERS, "user_names"):
         if table != "users":
             session.execute(f"DELETE FROM {table} WHERE user_id = $1", user_id)
@@ -167,5 +172,5 @@ def remove(session: Session, user_id: str) -> None:
     session.execute("DELETE FROM users WHERE id = $1", user_id)
 
 
-def _first(rows: list[Row]) -> User | None:
+def _first_user(rows: list[Row]) -> User | None:
     return User(**rows[0]) if rows else None

@@ -39,7 +39,7 @@ ASK_ALL = {
     "storage.connections.expire_consents",
     "storage.oauth.access_record.work",  # sums of everybody, kept in memory meanwhile
     "storage.oauth.access_record.remove_before",
-    "storage.bank_access.connection_secrets._used",  # commands about the keys
+    "storage.bank_access.connection_secrets._used_key_ids",  # commands about the keys
     "storage.bank_access.connection_secrets.unreadable",
     "storage.holdings.<listcomp>",
     "storage.bank_access.connection_secrets._seal_anew",

@@ -1,1 +1,1 @@
-"""Type, category and merchant of a booking: tables, words and rules."""
+"""Classification of bookings into type, category and merchant: tables, words and rules."""

@@ -1,4 +1,5 @@
-"""The type of a booking: what the codes say, then the bank's words, then its shape (sources: ISO 20022, DK, SWIFT)."""
+"""The type of a booking: from its codes, then the bank's words, then its other properties (sources: ISO 20022, DK,
+SWIFT)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,14 +11,14 @@ from analytics.classification.phrases import Phrases, words_of
 
 
 class Verdict(NamedTuple):
-    """A derived value and the lasting name of the rule that gave it; value None when the rule knows nothing."""
+    """A derived value and the lasting name of the rule that gave it; the value is None when the rule gives none."""
 
     value: str | None
     rule: str
 
 
 class BookingCodes(NamedTuple):
-    """What the source says of the kind of a booking, besides free text."""
+    """The source's facts about the kind of a booking, other than free text."""
 
     is_credit: bool
     bank_transaction_code: str | None
@@ -28,12 +29,12 @@ class BookingCodes(NamedTuple):
     bank_text: str | None
 
 
-NOTHING = "nothing"  # the rule of a value that is None
+NOTHING = "nothing"  # the rule name of a value that is None
 UNDECIDED = "?"
-OFX_SIGNS = {"DEBIT", "CREDIT"}  # the TRNTYPEs that say no more than the sign
-SILENT = OFX_SIGNS | {"NMSC", "999"}  # SWIFT's "miscellaneous", the GVC of what has no structure
+OFX_SIGNS = {"DEBIT", "CREDIT"}  # the TRNTYPEs that only state the sign
+SILENT = OFX_SIGNS | {"NMSC", "999"}  # SWIFT's "miscellaneous", and the GVC for bookings without structure
 NAMED_TYPES = {"cash_withdrawal", "cash_deposit", "standing_order", "direct_debit", "card_payment", "fee", "interest"}
-CODE_LENGTH_MAX = 2  # "DD", "SO", "tb": a code, and then the whole text of the bank
+CODE_LENGTH_MAX = 2  # letters of a code such as "DD", "SO", "tb", which counts only as the bank's whole text
 HEAD_WORDS_MAX = 8  # banks without a field for the kind of booking write it into the first words of the purpose
 CASH_MCCS = {"6010", "6011"}
 WEAK_SWIFT = {
@@ -51,7 +52,7 @@ CARD_MARKS = re.compile(  # card slips as Austrian, German, Dutch, French and Sp
 )
 CASH_MARKS = re.compile(r"\bga nr ?\d|\bgaa\b|\bgeldautomat")
 SHOP_DESCRIPTOR = re.compile(r"//|\w ?\*")  # EDEKA//MUENCHEN/DE, SUMUP *CAFE: how card schemes write a shop
-US_SHOP = re.compile(  # DUNKIN #3311 PROVIDENCE RI: American cards print town and state behind the shop
+US_SHOP = re.compile(  # DUNKIN #3311 PROVIDENCE RI: American cards print town and state after the shop
     r"[A-Z0-9] [A-Z][A-Z .'-]{1,40} (?:A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|"
     r"O[HKR]|PA|RI|S[CD]|T[NX]|UT|V[AT]|W[AIVY])$"
 )
@@ -65,8 +66,8 @@ def booking_type(
     has_iban: bool,
     has_mandate: bool,
 ) -> Verdict:
-    """One of the ten types of interface 2.4 with its rule: "other" where what is said fits none, None where nothing is
-    said: no code, no name and no word."""
+    """One of the ten types of interface 2.4 with its rule: "other" where the facts fit no type, None where there are
+    none: no code, no name and no word."""
     verdict = _from_codes(codes)
     if verdict is None:
         verdict = _from_words(codes, name, purpose_words, has_iban=has_iban, has_mandate=has_mandate)
@@ -87,14 +88,14 @@ def booking_type(
 
 
 def _speaks(codes: BookingCodes, name: str | None, purpose_words: Sequence[str]) -> bool:
-    """Whether there is anything to judge by; numbers alone are none."""
+    """Whether the booking has any fact from which a type could follow; numbers alone are no such fact."""
     said = [code for code in codes[1:] if isinstance(code, str) and code.strip().upper() not in SILENT]
     return bool(said) or name is not None or any(not word.isdecimal() for word in purpose_words)
 
 
 @lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _from_codes(codes: BookingCodes) -> Verdict | None:
-    """Rules 1 to 5 and the text of the bank for codes that leave a choice."""
+    """The type by rules 1 to 5, from codes; None where they leave it open."""
     sign = "+" if codes.is_credit else "-"
     iso = (codes.bank_transaction_code or "").upper()
     for value, rule in (
@@ -128,7 +129,8 @@ def _table_type(entries: Mapping[tuple[str, str], str], code: str | None, sign: 
 
 
 def _swift_key(code: str | None) -> str | None:
-    """FTRF and STRF mean what NTRF means (MT940: S own message, N other message, F first advice)."""
+    """The SWIFT code with FTRF and STRF replaced by NTRF, which means the same (MT940: S own message, N other message,
+    F first advice)."""
     if not code:
         return None
     key = code.strip().upper()
@@ -138,19 +140,20 @@ def _swift_key(code: str | None) -> str | None:
 def _from_words(
     codes: BookingCodes, name: str | None, purpose_words: Sequence[str], *, has_iban: bool, has_mandate: bool
 ) -> Verdict | None:
-    """Rule 6: the bank's text; else the head of the purpose or of the name, where many banks print it."""
+    """The type by rule 6: from the bank's text, else from the first words of the purpose or name, where many banks
+    print it."""
     head = purpose_words[:HEAD_WORDS_MAX]
     bank = _bank_word(codes.bank_text or "")
     slip = None if has_mandate else _slip(purpose_words)  # whatever else a mandate says of cards, it is a mandate
     if bank is not None:
         value, phrase = bank
         if slip is not None and value in ("direct_debit", "transfer", "other"):
-            return slip  # "Lastschrift" over a card slip
+            return slip  # the bank calls a card slip "Lastschrift"
         if value == "fee" and "abschlu" in phrase and _says_interest(purpose_words):
             return Verdict("interest", "word:zinsen")
         return Verdict(value, f"word:{phrase}")
     if has_mandate:
-        return None  # without a word of the bank itself the mandate says it: rule 7
+        return None  # without a word of the bank itself, the mandate decides: rule 7
     if slip is not None:
         return slip
     if name is not None and not has_iban:
@@ -174,7 +177,7 @@ def _from_words(
 
 
 def _slip(purpose_words: Sequence[str]) -> Verdict | None:
-    """A card or cash slip in the purpose, whatever the bank calls the booking."""
+    """The type of a card or cash slip in the purpose, whatever the bank calls the booking; None for no slip."""
     spoken = TYPE_WORDS.best(purpose_words[:3])
     text = " ".join(purpose_words)
     if (spoken is not None and spoken.meaning == "cash_withdrawal") or CASH_MARKS.search(text):

@@ -1,4 +1,4 @@
-"""The category of a booking: the first of a chain of rules that answers, and the name of that rule."""
+"""The category of a booking: from the first of a chain of rules that gives one, with the name of that rule."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ SAVINGS_KINDS = {"savings", "securities", "building_savings"}
 OF_THE_BANK = {"cash_withdrawal", "cash_deposit", "interest", "fee"}
 OF_A_HOME = Keyword("RENT", "text")  # service charges, frais and canone are words of banks and of landlords
 PAYMENT_TYPES = {"transfer", "standing_order"}
-MASKED = re.compile(r"(.)\1\1")  # no name has the same letter three times over
-LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only when nothing else speaks
+MASKED = re.compile(r"(.)\1\1")  # no name has the same letter three times in a row
+LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only when nothing else decides
 
 
 class Evidence(NamedTuple):
-    """What the chain may look at, for one booking."""
+    """The facts about one booking that the chain of rules uses."""
 
     kind: str | None
     is_credit: bool
@@ -35,8 +35,8 @@ class Evidence(NamedTuple):
 
 
 def category(evidence: Evidence) -> Verdict:
-    """One of the thirteen values of interface 4.2 with its rule, None where there is no type either (decision 65);
-    rules and corrections of the user come before."""
+    """One of the thirteen values of interface 4.2 with its rule; None where there is no type either (decision 65).
+    Rules and corrections of the user have been tried before."""
     merchant = evidence.merchant
     if evidence.kind is None:
         return Verdict(None, NOTHING)
@@ -48,7 +48,7 @@ def category(evidence: Evidence) -> Verdict:
     word = _best_word(evidence)
     if evidence.kind in OF_THE_BANK and not (word is not None and word.meaning == OF_A_HOME):
         return Verdict("OTHER", f"type:{evidence.kind}")
-    coded = _coded(evidence)
+    coded = _category_of_codes(evidence)
     if coded is not None:
         return coded
     if merchant.brand is not None and not (word is not None and _outweighs(word, merchant)):
@@ -62,11 +62,11 @@ def category(evidence: Evidence) -> Verdict:
     if evidence.kind in PAYMENT_TYPES and _may_be_private(merchant, evidence.purpose_words):
         return Verdict("TRANSFER", f"default:{evidence.kind}")
     if evidence.kind == "other" and merchant.is_person is True and all(len(word) > 1 for word in merchant.label_words):
-        return Verdict("TRANSFER", "default:other")  # one letter may be a person's or a firm's (E. LECLERC)
+        return Verdict("TRANSFER", "default:other")  # one letter may be a person's or a company's (E. LECLERC)
     return Verdict("OTHER", f"default:{evidence.kind}")
 
 
-def _coded(evidence: Evidence) -> Verdict | None:
+def _category_of_codes(evidence: Evidence) -> Verdict | None:
     code = (evidence.purpose_code or "").upper()
     sign = "+" if evidence.is_credit else "-"
     by_purpose = PURPOSES.get((code, sign)) or PURPOSES.get((code, "*"))
@@ -77,7 +77,8 @@ def _coded(evidence: Evidence) -> Verdict | None:
 
 
 def _best_word(evidence: Evidence) -> Found[Keyword] | None:
-    """The name speaks before the purpose, the purpose before the bank; in each the longest word."""
+    """The deciding keyword: from the name, else from the purpose, else from the bank's text; in each the longest
+    one."""
     merchant = evidence.merchant
     is_nameless = merchant.label_words == tuple(evidence.purpose_words)
     told = {"text"} if merchant.is_person is True else {"text", "company"}
@@ -87,7 +88,7 @@ def _best_word(evidence: Evidence) -> Found[Keyword] | None:
     if merchant.is_person is True and not is_nameless:
         named.clear()  # Jana Lindström sells no electricity
     elif merchant.is_person is not True and not (is_nameless and evidence.kind in PAYMENT_TYPES):
-        named.add("name")  # not in a bare purpose, which holds addresses: Place de la Gare
+        named.add("name")  # not in a bare purpose, which may contain addresses: Place de la Gare
         if evidence.kind == "card_payment":
             named.add("card")
     return (
@@ -99,13 +100,14 @@ def _best_word(evidence: Evidence) -> Found[Keyword] | None:
 
 @lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _settlement(bank_text: str | None) -> Found[Keyword] | None:
-    """What the bank itself calls a card settlement, a saving or a move between own accounts."""
+    """The keyword in the bank's text, if it means a card settlement, a saving or a move between own accounts; else
+    None."""
     known = _longest(keywords_of(words_of(bank_text or "")), {"text"})
     return known if known is not None and known.meaning.category in ("TRANSFER", "SAVINGS") else None
 
 
 def _outweighs(word: Found[Keyword], merchant: Merchant) -> bool:
-    """A word about saving, rent or card settlement says more than the company that carries the money out."""
+    """Whether a word about saving, rent or card settlement decides against the brand that carries the payment out."""
     assert merchant.brand is not None
     if word.meaning.scope not in ("text", "credit"):
         return False
@@ -123,14 +125,16 @@ def _longest(hits: Iterable[Found[Keyword]], scopes: set[str]) -> Found[Keyword]
 
 
 def _says_more(hit: Found[Keyword], best: Found[Keyword]) -> bool:
-    """The longer word; but what is put aside is SAVINGS, by whatever name it is moved ("Übertrag auf Tagesgeld")."""
+    """Whether a keyword is better than the best so far: the longer one is, but SAVINGS always beats TRANSFER ("Übertrag
+    auf Tagesgeld")."""
     if {hit.meaning.category, best.meaning.category} == {"SAVINGS", "TRANSFER"}:
         return hit.meaning.category == "SAVINGS"
     return hit.length > best.length
 
 
 def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:
-    """A person; or two to four plain words that neither a company word nor talk of invoices marks as a firm."""
+    """Whether the counterpart may be a private person: known as one, or named by two to four plain words with no
+    company word and no mention of invoices."""
     if merchant.intermediary is not None or merchant.brand is not None:
         return False
     if merchant.is_person is not None:
@@ -140,7 +144,7 @@ def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:
 
 
 def _is_masked(word: str) -> bool:
-    """A letter three times over stands for a name that was taken out; what it hides cannot be told."""
+    """Whether a word has a letter three times in a row, which stands for a removed name that cannot be judged."""
     return MASKED.search(word) is not None
 
 

@@ -1,4 +1,4 @@
-"""Type, category and merchant of bookings, each with the name of the rule that gave it."""
+"""The derivation of type, category and merchant of bookings, each with the name of the rule that gave it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,14 +29,14 @@ DERIVED: dict[str, pl.DataType] = {
     "detailed_rule": pl.String(),
     "own_category_id": pl.String(),
 }
-"""The columns that `classify` adds or replaces; type and category are null where the booking says nothing at all."""
+"""The columns that `classify` adds or replaces; type and category are null where the booking has no facts at all."""
 
-NUMBER_LENGTH_MIN = 5  # no table of facts knows a number of so many digits
+NUMBER_LENGTH_MIN = 5  # no table of facts has a number of so many digits
 _NUMBER = re.compile(rf"(?<![^\s/.,:+-])[0-9]{{{NUMBER_LENGTH_MIN},}}(?![^\s/.,:+-])")
 
 
 class _Row(NamedTuple):
-    """One booking as the tables of facts see it; texts of no letters count as none."""
+    """One booking as the tables of facts see it; blank texts are None."""
 
     is_credit: bool
     name: str | None
@@ -63,32 +63,32 @@ def classify(
 ) -> pl.DataFrame:
     """Derive type, category and merchant of every row (`CLASSIFIABLE`; other columns and the order stay).
 
-    `own_ibans`: the user's own IBANs with the kind of the account (None when unknown). `rules`: the user's, in
-    order. `corrections`: what was chosen, by `analytics.classification.rules.correction_key`. The chains are those of
-    sources 6.1 and 6.2.
+    `own_ibans` are the user's own IBANs with the kind of the account (None when unknown), `rules` the user's rules in
+    order, and `corrections` the chosen categories by `analytics.classification.rules.correction_key`. The chains are
+    those of sources 6.1 and 6.2.
     """
     own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     derive = lru_cache(CACHED_TEXTS_MAX)(lambda row: _derive(row, own, rules, corrections or {}))
     is_same = not any(letter.isnumeric() for rule in rules for letter in rule.value)  # to rules, whatever the number
-    derived = [derive(row) for row in _rows(_zeroed(rows) if is_same else rows)]
+    derived = [derive(row) for row in _rows(_with_zeros(rows) if is_same else rows)]
     shown = [place for place, (*_, name, _, _, _, _) in enumerate(derived) if name and "0" in name]
     for place, row in zip(shown, _rows(rows[shown]), strict=True):
         derived[place] = derive(row)
-    return _with(rows, DERIVED, derived)
+    return _add_columns(rows, DERIVED, derived)
 
 
 def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rules: Sequence[Rule] = ()) -> pl.DataFrame:
-    """The rows (`CLASSIFIABLE`, with `category` and `category_rule`) with the leaf below the category that they have:
-    the same as `classify` would have given with it."""
+    """The rows (`CLASSIFIABLE`, with `category` and `category_rule`) with the leaf below their category, the one that
+    `classify` would have given."""
     own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     decided = (Verdict(value, rule or "") for value, rule in rows.select("category", "category_rule").iter_rows())
     leaves = [_derive(row, own, rules, {}, said)[6:8] for row, said in zip(_rows(rows), decided, strict=True)]
-    return _with(rows, {name: DERIVED[name] for name in ("detailed_category", "detailed_rule")}, leaves)
+    return _add_columns(rows, {name: DERIVED[name] for name in ("detailed_category", "detailed_rule")}, leaves)
 
 
-def _zeroed(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with zeros for long numbers: which booking, card or contract it is tells nothing but the number itself,
-    and bookings that differ in it alone are derived once."""
+def _with_zeros(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with zeros in place of long numbers, which only identify a booking, card or contract; bookings that
+    differ in them alone are then derived once."""
     texts = rows.select("counterpart_name", "merchant_name", "purpose", "mandate_reference")
     return rows.with_columns(
         pl.Series(text.name, [value and _NUMBER.sub(_zeros, value) for value in text], dtype=pl.String)
@@ -100,7 +100,7 @@ def _zeros(number: re.Match[str]) -> str:
     return "0" * len(number[0])
 
 
-def _with(
+def _add_columns(
     rows: pl.DataFrame, schema: Mapping[str, pl.DataType], derived: Sequence[tuple[str | None, ...]]
 ) -> pl.DataFrame:
     columns = list(zip(*derived, strict=True)) if derived else [()] * len(schema)
@@ -137,7 +137,7 @@ def _derive(
     if rule is not None and rule.type is not None:
         kind = Verdict(rule.type, f"user-rule:{rule.id}")
     other_kind = own.get(iban) if iban else None
-    chosen = _chosen(row, iban, shop, rule, corrections) if decided is None else None
+    chosen = _users_choice(row, iban, shop, rule, corrections) if decided is None else None
     place, by = chosen or (None, "")
     value = (
         decided
@@ -173,10 +173,11 @@ def _derive(
     return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule, *leaf, own_id
 
 
-def _chosen(
+def _users_choice(
     row: _Row, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
 ) -> tuple[ChosenCategory, str] | None:
-    """What the user has said, and by what: by a rule, else by an earlier correction."""
+    """The category that the user chose, and its rule: by a rule of theirs, else by an earlier correction; None where
+    neither applies."""
     if rule is not None and rule.place is not None:
         return rule.place, f"user-rule:{rule.id}"
     if not corrections:
@@ -210,31 +211,31 @@ def _users_rule(row: _Row, shop: Merchant, rules: Sequence[Rule]) -> Rule | None
 
 
 def _rows(rows: pl.DataFrame) -> Iterable[_Row]:
-    """The rows as Python values; words of the purpose are folded and split by Polars, all at once."""
+    """The rows as Python values; the words of purposes are folded and split by Polars, all at once."""
     prepared = rows.select(
         is_credit=pl.col("amount") > 0,
-        name=_filled("merchant_name").fill_null(_filled("counterpart_name")),
-        iban=_filled("counterpart_iban"),
-        creditor_id=_filled("creditor_id"),
-        mandate=_filled("mandate_reference"),
-        purpose=_filled("purpose"),
+        name=_filled_text("merchant_name").fill_null(_filled_text("counterpart_name")),
+        iban=_filled_text("counterpart_iban"),
+        creditor_id=_filled_text("creditor_id"),
+        mandate=_filled_text("mandate_reference"),
+        purpose=_filled_text("purpose"),
         purpose_words=folded(pl.col("purpose").fill_null(""))
         .str.replace_all(r"['’`´]", "")
         .str.replace_all(r"[^\p{L}\p{N}]+", " "),
-        bank_transaction_code=_filled("bank_transaction_code"),
-        purpose_code=_filled("purpose_code"),
-        gvc=_filled("gvc"),
-        swift_code=_filled("swift_code"),
-        mcc=_filled("mcc"),
-        bank_text=_filled("bank_text"),
-        account_kind=_filled("account_kind"),
+        bank_transaction_code=_filled_text("bank_transaction_code"),
+        purpose_code=_filled_text("purpose_code"),
+        gvc=_filled_text("gvc"),
+        swift_code=_filled_text("swift_code"),
+        mcc=_filled_text("mcc"),
+        bank_text=_filled_text("bank_text"),
+        account_kind=_filled_text("account_kind"),
     )
     columns = {name: prepared[name].to_list() for name in _Row._fields}
     columns["purpose_words"] = [tuple(words.split()) for words in columns["purpose_words"]]
     return map(_Row._make, zip(*columns.values(), strict=True))
 
 
-def _filled(column: str) -> pl.Expr:
+def _filled_text(column: str) -> pl.Expr:
     assert column in CLASSIFIABLE, column
     text = pl.col(column).str.strip_chars()
     return pl.when(text != "").then(text)

@@ -1,4 +1,4 @@
-"""The tables in the folder `data`, read once: one fact a line, columns parted by tabs, `#` begins a comment."""
+"""The tables in the folder `data`, each read once: one fact a line, columns separated by tabs, `#` begins a comment."""
 
 from functools import cache
 from importlib.resources import files
@@ -21,7 +21,7 @@ CATEGORIES = (
 """The values of the category filter (interface 4.2)."""
 
 CACHED_TEXTS_MAX = 4096
-"""Texts whose meaning is remembered: a user has some hundreds of shops, and what is cached outlives the import."""
+"""The number of texts whose meaning is cached: a user has some hundreds of shops, and the cache outlives the import."""
 
 TYPES = (
     "direct_debit",
@@ -40,7 +40,7 @@ TYPES = (
 
 @cache
 def table(name: str) -> tuple[tuple[str, ...], ...]:
-    """The lines of one table in their order, each as its columns."""
+    """The lines of one table in order, each as its columns."""
     text = files("analytics.classification").joinpath("data", name).read_text(encoding="utf-8")
     lines = (line.rstrip() for line in text.splitlines())
     return tuple(tuple(line.split("\t")) for line in lines if line and not line.startswith("#"))
@@ -48,11 +48,11 @@ def table(name: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def words(name: str) -> tuple[str, ...]:
-    """A table of one column, or of lines of words."""
+    """All words of a table of facts, whether its lines have one word or several."""
     return tuple(word for columns in table(name) for word in " ".join(columns).split())
 
 
 def spread(codes: str) -> range:
-    """ "304-306" as 304, 305, 306; "304" as itself."""
+    """The range of codes that a text names: "304-306" is 304, 305, 306; "304" is itself."""
     first, _, last = codes.partition("-")
     return range(int(first), int(last or first) + 1)

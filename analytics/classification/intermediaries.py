@@ -1,4 +1,5 @@
-"""Who only carries payments for others (PayPal, Klarna, card terminals), known by how a name begins."""
+"""Intermediaries, who only carry payments for others (PayPal, Klarna, card terminals), recognised by the beginning of a
+name."""
 
 import re
 from collections.abc import Sequence
@@ -13,13 +14,13 @@ from analytics.search_text import folded
 
 
 class Intermediary(NamedTuple):
-    """Who only carries a payment; `category` is what is behind it mostly."""
+    """A company that only carries payments; `category` is what is mostly paid through it."""
 
     name: str
     category: str
 
 
-STARRED_LENGTH_MAX = 4  # "SP", "ZTL", "VIVA" are words of other names as well: they count with a star only
+STARRED_LENGTH_MAX = 4  # "SP", "ZTL", "VIVA" are also words of other names, and count only with a star
 
 INTERMEDIARIES = {
     words_of(alias): Intermediary(name, category)
@@ -30,8 +31,8 @@ _WORDS_MAX = max(map(len, INTERMEDIARIES))
 
 
 def _beginning() -> str:
-    """One pattern for Python and Polars, of folded letters. SQ *, TST*, CCV* are codes of two or three letters and a
-    star: the table need not know whose they are."""
+    """A pattern for Python and Polars that finds intermediaries at the beginning of a folded name. SQ *, TST*, CCV* are
+    codes of two or three letters and a star, whose owners need not be in the table."""
     by_length: dict[bool, list[str]] = {True: [], False: []}
     for alias in INTERMEDIARIES:
         by_length[sum(map(len, alias)) > STARRED_LENGTH_MAX].append(r"[\W_]+".join(alias))
@@ -43,7 +44,8 @@ _BEGINNING = re.compile(BEGINNING)
 
 
 def is_intermediary(name: str | None) -> bool:
-    """Whether a counterpart only carries payments for others; its ids and IBANs say nothing of a merchant."""
+    """Whether a counterpart only carries payments for others, so that its ids and IBANs say nothing about a
+    merchant."""
     return name is not None and _BEGINNING.search(fold(name)) is not None
 
 
@@ -53,7 +55,8 @@ def are_intermediaries(names: pl.Expr) -> pl.Expr:
 
 
 def intermediary_of(label_words: Sequence[str], *, has_star: bool) -> tuple[Intermediary, int] | None:
-    """The known intermediary whose words begin a label, and how many words they are; short ones need a star (SQ *)."""
+    """The known intermediary whose words begin a label, and the number of these words; None for none. Short ones need a
+    star (SQ *)."""
     for size in range(min(_WORDS_MAX, len(label_words)), 0, -1):
         start = tuple(label_words[:size])
         if start in INTERMEDIARIES and (has_star or sum(map(len, start)) > STARRED_LENGTH_MAX):

@@ -1,4 +1,4 @@
-"""Words that tell a category, by where they may be believed."""
+"""Keywords: words that imply a category, each with the places where it counts."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -12,7 +12,7 @@ DIGITS = "0123456789"
 
 
 class Keyword(NamedTuple):
-    """What a word tells, and where it counts (the head of `keywords.tsv` says what the scopes are)."""
+    """The category that a word implies, and where it counts (the head of `keywords.tsv` explains the scopes)."""
 
     category: str
     scope: str
@@ -20,14 +20,14 @@ class Keyword(NamedTuple):
 
 @lru_cache(maxsize=CACHED_TEXTS_MAX)
 def keywords_of(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
-    """The keywords of a text; a street is named after the museum, it is none, and MIETE04 is a Miete."""
+    """The keywords in a text; a street named after a museum is no keyword, and MIETE04 counts as Miete."""
     bare = [word.rstrip(DIGITS) or word for word in words]
     found = KEYWORDS.all(bare)
     return tuple(hit for hit in found if not ("*" in hit.phrase and bare[hit.position].endswith(STREETS)))
 
 
 def trades_of(label_words: tuple[str, ...]) -> Iterator[Found[Keyword]]:
-    """The words of a shop's name that say what it sells."""
+    """The keywords in a shop's name that say what it sells."""
     return (hit for hit in keywords_of(label_words) if hit.meaning.scope in ("name", "card"))
 
 

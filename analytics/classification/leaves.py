@@ -1,4 +1,4 @@
-"""The finer categories: each lies below one of the thirteen, and is looked for once that one is decided."""
+"""The leaves, or finer categories: each is below one of the thirteen categories, and determined after that."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -14,7 +14,7 @@ OWN_TRANSFER = "OWN_TRANSFER"
 
 
 class Leaf(NamedTuple):
-    """A finer category, as `leaves.tsv` has it."""
+    """A finer category, as in `leaves.tsv`."""
 
     code: str
     category: str
@@ -30,12 +30,12 @@ LEAVES: Mapping[str, Leaf] = {row[0]: Leaf(*row) for row in table("leaves.tsv")}
 
 
 def category_of(code: str) -> str:
-    """The category that a leaf lies below; a category itself."""
+    """The category above a leaf; a category itself is returned unchanged."""
     return LEAVES[code].category if code in LEAVES else code
 
 
 class Clues(NamedTuple):
-    """What a leaf may be told by, besides the category and its rule."""
+    """The facts that may determine a leaf, besides the category and its rule."""
 
     kind: str | None
     is_credit: bool
@@ -49,8 +49,8 @@ class Clues(NamedTuple):
 
 
 def detailed(category: Verdict, clues: Clues) -> tuple[str | None, str | None]:
-    """The leaf below this category and the rule that gave it, of the first source that knows one; None for none, and
-    the category stays what it is."""
+    """The leaf below this category and the rule that gave it, from the first source that has one; both None where none
+    has."""
     if category.value is None:
         return None, None
     for source in OTHER_ORDERS.get(category.value, SOURCES):
@@ -80,13 +80,13 @@ def _by_brand(_category: Verdict, clues: Clues) -> Verdict | None:
 
 
 def _by_word(category: Verdict, clues: Clues) -> Verdict | None:
-    return _told(
+    return _leaf_of_words(
         category, clues, (("name", clues.name_words), ("text", clues.purpose_words), ("text", clues.bank_words))
     )
 
 
 def _by_other_word(category: Verdict, clues: Clues) -> Verdict | None:
-    return _told(category, clues, (("else", clues.name_words), ("else", clues.purpose_words)))
+    return _leaf_of_words(category, clues, (("else", clues.name_words), ("else", clues.purpose_words)))
 
 
 def _by_own_account(category: Verdict, clues: Clues) -> Verdict | None:
@@ -95,7 +95,7 @@ def _by_own_account(category: Verdict, clues: Clues) -> Verdict | None:
 
 def _by_type(category: Verdict, clues: Clues) -> Verdict | None:
     if category.value == "TRANSFER":
-        is_told = category.rule.startswith(OF_PEOPLE) and COMPANY.best(clues.name_words) is None  # Mr. Wash AG
+        is_told = category.rule.startswith(OF_PEOPLE) and COMPANY.best(clues.name_words) is None  # no Mr. Wash AG
         return Verdict("PERSON_TO_PERSON", category.rule) if is_told else None
     if clues.kind == "fee" and clues.brand is not None and category_of(clues.brand.value or "OTHER") != category.value:
         return None
@@ -104,15 +104,15 @@ def _by_type(category: Verdict, clues: Clues) -> Verdict | None:
 
 
 def _by_bank(category: Verdict, clues: Clues) -> Verdict | None:
-    """What the bank itself does is told by its type alone; of interest the words tell dividends apart. A fee may be
-    somebody else's: of the town, or of a gym."""
+    """The leaf of a booking by the bank itself, from its type alone, except that words tell dividends from interest,
+    and that a fee may be somebody else's: the town's, or a gym's."""
     if clues.kind != "fee":
         return _by_type(category, clues) if clues.kind in OF_THE_BANK else None
     told = _by_word(category, clues)
     return told if told is not None and told.value in WITH_FEES else _by_type(category, clues)
 
 
-def _told(category: Verdict, clues: Clues, texts: Iterable[tuple[Place, tuple[str, ...]]]) -> Verdict | None:
+def _leaf_of_words(category: Verdict, clues: Clues, texts: Iterable[tuple[Place, tuple[str, ...]]]) -> Verdict | None:
     assert category.value is not None
     for place, words in texts:
         best: Found[tuple[str, str]] | None = None
@@ -143,7 +143,7 @@ def _entries(category: str, place: Place) -> Iterator[tuple[str, tuple[str, str]
 
 
 def _mccs() -> dict[str, str]:
-    """The leaf of each merchant category code; a code of two leaves tells neither."""
+    """The leaf of each merchant category code; a code listed for two leaves is left out."""
     told: dict[str, set[str]] = {}
     for leaf in LEAVES.values():
         for code in (f"{code:04}" for codes in leaf.mccs.split() for code in spread(codes)):
@@ -161,12 +161,13 @@ SOURCES: Sequence[Source] = (
     _by_type,
     _by_other_word,
 )
-"""In what order they are asked. A brand comes before the code of its terminal: that of UBER EATS says fast food."""
+"""The order in which sources are tried. A brand comes before the code of its terminal, which for UBER EATS says fast
+food."""
 OF_PEOPLE = ("default:", "intermediary:")
 OTHER_ORDERS: Mapping[str, Sequence[Source]] = {
-    # The codes of card schemes do not tell a café from a restaurant
+    # The codes of card schemes do not distinguish a café from a restaurant
     "DINING": (_by_brand, _by_word, _by_mcc),
-    # What is said of a contract ("Abschlag Gas", "Hausrat") says more than a company that sells several things
+    # The words for a contract ("Abschlag Gas", "Hausrat") say more than a company that sells several things
     "INSURANCE": (_by_mcc, _by_purpose_code, _by_word, _by_brand, _by_other_word),
     "OTHER": (_by_bank, _by_mcc, _by_purpose_code, _by_word, _by_brand, _by_type, _by_other_word),
 }
@@ -202,7 +203,7 @@ OF_KINDS = {
     "savings": "SAVINGS_ACCOUNT",
     "credit_card": "CARD_SETTLEMENT",
 }
-"""By the kind of either account, the first that is one of them."""
+"""The leaf by the kind of either account; the first kind in this order counts."""
 PURPOSES: Mapping[tuple[str, str], str] = {
     (code, sign): leaf for codes, sign, leaf in table("purpose_leaves.tsv") for code in codes.split()
 }

@@ -1,4 +1,5 @@
-"""The name a person would recognise: the shop behind intermediaries, slips and store numbers; none for people."""
+"""The merchant's name as a person would recognise it: the shop behind intermediaries, slips and store numbers; none for
+people."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from analytics.classification.shop_names import (
 
 
 class Brand(NamedTuple):
-    """A known company or service and what people buy there; `leaf` None where that is several things."""
+    """A known company or service and the category of its sales; `leaf` is None where it sells several things."""
 
     name: str
     category: str
@@ -32,14 +33,14 @@ class Brand(NamedTuple):
 
 
 class Merchant(NamedTuple):
-    """Who is behind a booking, as far as the texts tell."""
+    """The counterpart of a booking, as far as the texts show it."""
 
     name: str | None
     rule: str
     brand: Brand | None
     intermediary: Intermediary | None
-    label_words: tuple[str, ...]  # the folded words of the shop's name, what keywords look at
-    is_person: bool | None  # None: cannot be told
+    label_words: tuple[str, ...]  # the folded words of the shop's name, in which keywords are looked up
+    is_person: bool | None  # None: unknown
 
 
 SHOPPING_TYPES = {"card_payment", "direct_debit"}
@@ -53,14 +54,14 @@ OTHER_SIDE = re.compile(  # banks without a field for the counterpart print it i
     r"\s*:\s*(\S[^:]{3,60})",
     re.IGNORECASE,
 )
-TRANSFER_HEAD = re.compile(  # the bank's word in front of the name
+TRANSFER_HEAD = re.compile(  # the bank's word before the name
     r"^(?:vir(?:ement)?\b(?: (?:sepa|inst|instantan[eé]|re[cç]u|faveur|de|permanent))*|"
     r"bonifico(?: sepa)?(?: a favore di)?|transferencia(?: (?:de|a favor de|a))?|bizum (?:a favor de|de|a)|"
     r"mobilepay:?|vipps\b[*:]?|swish(?: till| fr[aå]n)?|"
     r"(?:internet-|online-)?(?:ü|ue)berweisung)\s*",
     re.IGNORECASE,
 )
-BEHIND_PATTERNS = (  # where PayPal, Klarna and their like name the shop in the purpose
+BEHIND_PATTERNS = (  # where PayPal, Klarna and others name the shop in the purpose
     re.compile(r"[Ee]inkauf bei\s+([^,;]{2,60})"),
     re.compile(r"\bPP\s{0,3}\.\s{0,3}\d{2,6}\s{0,3}\.\s{0,3}PP\s{0,3}[/.]{0,3}\s{0,3}\.?\s{0,3}([^,;]{2,60})"),
     re.compile(r"\b(?:purchase at|achat chez|aankoop bij|acquisto presso)\s+([^,;]{2,60})", re.IGNORECASE),
@@ -73,12 +74,12 @@ LEGAL_WORDS = frozenset(_LEGAL.split())
 
 
 def merchant(name: str | None, purpose: str | None, purpose_words: Sequence[str], kind: str) -> Merchant:
-    """Who is behind a booking of type `kind` with this counterpart name and purpose."""
+    """The merchant of a booking of type `kind` with this counterpart name and purpose."""
     if name is None:
         return _from_purpose(purpose or "", purpose_words, kind)
     known = _from_label(name, kind)
     if known.intermediary is not None and known.brand is None and known.name == known.intermediary.name:
-        return _behind(known, purpose or "", purpose_words)
+        return _shop_behind(known, purpose or "", purpose_words)
     if known.brand is None and kind == "card_payment" and known.is_person is not True:
         brand = _brand(tuple(purpose_words), is_shop=False)
         if brand is not None:
@@ -112,7 +113,9 @@ def _from_label(label: str, kind: str) -> Merchant:
         if kind in PAYMENT_TYPES | {"salary", "other"} and person:
             return Merchant(None, "person", None, None, label_words, True)
     is_shop_or_bare = is_shop or (kind == "other" and _is_bare(label_words))
-    brand = _brand(label_words, is_shop=is_shop_or_bare) or (_glued(label_words) if intermediary is not None else None)
+    brand = _brand(label_words, is_shop=is_shop_or_bare) or (
+        _brand_stem(label_words) if intermediary is not None else None
+    )
     if brand is not None:
         return Merchant(brand.name, brand.rule, brand, intermediary, label_words, False)
     if kind in OF_THE_BANK or not label_words or set(label_words) <= NO_NAME:
@@ -127,7 +130,7 @@ def _from_label(label: str, kind: str) -> Merchant:
 
 
 def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merchant:
-    """A line without counterpart: the name, if any, stands in the purpose."""
+    """The merchant of a booking without a counterpart, whose name, if any, is in the purpose."""
     all_words = tuple(purpose_words)
     if kind in PAYMENT_TYPES and _is_named(purpose):
         return Merchant(None, "person", None, None, all_words, True)
@@ -137,7 +140,7 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
     if carrier is not None:
         intermediary, _ = carrier
         known = Merchant(intermediary.name, "intermediary", None, intermediary, (), False)
-        behind = _behind(known, purpose, purpose_words)
+        behind = _shop_behind(known, purpose, purpose_words)
         if behind.name != intermediary.name or "*" not in slip:
             return behind
         return _from_label(slip, "card_payment")  # PAYPAL *WOLLKISTE: the whole line is the label
@@ -152,14 +155,14 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
 
 
 def _is_named(text: str) -> bool:
-    """Whether a line of the bank names a person, behind "Auftraggeber:" or behind the bank's own word."""
+    """Whether a line of the bank names a person, after "Auftraggeber:" or after the bank's own word."""
     named = OTHER_SIDE.search(text)
     label = named[1] if named else TRANSFER_HEAD.sub("", text)
     return is_person(label, words_of(label)) is True
 
 
 def _is_bare(label_words: Sequence[str]) -> bool:
-    """Whether a name is one word and numbers (BP 0412, BOOTS 1223), as statements write shops and nobody else."""
+    """Whether a name is one word and numbers (BP 0412, BOOTS 1223), as statements write only shops."""
     return all(_has_digit(word) for word in label_words[1:])
 
 
@@ -167,8 +170,8 @@ def _has_digit(word: str) -> bool:
     return any(letter.isdigit() for letter in word)
 
 
-def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merchant:
-    """The shop behind an intermediary, from the purpose."""
+def _shop_behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merchant:
+    """The shop behind an intermediary, from the purpose; the intermediary itself where the purpose names none."""
     for pattern in BEHIND_PATTERNS:
         match = pattern.search(purpose)
         shop_words = words_of(match[1]) if match else ()
@@ -185,9 +188,9 @@ def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merc
 
 @lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _brand(label_words: tuple[str, ...], *, is_shop: bool) -> Brand | None:
-    """The brand of a shop's label is the first one, of a text the longest one, the earliest of equals.
+    """The brand in a text: the first one in a shop's label, else the longest one, the earliest of equals.
 
-    A shop's trade may take a brand back: a BAECKEREI KLINGEL is a bakery whatever Klingel sells elsewhere, and an
+    A shop's trade may rule a brand out: a BAECKEREI KLINGEL is a bakery whatever Klingel sells elsewhere, and an
     ambiguous name counts only as the first word of a shop that names no other trade (SATURN APOTHEKE).
     """
     trades = list(trades_of(label_words)) if is_shop else []
@@ -201,7 +204,7 @@ def _brand(label_words: tuple[str, ...], *, is_shop: bool) -> Brand | None:
         if best is None or (hit.length > best[0] and not is_shop):
             best = (hit.length, brand)
     if best is None and is_shop:
-        return _glued(label_words, length_min=GLUED_LENGTH_MIN)
+        return _brand_stem(label_words, length_min=GLUED_LENGTH_MIN)
     return best[1] if best else None
 
 
@@ -209,17 +212,17 @@ def _agree(trades: Sequence[Found[Keyword]], brand: Brand) -> bool:
     return all(trade.meaning.category == brand.category for trade in trades)
 
 
-def _glued(label_words: Sequence[str], *, length_min: int = 0) -> Brand | None:
-    """A brand that runs into other letters (EBAYO, IKEADEUTSCHLAN): only after an intermediary if it is short."""
+def _brand_stem(label_words: Sequence[str], *, length_min: int = 0) -> Brand | None:
+    """A brand that is joined to other letters (EBAYO, IKEADEUTSCHLAN); a short one only after an intermediary."""
     word = label_words[0] if label_words else ""
     lengths = range(len(word), max(length_min, GLUED_BEHIND_LENGTH_MIN) - 1, -1)
-    known = _unbroken()
+    known = _brands_without_gaps()
     return next((known[word[:length]] for length in lengths if word[:length] in known), None)
 
 
 @cache
-def _unbroken() -> dict[str, Brand]:
-    """Brands by their letters without a gap."""
+def _brands_without_gaps() -> dict[str, Brand]:
+    """Brands by their letters without gaps."""
     sure = (("".join(words_of(alias)), brand) for alias, (brand, is_ambiguous) in _entries() if not is_ambiguous)
     return {letters: brand for letters, brand in sure if len(letters) >= GLUED_BEHIND_LENGTH_MIN}
 

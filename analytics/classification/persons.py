@@ -1,4 +1,4 @@
-"""Telling private people from companies by their names, so that no person is ever shown as a merchant."""
+"""Telling private people from companies by name, so that no person is ever shown as a merchant."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from analytics.classification.phrases import Phrases
 from analytics.letters import fold
 
 PERSON_WORDS_MAX = 4
-TELEPHONE = re.compile(r"\+\d[\d ]{7,18}")  # E.164: how Swish, Bizum, BLIK and their like know people
+TELEPHONE = re.compile(r"\+\d[\d ]{7,18}")  # E.164: how Swish, Bizum, BLIK and others identify people
 SURE_LENGTH_MIN = 7
 PARTICLES = {"van", "von", "der", "den", "de", "ter", "ten", "zu", "zum", "la", "le", "du", "di", "del", "da", "dos"}
 
@@ -22,7 +22,7 @@ def is_person(label: str, label_words: Sequence[str]) -> bool | None:
     if COMPANY.best(label_words) is not None or any(sign in label for sign in "*/@&") or ".com" in label.lower():
         return False
     if len(label_words) > 1 and any(word in FIRST_NAMES for word in label_words[:PERSON_WORDS_MAX]):
-        return True  # whatever follows: many banks print the address after the name
+        return True  # whatever follows, because many banks print the address after the name
     if any(any(letter.isdigit() for letter in word) for word in label_words):
         return False
     names = [word for word in label_words if word not in PARTICLES]
@@ -34,12 +34,13 @@ def is_person(label: str, label_words: Sequence[str]) -> bool | None:
 
 
 def _trades() -> list[str]:
-    """The words of shops: what keywords look for in names."""
+    """The keywords that are looked up in names: words for the trades of shops."""
     return [phrase for _, scope, listed in table("keywords.tsv") if scope == "name" for phrase in listed.split(", ")]
 
 
 def _is_sure(phrase: str) -> bool:
-    """Short words of trades are surnames, too (Burger, Bucher, Grill) and speak after the first names."""
+    """Whether a trade word is long enough to be no surname (as Burger, Bucher, Grill are); shorter ones count only
+    after first names were checked."""
     return len(phrase.strip("*")) >= SURE_LENGTH_MIN
 
 

@@ -1,4 +1,4 @@
-"""Finding known phrases in a text of words: by whole words, or by a part of one word where the phrase says so."""
+"""Known phrases in a text, found by whole words, or as a part of a word where the phrase allows that."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -10,11 +10,11 @@ from analytics.letters import fold
 T = TypeVar("T")
 _WORD = re.compile(r"[^\W_]+")
 _APOSTROPHE = re.compile("['’`´]")
-REMEMBERED_WORDS_MAX = 200_000  # words whose parts have been looked up; beyond, they are looked up again
+REMEMBERED_WORDS_MAX = 200_000  # words whose parts have been looked up; further ones are looked up again each time
 
 
 class Found(NamedTuple, Generic[T]):
-    """A phrase that occurs in a text, beginning at word `position`; `length` counts its letters."""
+    """A phrase found in a text, beginning at word `position`; `length` is its number of letters."""
 
     phrase: str
     meaning: T
@@ -25,13 +25,13 @@ class Found(NamedTuple, Generic[T]):
 class Phrases(Generic[T]):
     """An index of phrases: "miete" is that word, "*miete" its end, "miete*" its beginning, "*miete*" any part of it.
 
-    Cost grows with the words of the text, not with the phrases. Several words are matched as they stand. It is made
-    when it is first asked: thousands of phrases take longer than most commands, which ask for none.
+    The cost grows with the words of the text, not with the phrases. Phrases of several words are matched as they are.
+    The index is built on first use: thousands of phrases take longer than most commands, which need none.
     """
 
     def __init__(self, entries: Callable[[], Iterable[tuple[str, T]]]) -> None:
         self._entries = entries
-        self._dull: set[str] = set()  # words that begin no phrase and hold none: most words
+        self._dull: set[str] = set()  # words that neither begin nor contain a phrase: most words
         self._remembered: dict[str, tuple[str, T, int] | None] = {}
 
     @cached_property
@@ -39,7 +39,7 @@ class Phrases(Generic[T]):
         return _Index(self._entries())
 
     def best(self, words: Sequence[str]) -> Found[T] | None:
-        """The longest phrase of the text, the earliest of equals."""
+        """The longest phrase in the text, the earliest of equals; None for none."""
         best: Found[T] | None = None
         for found in self.all(words):
             if best is None or found.length > best.length:
@@ -47,14 +47,14 @@ class Phrases(Generic[T]):
         return best
 
     def all(self, words: Sequence[str]) -> list[Found[T]]:
-        """Every phrase of the text, at most one for each word that one can begin with and one for its parts."""
+        """Every phrase in the text: for each word, at most one that begins there and one that is a part of the word."""
         hits: list[Found[T]] = []
         dull, by_first_word = self._dull, self._index.by_first_word
         for position, word in enumerate(words):
             if word in dull:
                 continue
             candidates = by_first_word.get(word)
-            if not word.isalpha():  # numbers and references end no compound, and are too many to be remembered
+            if not word.isalpha():  # numbers and references contain no compound, and are too many to be cached
                 if candidates is None:
                     continue
                 part = None
@@ -95,7 +95,7 @@ class Phrases(Generic[T]):
 
 
 class _Index(Generic[T]):
-    """The phrases by what is looked up in them."""
+    """The phrases, indexed for look-up by first word, beginning, end and part of a word."""
 
     def __init__(self, entries: Iterable[tuple[str, T]]) -> None:
         self.by_first_word: dict[str, list[tuple[tuple[str, ...], str, T]]] = {}
@@ -123,6 +123,6 @@ class _Index(Generic[T]):
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The folded words of a text: letters and digits stay together, everything else parts, except an apostrophe
-    ("McDonald's" is one)."""
+    """The folded words of a text: letters and digits form words, everything else separates them, except an apostrophe
+    ("McDonald's" is one word)."""
     return tuple(_WORD.findall(_APOSTROPHE.sub("", fold(text))))

@@ -1,4 +1,4 @@
-"""What the user knows better: rules in a text file, and the memory of corrections. Both come before every table."""
+"""The user's rules in a text file, and their remembered corrections; both come before every table."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ FIELDS = {
     "ownCategoryId": "own_category_id",
     "tags": "tags",
 }
-"""By key of a line: the field of `Rule`."""
+"""The field of `Rule` for each key of a line."""
 VALUE_LENGTH_MAX = 200
 RULES_MAX = 1_000
 TAG_LENGTH_MAX = 100
@@ -27,7 +27,7 @@ TAGS_MAX = 50  # of one booking, and of one rule
 
 
 class ChosenCategory(NamedTuple):
-    """What a user has said of where bookings belong: a category, and perhaps a finer one and one of their own below."""
+    """The category that a user chose for bookings, perhaps with a finer one and an own one below it."""
 
     category: str
     detailed_category: str | None = None
@@ -45,11 +45,11 @@ class InvalidRule(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """If `field` `operator` `value`, then the given category, merchant and type; what is None stays derived.
+    """A rule: if `field` `operator` `value`, then this category, merchant and type; what is None stays derived.
 
-    `field` is a name of the interface (counterpartName, merchantName, purpose, counterpartIban,
-    counterpartCreditorId, counterpartMandateReference) or "text", the first three together. Texts compare folded
-    (decision 9), keys without blanks and case. There are no regular expressions: nothing here can run away.
+    `field` is a name of the interface (counterpartName, merchantName, purpose, counterpartIban, counterpartCreditorId,
+    counterpartMandateReference) or "text", the first three together. Texts are compared folded (decision 9), keys
+    without spaces and case. There are no regular expressions, so no rule can run away.
     """
 
     id: str
@@ -61,22 +61,22 @@ class Rule:
     type: str | None = None
     detailed_category: str | None = None
     own_category_id: str | None = None
-    tags: tuple[str, ...] = ()  # given by every rule that holds, not by the first alone
+    tags: tuple[str, ...] = ()  # given by every rule that matches, not only by the first
 
     @property
     def place(self) -> ChosenCategory | None:
-        """Where it puts bookings."""
+        """The category that the rule gives; None where it gives none."""
         if self.category is None:
             return None
         return ChosenCategory(self.category, self.detailed_category, self.own_category_id)
 
     @property
     def decides(self) -> bool:
-        """Whether it gives more than tags."""
+        """Whether the rule gives more than tags."""
         return any(given is not None for given in (self.category, self.merchant, self.type))
 
     def holds(self, values: Mapping[str, str]) -> bool:
-        """Whether the rule answers for a booking given as `comparable` values by field."""
+        """Whether the rule matches a booking, given as `comparable` values by field."""
         text = values.get(self.field, "")
         wanted = comparable(self.field, self.value)
         if self.operator == "equals":
@@ -85,18 +85,18 @@ class Rule:
 
 
 def parse_rules(text: str) -> list[Rule]:
-    """Rules from JSON lines, in order; the first that holds wins. Blank lines and lines with `#` in front are skipped.
+    """Rules from JSON lines, in order; the first match wins. Blank lines and lines that begin with `#` are skipped.
 
     {"field": "counterpartName", "operator": "contains", "value": "Kita", "category": "OTHER", "merchant": "Kita"}
 
-    `id` may be given and is the line's number otherwise. Raises InvalidRule, which names the line.
+    `id` may be given; it is the line's number otherwise. Raises InvalidRule, which names the line.
     """
     rules: list[Rule] = []
     seen: set[str] = set()
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        rule = _parsed(number, line)
+        rule = _parse_rule(number, line)
         if rule.id in seen:
             raise InvalidRule(number, f"id {rule.id} is taken by an earlier line")
         if len(rules) == RULES_MAX:
@@ -107,33 +107,35 @@ def parse_rules(text: str) -> list[Rule]:
 
 
 def render_rules(rules: Sequence[Rule]) -> str:
-    """The text that `parse_rules` reads back as the same rules."""
+    """The text of these rules, which `parse_rules` reads."""
     return "".join(json.dumps(as_json(rule), ensure_ascii=False) + "\n" for rule in rules)
 
 
 def as_json(rule: Rule) -> dict[str, object]:
-    """What a line says of a rule."""
+    """The content of a rule's line, without empty members."""
     values = {name: getattr(rule, field) for name, field in FIELDS.items()}
     return {key: value for key, value in values.items() if value}
 
 
 def first_rule(rules: Sequence[Rule], values: Mapping[str, str]) -> Rule | None:
-    """The first rule that decides something and holds for a booking given as `comparable` values by field."""
+    """The first rule that gives more than tags and matches a booking, given as `comparable` values by field; None for
+    none."""
     return next((rule for rule in rules if rule.decides and rule.holds(values)), None)
 
 
 def comparable(field: str, value: str) -> str:
-    """The form in which a field is compared: texts folded, keys compact and in capitals."""
+    """The form in which a field's value is compared: texts folded, keys compact and in capitals."""
     return "".join(value.split()).upper() if field in KEY_FIELDS else " ".join(fold(value).split())
 
 
 def is_tag(text: object) -> bool:
-    """Whether this may be a tag: one line of letters that show."""
+    """Whether a value may be a tag: one line of printable characters, not blank, within the length limit."""
     return isinstance(text, str) and text.isprintable() and bool(text.split()) and len(text) <= TAG_LENGTH_MAX
 
 
 def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, merchant_name: str | None) -> str | None:
-    """Under what a correction of one booking is remembered: creditor id, else counterpart IBAN, else merchant.
+    """The key under which the correction of a booking is remembered: creditor id, else counterpart IBAN, else merchant;
+    None without any.
 
     Pass None for id and IBAN of a payment intermediary: they stand for a thousand shops
     (`analytics.classification.intermediaries.is_intermediary`).
@@ -145,7 +147,7 @@ def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, mer
     return f"merchant:{comparable('merchantName', merchant_name)}" if merchant_name else None
 
 
-def _parsed(number: int, line: str) -> Rule:
+def _parse_rule(number: int, line: str) -> Rule:
     try:
         given: object = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,11 +1,12 @@
-"""Writing a shop's name as a person would: without slip noise, store numbers, legal form and shouting."""
+"""The name of a shop as a person would write it: without slip noise, store numbers, legal form and capitals
+throughout."""
 
 import re
 
 from analytics.classification.phrases import words_of
 
 NAME_LENGTH_MAX = 60
-SLIP_NOISE = re.compile(  # what surrounds the shop's name on card slips
+SLIP_NOISE = re.compile(  # the texts around the shop's name on card slips
     r"\bp[oô]s\s+[\d.,]+\s+[a-z]{2}\b|"
     r"\b(?:kartenzahlung|karteneinsatz|girocard|visa debit|visa|mastercard|maestro|debitkarte|debit card|"
     r"card payment(?: to)?|recurring payment authorized on|pos withdrawal|check card|"
@@ -61,12 +62,12 @@ _COUNTRY = re.compile(rf"(?<!\s)\s++(?:NLD|DEU|AUT|CHE|GBR|BEL|FRA|LUX|USA|(?:{_
 
 
 _PARTING = re.compile(r"[*_|]+")
-_NUMBERED = re.compile(r"(?<!\s)\s++(?=\S*\d\S*\d)\S{4,}.*$")  # 65705220764, 11O0XTUL and all after it
+_NUMBERED = re.compile(r"(?<!\s)\s++(?=\S*\d\S*\d)\S{4,}.*$")  # 65705220764, 11O0XTUL and everything after it
 _REFERENCE = re.compile(r"^[A-Z]?\d{4,}\s+(?=[A-Z])")  # D5438 SQ *BLUE DOOR: the card's number before the shop
 
 
 def without_reference(label: str) -> str:
-    """A label without the card or terminal number in front of it."""
+    """The label without a card or terminal number at its beginning."""
     return _REFERENCE.sub("", label)
 
 
@@ -76,29 +77,29 @@ def is_slip(label: str) -> bool:
 
 
 def slip_text(purpose: str) -> str:
-    """What is left of a card slip when card, terminal, dates, times and amounts are taken out."""
+    """The text of a card slip without card, terminal, dates, times and amounts."""
     return " ".join(SLIP_NOISE.sub(" ", purpose.split("//")[0]).split())
 
 
 def tidy(label: str) -> str:
-    """A shop's name without store numbers and legal form, in mixed case, of bounded length."""
+    """A shop's name without store numbers and legal form, in mixed case, cut at NAME_LENGTH_MAX."""
     text = _PARTING.sub(" ", label).strip(" .,;:-/")
     text = _COUNTRY.sub("", _GREETING.sub("", text))
     text = _NUMBERED.sub("", text)
     text = LEGAL_TAIL.sub("", " ".join(text.split())).strip(" .,;:-/")
     if text.isupper() or text.islower():
-        text = " ".join(_cased(word, index) for index, word in enumerate(text.lower().split()))
+        text = " ".join(_capitalise(word, index) for index, word in enumerate(text.lower().split()))
     return text[:NAME_LENGTH_MAX].strip()
 
 
-def _cased(word: str, index: int) -> str:
+def _capitalise(word: str, index: int) -> str:
     if index and word in SMALL_WORDS:
         return word
     return "-".join(part[:1].upper() + part[1:] for part in word.split("-"))
 
 
 def before_number(text: str) -> str:
-    """The words before the first one with a digit: a slip's shop stands before terminal, date and card numbers."""
+    """The words before the first one with a digit: on a slip, the shop comes before terminal, date and card numbers."""
     kept: list[str] = []
     for word in text.replace(",", " ").split():
         if any(c.isdigit() for c in word):
@@ -110,6 +111,6 @@ def before_number(text: str) -> str:
 
 
 def without_words(label: str, count: int) -> str:
-    """The label after its first `count` folded words; nothing is left of one that has no more."""
+    """The label after its first `count` folded words; empty where it has no more."""
     ends = (cut for cut, after in enumerate(label) if not after.isalnum() and len(words_of(label[:cut])) >= count)
     return label[next(ends, len(label)) :].lstrip(" *_.-:/")

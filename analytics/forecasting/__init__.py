@@ -1,1 +1,1 @@
-"""What an account will hold on the days to come, and how wrong that was before."""
+"""Forecasts of balances, and their errors in the past."""

@@ -1,4 +1,4 @@
-"""How wrong forecasts of the same account were before: each made of what was known then, held against what came."""
+"""Back tests: how wrong past forecasts of an account would have been, each made from what was known then."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ ORIGINS_MAX = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """Of so many forecasts the mean error after 30 days, that of the balance they began with, and the share whose band
-    held what came."""
+    """The accuracy of a number of past forecasts: the mean error after 30 days, the mean error of simply assuming the
+    first balance, and the share of outcomes within the band."""
 
     tests: int
     mean_absolute_error: Decimal
@@ -25,18 +25,18 @@ class Accuracy:
 
     @property
     def beats_last_balance(self) -> bool:
-        """Whether the forecasts were nearer than if nothing had been expected to happen."""
+        """Whether the forecasts were nearer than assuming an unchanged balance."""
         return self.mean_absolute_error < self.last_balance_error
 
 
 def origins(today: date) -> list[date]:
-    """The days on which forecasts are made again, the latest first."""
+    """The past days from which forecasts are made again, the latest first."""
     return [today - timedelta(days=TESTED_DAYS * step) for step in range(1, ORIGINS_MAX + 1)]
 
 
 def accuracy(ledger: AccountLedger, streams: Mapping[date, Iterable[Stream]]) -> Accuracy | None:
-    """How close the forecasts of past days came, with `streams` as they could be seen on each; None where the history
-    is too short for any."""
+    """The accuracy of forecasts from past days, with `streams` as they were visible on each; None where the history is
+    too short for any."""
     errors: list[Decimal] = []
     unmoved: list[Decimal] = []
     hits: list[bool] = []
@@ -60,5 +60,5 @@ def accuracy(ledger: AccountLedger, streams: Mapping[date, Iterable[Stream]]) ->
 
 
 def _mean(values: Sequence[Decimal], currency: str) -> Decimal:
-    """The mean, rounded to the digits that are shown: a forecast does not beat a balance by what nobody sees."""
+    """The mean, rounded to the digits that are shown, so that a forecast does not win by an invisible difference."""
     return listed(sum(values, Decimal(0)) / len(values), currency)

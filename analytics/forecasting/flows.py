@@ -1,4 +1,4 @@
-"""What recurs on its way in or out of accounts, as it could be seen on several days: one call of the detector."""
+"""Recurring flows in and out of accounts, as they were visible on several days: one call of the detector."""
 
 from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
@@ -11,14 +11,17 @@ from analytics.frames import CHARGES
 from analytics.recurring.detection import detect
 from analytics.recurring.history import Charge
 
-SEPARATOR = "\x1f"  # stands in no id of an account and in no day
+SEPARATOR = "\x1f"  # in no account id and in no day
 OUT, IN = "out", "in"
 
 
 def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
-    """The streams of each `user_id` of the rows (CHARGES) on each of the days, as SUBSCRIPTIONS whose `user_id` is that
-    of the rows, the direction and the day. What comes in is found as what goes out, its sign turned; nothing is left
-    out for its wording or type, for savings, loans and own transfers move a balance too."""
+    """The streams of each `user_id` of the rows (CHARGES) on each of the days, as SUBSCRIPTIONS whose `user_id`
+    consists of the rows' own, the direction and the day.
+
+    Incoming streams are found like outgoing ones, with the sign turned. Nothing is left out for its wording or type,
+    because savings, loans and own transfers change a balance, too.
+    """
     asked = (
         rows.select(whose="user_id")
         .unique()
@@ -40,8 +43,11 @@ def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
 def streams_of(
     found: pl.DataFrame, charges: Mapping[str, Charge], ids: Mapping[str, str], *, salaries: Container[str] = ()
 ) -> defaultdict[tuple[str, date], list[Stream]]:
-    """What `recurring_flows` has found by whose it is and day; `charges` are all by id, their amounts positive, `ids`
-    names those that are recurring payments by their latest charge, and `salaries` are the charges that are pay."""
+    """The result of `recurring_flows` by account (or user) and day.
+
+    `charges` are all charges by id, with positive amounts. `ids` has the ids of listed recurring payments by their
+    latest charge, and `salaries` the charges that are pay.
+    """
     streams: defaultdict[tuple[str, date], list[Stream]] = defaultdict(list)
     for row in found.iter_rows(named=True):
         whose, direction, day = row["user_id"].split(SEPARATOR)

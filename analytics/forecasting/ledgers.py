@@ -1,4 +1,4 @@
-"""What a forecast reads of one account, or of all accounts of one currency together."""
+"""The ledgers that forecasts read: of one account, or of all accounts of one currency together."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,8 @@ Reason = Literal["no_balance", "short_history", "few_bookings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayMoved:
-    """What was booked on a day: `total` is all of it, `usual` leaves out what corrects a balance or stays within."""
+    """The bookings of a day: `total` is their sum, `usual` the sum without balance corrections and transfers within the
+    selection."""
 
     total: Decimal = Decimal(0)
     usual: Decimal = Decimal(0)
@@ -26,8 +27,8 @@ NOTHING = DayMoved()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountLedger:
-    """The balance at the end of `day`, what was booked until then by day as far as it is read, and of the whole history
-    its first day, its number of bookings and the balance before them."""
+    """The balance at the end of `day`, the bookings until then by day as far as they are read, and of the whole history
+    the first day, the number of bookings and the opening balance."""
 
     currency: str
     day: date
@@ -39,12 +40,12 @@ class AccountLedger:
 
     @property
     def age(self) -> int:
-        """How many days the history has, its first and its last one included."""
+        """The number of days in the history, its first and last one included."""
         return (self.day - self.first).days + 1
 
     @property
     def reason(self) -> Reason | None:
-        """Why there can be no forecast."""
+        """The reason why there can be no forecast; None where there can be one."""
         if self.age < HISTORY_DAYS_MIN:
             return "short_history"
         return "few_bookings" if self.bookings < BOOKINGS_MIN else None
@@ -60,12 +61,12 @@ class AccountLedger:
         )
 
     def usual(self, days: int) -> list[Decimal]:
-        """What was usual on each of so many days until `day`, the latest first."""
+        """The usual sums of so many days until `day`, the latest first."""
         return [self.moved.get(self.day - timedelta(days=back), NOTHING).usual for back in range(days)]
 
 
 def together(ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved]) -> AccountLedger:
-    """One ledger for several of the same currency and day."""
+    """One ledger for several accounts of the same currency and day."""
     each = list(ledgers)
     return AccountLedger(
         currency=each[0].currency,

@@ -1,7 +1,7 @@
-"""The balance of the days to come: what is expected to recur, and a rest a day.
+"""The projection of balances: expected recurring events, and a rest per day.
 
 A closed form, so that anyone can check it: expected on day k = balance + the events until then + k times restPerDay.
-The band around it holds four of five outcomes if the future is as uneven as the past.
+The band around it contains four of five outcomes if the future is as uneven as the past.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,31 +15,33 @@ from analytics.currencies import minor_digits
 from analytics.forecasting.ledgers import AccountLedger
 from analytics.recurring.history import Charge, history, listed
 
-WINDOW_DAYS = 182  # of which the rest a day is the mean
-MONTH_DAYS = 30  # nets of which say whether a trend goes on
+WINDOW_DAYS = 182  # the rest per day is the mean over these days
+MONTH_DAYS = 30  # their net sums show whether a trend continues
 MONTHS_BEFORE = 6
-NEW_DAYS = 210  # an account that began with nothing fills up: for so long its trend says little
-PAY_DAYS = 62  # how far ahead pay is looked for: two months
+NEW_DAYS = 210  # an account that began with nothing fills up, so its trend says little for so long
+PAY_DAYS = 62  # how far ahead the next pay is looked for: two months
 BAND = 1.2816  # four of five outcomes of a normal distribution
-AMOUNT_DOUBT = 0.03  # of the square of an event's amount: it may come on another day, or not at all
+AMOUNT_DOUBT = 0.03  # of the square of an event's amount: the event may come on another day, or not at all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """What recurs; amounts of charges are positive, the expected one is negative where money leaves the account."""
+    """A recurring flow. Amounts of charges are positive; the expected amount is negative where money leaves the
+    account."""
 
     name: str
-    id: str | None  # under which the list of recurring payments has it
+    id: str | None  # its id in the list of recurring payments
     frequency: str
     expected: Decimal
     charges: Sequence[Charge]
     is_pay: bool = False
-    first_due: date | None = None  # as `analytics.recurring.history` has it
+    first_due: date | None = None  # as in `analytics.recurring.history`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextPay:
-    """When pay is expected next, what recurs until the day before, positive, and what is then left of the balance."""
+    """The day of the next expected pay, the recurring expenses due before it (positive), and what they leave of the
+    balance."""
 
     day: date
     due: Decimal
@@ -48,7 +50,7 @@ class NextPay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What is expected on `day`, in nine of ten cases from `first` to `last`."""
+    """An event expected on `day`, in nine of ten cases between `first` and `last`."""
 
     day: date
     first: date
@@ -62,7 +64,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastDay:
-    """What will be held at the end of `day`; in four of five cases from `low` to `high`."""
+    """The expected balance at the end of `day`, in four of five cases between `low` and `high`."""
 
     day: date
     expected: Decimal
@@ -72,7 +74,7 @@ class ForecastDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """The days to come, at least one; `trend_weight` is the share of the past trend that is believed to go on."""
+    """The projected days, at least one; `trend_weight` is the share of the past trend that is expected to continue."""
 
     days: Sequence[ForecastDay]
     events: Sequence[Event]
@@ -81,12 +83,12 @@ class Projection:
 
     @property
     def lowest(self) -> ForecastDay:
-        """The first of the days on which least is expected."""
+        """The first of the days with the lowest expected balance."""
         return min(self.days, key=lambda day: day.expected)
 
 
 def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> Projection:
-    """The balance of each of so many days after that of the ledger; exact in the digits of the currency."""
+    """The projected balance of each of so many days after the ledger's day, exact in the digits of the currency."""
     streams = list(streams)
     events = sorted(
         (event for stream in streams for event in _events(stream, ledger, days)),
@@ -99,7 +101,7 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
     weight = trend_weight(ledger)
     rest_per_day = listed(Decimal(rest_a_day - (1 - weight) * trend), ledger.currency)
     weekly = variance([float(sum(rest[week : week + 7])) for week in range(0, span - 6, 7)])
-    doubt = weekly / (7 * span) + (trend / 4) ** 2  # of the rest a day, and of the trend
+    doubt = weekly / (7 * span) + (trend / 4) ** 2  # variance of the rest per day, and of the trend
     unit = Decimal(1).scaleb(-minor_digits(ledger.currency))
     found, expected, of_events, open_events = [], ledger.balance.quantize(unit), 0.0, list(events)
     for step in range(1, days + 1):
@@ -114,7 +116,7 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
 
 
 def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None:
-    """The next pay, if one is known. What else comes in and what is spent from day to day are not in `left`."""
+    """The next pay, None where none is expected. Other income and daily spending are not included in `left`."""
     streams = list(streams)
     pay_days = [event.day for stream in streams if stream.is_pay for event in _events(stream, ledger, PAY_DAYS)]
     if not pay_days:
@@ -128,8 +130,8 @@ def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None
 
 
 def by_month(found: Projection) -> Projection:
-    """The projection at the ends of months and on the last day, which add up as well; each month has one nameless
-    event."""
+    """The projection at the ends of months and on the last day, which still adds up; each month has at most one
+    nameless event."""
     ends = [day for day in found.days if day is found.days[-1] or (day.day + timedelta(days=1)).day == 1]
     first, events = found.days[0].day, []
     for end in ends:
@@ -152,14 +154,14 @@ def by_month(found: Projection) -> Projection:
 
 
 def trend_weight(ledger: AccountLedger) -> float:
-    """How much of the past trend is believed to go on, 0 to 1: how well the mean of the months before has foretold the
-    net of each. Who spends what is left has a trend that does not go on."""
+    """The share of the past trend that is expected to continue, 0 to 1: how well the mean of preceding months predicted
+    each month's net. The trend of people who spend whatever is left does not continue."""
     if ledger.opening == 0 and ledger.age < NEW_DAYS:
         return 0.0
     months = ledger.age // MONTH_DAYS
     nets = [float(net) for net in ledger.usual(months * MONTH_DAYS)]
     sums = [sum(nets[first : first + MONTH_DAYS]) for first in range(0, len(nets), MONTH_DAYS)]
-    pairs = [(actual, mean(before)) for place, actual in enumerate(sums) if (before := _before(sums, place))]
+    pairs = [(actual, mean(before)) for place, actual in enumerate(sums) if (before := _months_before(sums, place))]
     scale = median(map(abs, sums)) ** 2
     told = 2 * scale + sum(before**2 for _, before in pairs)
     if not told:
@@ -167,12 +169,12 @@ def trend_weight(ledger: AccountLedger) -> float:
     return min(max((scale + sum(actual * before for actual, before in pairs)) / told, 0.0), 1.0)
 
 
-def _before(sums: Sequence[float], place: int) -> Sequence[float]:
+def _months_before(sums: Sequence[float], place: int) -> Sequence[float]:
     return sums[place + 1 : place + 1 + MONTHS_BEFORE]
 
 
 def _rest(rest: list[Decimal], streams: Iterable[Stream], today: date) -> list[Decimal]:
-    """What was booked on each day until `today`, the latest first, without the charges of the streams."""
+    """The daily sums until `today`, the latest first, without the charges of the streams."""
     for stream in streams:
         for charge in stream.charges:
             back = (today - charge.day).days
@@ -182,7 +184,7 @@ def _rest(rest: list[Decimal], streams: Iterable[Stream], today: date) -> list[D
 
 
 def _events(stream: Stream, ledger: AccountLedger, days: int) -> list[Event]:
-    """The charges of a stream in the days to come; one that is overdue is expected tomorrow."""
+    """The expected charges of a stream in the coming days; an overdue one is expected tomorrow."""
     told = history(
         stream.charges,
         frequency=stream.frequency,

@@ -1,1 +1,1 @@
-"""How recurring payments are found: one step per module, in the order of docs/recurring.md."""
+"""The detection of recurring payments: one step per module, in the order of docs/recurring.md."""

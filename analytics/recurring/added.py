@@ -1,4 +1,4 @@
-"""Recurring payments that a person adds by hand, because the rules do not find them (yet)."""
+"""Recurring payments that a user adds by hand, because the rules do not find them (yet)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from analytics.recurring.directions import INCOMING
 from analytics.recurring.history import day_before
 from analytics.search_text import folded
 
-LEAST, MOST = Decimal("0.5"), Decimal(2)  # of the stated amount: what else is paid there is something else
+LEAST, MOST = Decimal("0.5"), Decimal(2)  # of the stated amount; other amounts are for something else
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedPayment:
-    """What the person has stated; the amount is positive, in the currency of the account."""
+    """A payment as the user stated it; the amount is positive, in the currency of the account."""
 
     id: str
     account_id: str
@@ -33,19 +33,21 @@ class AddedPayment:
 
 
 def id_of(user_id: str, account_id: str, name: str, direction: str, frequency: str) -> str:
-    """Stating the same payment again, with another amount or day, changes it."""
+    """The id of an added payment; adding the same payment again with another amount or day has the same id, and so
+    changes it."""
     return digest("\x1f".join(("added", user_id, account_id, fold(name), direction, frequency)))
 
 
 def with_added(
     found: pl.DataFrame, added: Sequence[AddedPayment], rows: pl.DataFrame, currencies: Mapping[str, str], today: date
 ) -> pl.DataFrame:
-    """The streams that were found, with `added_id`, which is that of what a person has added where it is the same
-    payment, and after them what was added and not found, which has an `added_to` too: its account. Both are confirmed.
+    """The found streams with `added_id`, the id of an added payment that is the same, followed by the added payments
+    that were not found, with their account as `added_to`; both are confirmed.
 
-    `rows` (CHARGES) are the bookings of the accounts, whose `currencies` are given. Those of an added payment are the
-    ones in its direction, of about its amount, whose counterpart, merchant or purpose contains its name; a stream that
-    holds one of these is the same payment."""
+    `rows` (CHARGES) are the bookings of the accounts, whose `currencies` are given. The charges of an added payment are
+    bookings in its direction, of about its amount, whose counterpart, merchant or purpose contains its name; a stream
+    with one of them is the same payment.
+    """
     holders = {
         (row["direction"], charge): row["id"] for row in found.iter_rows(named=True) for charge in row["charge_ids"]
     }
@@ -90,7 +92,7 @@ def with_added(
 
 
 def _charges(payment: AddedPayment, rows: pl.DataFrame, currency: str, today: date) -> list[tuple[str, date, Decimal]]:
-    """Its bookings so far, oldest first: id, day, amount."""
+    """The bookings of an added payment so far, oldest first: id, day, amount."""
     sign = 1 if payment.direction == INCOMING else -1
     name = fold(payment.name)
     texts = pl.concat_str("counterpart_name", "merchant_name", "purpose", separator="\n", ignore_nulls=True)

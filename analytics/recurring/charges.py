@@ -1,4 +1,4 @@
-"""Which bookings may belong to a recurring payment at all (docs/recurring.md, "What is left out")."""
+"""The bookings that may belong to a recurring payment at all (docs/recurring.md, "What is left out")."""
 
 import polars as pl
 
@@ -6,8 +6,8 @@ from analytics.recurring.left_out_words import DEPOT, LEFT_OUT, RETURN, SHOP_DEP
 from analytics.search_text import folded, in_ascii
 from analytics.transfers import is_between_own
 
-EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidence can never see a yearly rhythm
-PIECE_ROWS = 25_000  # whose texts are folded in one go: bounds memory, changes no result
+EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidence can never show a yearly rhythm
+PIECE_ROWS = 25_000  # rows whose texts are folded at a time: limits memory, changes no result
 RETURN_DAYS = 10  # a returned direct debit is booked back within ten days
 
 TEXTS = {"counterpart_name": "name", "purpose": "note", "merchant_name": "brand"}
@@ -16,7 +16,7 @@ EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"
 
 def eligible(charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False) -> pl.DataFrame:
     """The outgoing bookings of the evidence that may recur, oldest first, each with its `row` number; `of_any_kind`
-    those, too, that are no payments for something."""
+    includes those that pay for nothing, such as savings."""
     found, returns = [], []
     for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]:
         rows = _with_texts(_evidence(piece, users))
@@ -38,10 +38,10 @@ def _evidence(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Adds the folded texts `name`, `note` and `brand`, and whether the purpose says that money of a charge came back
-    (`is_return`). Each text is folded once, however many rows have it."""
+    """The rows with the folded texts `name`, `note` and `brand`, and `is_return`: whether the purpose says that money
+    of a charge came back. Each text is folded once, however many rows have it."""
     texts = pl.concat([rows[column] for column in TEXTS]).unique().drop_nulls().to_frame("text")
-    said = texts.select("text", said=_said("text")).with_columns(
+    said = texts.select("text", said=_folded_text("text")).with_columns(
         is_return=in_ascii(pl.col("said")).str.contains(RETURN)
     )
     for column, name in TEXTS.items():
@@ -62,19 +62,19 @@ def _that_may_recur(rows: pl.DataFrame, *, of_any_kind: bool) -> pl.DataFrame:
 
 
 def _is_no_payment() -> pl.Expr:
-    """Whether the wording says that money was saved, settled, lent, drawn in cash or taken by the bank itself."""
+    """Whether the wording says that money was saved, settled, lent, withdrawn in cash or charged by the bank itself."""
     wording = in_ascii(pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True))
     return wording.str.contains(LEFT_OUT) | (wording.str.contains(DEPOT) & ~wording.str.contains(SHOP_DEPOT))
 
 
-def _said(column: str) -> pl.Expr:
-    """The folded text without blanks around it; empty becomes null."""
+def _folded_text(column: str) -> pl.Expr:
+    """The folded text without spaces around it; null where it is empty."""
     text = folded(pl.col(column)).str.strip_chars()
     return pl.when(text != "").then(text)
 
 
 def without_returned(outgoing: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
-    """A charge whose money came back as a return of the same amount was never paid."""
+    """The outgoing rows without charges whose money came back as a return of the same amount."""
     if returns.is_empty():
         return outgoing
     amount_key = pl.col("amount").abs().alias("amount_key")

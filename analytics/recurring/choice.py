@@ -1,4 +1,4 @@
-"""Which of the accepted groups are streams, and which charges belong to them."""
+"""The choice of streams among the accepted groups, and of the charges that belong to them."""
 
 import polars as pl
 
@@ -6,22 +6,25 @@ from analytics.recurring.frequencies import PERIODS
 from analytics.recurring.groups import WHOSE
 from analytics.recurring.rhythm import on_lattice
 
-TURNS_MAX = 12  # groups beaten by groups that are beaten themselves; three or four turns are common
+TURNS_MAX = 12  # rounds of choosing; three or four are common
 KEPT_MIN = 0.9  # a group that lost more than 10 % of its charges to a coarser one is no stream of its own
-ABSORBED_MAX = 0.25  # second collections are at most a quarter of a stream without contract
+ABSORBED_MAX = 0.25  # second collections may be a quarter of a stream without contract at most
 WHOLE = 0.99  # of the payee's charges: nothing else is bought there
-STREAMS_AT_A_PAYEE_MAX = 10  # more are rows without a name; every left-over would be compared with every stream
+STREAMS_AT_A_PAYEE_MAX = 10  # more are rows without a name; every charge left would be compared with every stream
 STRANGER_DAYS = 1.0  # a charge this much beyond the tolerance was bought, not collected
 NEXT_DAYS_MAX = 4.0  # a charge of another price belongs to a stream only when it comes on the day
-NEXT_PRICE_MIN, NEXT_PRICE_MAX = 0.5, 2.1  # a new price is not another product
-PAUSE_MIN, PAUSE_MAX = 0.5, 2.2  # periods between the end of a stream and the beginning of its heir
+NEXT_PRICE_MIN, NEXT_PRICE_MAX = 0.5, 2.1  # outside, the price is that of another product
+PAUSE_MIN, PAUSE_MAX = 0.5, 2.2  # periods between the end of a stream and the beginning of its successor
 CHANGES_MAX = 2
-STEADY_MIN = 0.5  # of the charges have a price that comes again: here one that does not is worth a question
+STEADY_MIN = 0.5  # share of charges with a repeated price, from which on a single other price is doubtful
 
 
 def choose_groups(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
-    """(group, row): every charge goes to its coarsest, then best fitting group; groups that lost too much are
-    dropped. Groups that come first for all of their charges win; then, of what is left, the next ones do."""
+    """The chosen groups and their charges (group, row): every charge goes to its coarsest, then best fitting group;
+    groups that lost too many are dropped.
+
+    Groups that come first for all of their charges win; then, among the remaining charges, the next ones do.
+    """
     ranked = (
         candidates.select("group", "rank", "score", "n")
         .sort("rank", "score", "n", "group", descending=[False, True, True, False])
@@ -41,9 +44,11 @@ def choose_groups(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFra
 
 
 def complete_streams(charges: pl.DataFrame, streams: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
-    """(group, row, odd) of the streams, without strangers of the same price, with what belongs to them at the payee:
-    second collections of the same price, and trial months and new prices in the slots before and after. The odd ones
-    (`is_odd`) are no charges of the stream, and no beginning of another one."""
+    """The streams' charges (group, row, odd): without strangers of the same price, and with what else belongs to them
+    at the payee: second collections of the same price, and trial months and new prices in the slots before and after.
+
+    Odd ones (`is_odd`) are no charges of the stream, and no beginning of another one.
+    """
     lattice = candidates.select(
         "group", "axis", "period", "unit_days", "phase", "tolerance_days", "contract", "part", "score"
     )
@@ -83,14 +88,17 @@ def complete_streams(charges: pl.DataFrame, streams: pl.DataFrame, candidates: p
 
 
 def is_off_its_day() -> pl.Expr:
-    """Whether a charge was bought, not collected: it lies well beyond the tolerance."""
+    """Whether a charge was bought, not collected, because it is well beyond the tolerance."""
     return pl.col("late_days").abs() > pl.col("tolerance_days") + STRANGER_DAYS
 
 
 def is_odd() -> pl.Expr:
-    """Whether a charge of a steady stream, oldest first, is another matter at the same payee: 55.00 once to somebody
-    who gets 1,000.00 each month. Its price comes only once, and it is off the day, fills a slot that the steady price
-    fills too, or is the latest one and no likely new price. A price that comes again is a new price."""
+    """Whether a charge of a steady stream, oldest first, is something else at the same payee: 55.00 once to somebody
+    who gets 1,000.00 each month.
+
+    Its price comes only once, and it is off the day, fills a slot that the steady price also fills, or is the latest
+    one and no likely new price. A price that is repeated is a new price.
+    """
     lone = pl.len().over("group", "price") == 1
     steady = lone.not_().mean().over("group") >= STEADY_MIN
     beside = lone.not_().any().over("group", "slot")
@@ -101,7 +109,8 @@ def is_odd() -> pl.Expr:
 
 
 def collected_again(left: pl.DataFrame) -> pl.DataFrame:
-    """Charges of a price of the stream within its span: second collections and double charges, unless too many."""
+    """Further charges of a stream's price within its time: second collections and double charges, unless there are too
+    many."""
     return left.filter(
         pl.col("price").is_in("stream_prices"),
         pl.col("slot").is_between(pl.col("first_slot"), pl.col("last_slot")),
@@ -110,7 +119,7 @@ def collected_again(left: pl.DataFrame) -> pl.DataFrame:
 
 
 def charged_later(left: pl.DataFrame) -> pl.DataFrame:
-    """Charges of a new price in the slots after the last one, one a slot, at most one slot missed."""
+    """Charges of a new price in the slots after a stream's last one: one per slot, with at most one slot missed."""
     ratio = pl.col("price") / pl.col("last_price")
     ahead = pl.col("slot") - pl.col("last_slot")
     return on_its_day(left.filter(ahead > 0, ratio.is_between(NEXT_PRICE_MIN, NEXT_PRICE_MAX))).filter(
@@ -119,7 +128,7 @@ def charged_later(left: pl.DataFrame) -> pl.DataFrame:
 
 
 def charged_earlier(left: pl.DataFrame) -> pl.DataFrame:
-    """Charges in the slots before the first one: an old price, a trial month, a part of a month."""
+    """Charges in the slots before a stream's first one: an old price, a trial month, a part of a month."""
     ratio = pl.col("price") / pl.col("first_price")
     before = pl.col("first_slot") - pl.col("slot")
     return on_its_day(left.filter(before > 0, ratio <= NEXT_PRICE_MAX)).filter(
@@ -128,15 +137,15 @@ def charged_earlier(left: pl.DataFrame) -> pl.DataFrame:
 
 
 def on_its_day(left: pl.DataFrame) -> pl.DataFrame:
-    """The charge nearest to the day of each slot."""
+    """For each slot, the charge nearest to its day."""
     late = pl.col("late_days").abs()
     near = left.filter(late <= pl.min_horizontal("tolerance_days", pl.lit(NEXT_DAYS_MAX)))
     return near.sort(late, "row").unique(["group", "slot"], keep="first", maintain_order=True)
 
 
 def join_successors(charges: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
-    """The streams, where one of the same payee and frequency ends when the other begins as one: a new mandate, a new
-    price, a moved billing day. (A chain of two such changes within the evidence is joined, too.)"""
+    """The streams, with two of the same payee and frequency joined where one ends when the other begins: a new mandate,
+    a new price, a moved billing day. (A chain of two such changes within the evidence is joined, too.)"""
     for _ in range(CHANGES_MAX):
         spans = (
             streams.join(charges.select("row", *WHOSE, "payee", "days", "price"), on="row")

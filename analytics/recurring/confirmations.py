@@ -1,4 +1,4 @@
-"""What a person has said about recurring payments: that one is theirs, or that it is none."""
+"""The decisions of users on recurring payments: confirmed or dismissed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ CONFIRMED, DISMISSED, UNDECIDED = "confirmed", "dismissed", "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """About the recurring payment that had this id and this latest charge when it was made."""
+    """A decision about the recurring payment that had this id and this latest charge at the time."""
 
     id: str
     transaction_id: str
@@ -19,7 +19,7 @@ class Decision:
 
 
 class About(Protocol):
-    """What is known of the recurring payment that had this id and this latest charge when it came to be known."""
+    """A fact about the recurring payment that had this id and this latest charge at the time."""
 
     @property
     def id(self) -> str: ...
@@ -32,7 +32,7 @@ A = TypeVar("A", bound=About)
 
 
 def with_confirmations(found: pl.DataFrame, decisions: Iterable[Decision]) -> pl.DataFrame:
-    """The streams (SUBSCRIPTIONS) with their `confirmation`, "none" where nobody has decided."""
+    """The streams (SUBSCRIPTIONS) with their `confirmation`, "none" where the user has not decided."""
     said = {id_: about[0].confirmation for id_, about in by_stream(found, decisions).items()}
     return found.with_columns(
         confirmation=pl.Series([said.get(id_, UNDECIDED) for id_ in found["id"]], dtype=pl.String)
@@ -40,9 +40,11 @@ def with_confirmations(found: pl.DataFrame, decisions: Iterable[Decision]) -> pl
 
 
 def by_stream(found: pl.DataFrame, known: Iterable[A]) -> Mapping[str, list[A]]:
-    """What is known of each stream (its decisions) by its id, in their order. A stream is the one that was meant if it
-    holds the charge; only where none does, if it has the id: with another rhythm or another beginning it would have
-    another."""
+    """The facts about each stream (such as decisions) by its id, in their order.
+
+    A fact belongs to the stream with its charge; only where none has it, to the stream with its id, because another
+    rhythm or beginning would change the id.
+    """
     known = list(known)
     if not known:
         return {}

@@ -1,4 +1,4 @@
-"""Which id names which recurring payment: one contract of a user, whatever selection of accounts shows it."""
+"""Ids of recurring payments: one for each contract of a user, whatever selection of accounts shows it."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -8,14 +8,17 @@ import polars as pl
 from analytics.frames import SUBSCRIPTIONS
 from analytics.recurring.charges import EVIDENCE_MONTHS
 
-MONTHS_OF_OLD_STREAMS = 4  # what began in the first months of the evidence may be older
+MONTHS_OF_OLD_STREAMS = 4  # a stream that began in the first months of the evidence may be older
 
 
 def with_id(streams: pl.DataFrame) -> pl.DataFrame:
-    """Adds `id`: a digest of whose stream it is, its first mandate or its payee, its frequency, and its place among
-    the streams that share all of these. Neither further charges nor new prices change it, nor does the sliding of the
-    evidence: streams that began before it are told apart by their day of the month. `streams` are those that have
-    ended too: one that goes on must not take the id of the one that stopped."""
+    """The streams with `id`: a digest of the user, the first mandate or the payee, the frequency, and the stream's
+    place among those with the same values.
+
+    Neither further charges nor new prices change it, nor does the sliding of the evidence: streams that began before it
+    are distinguished by their day of the month. `streams` include ended ones, so that a present stream does not take
+    the id of one that stopped.
+    """
     kind = ["user_id", "currency", pl.coalesce("mandate", "payee"), "frequency"]
     evidence_start = pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS - MONTHS_OF_OLD_STREAMS}mo")
     began = pl.max_horizontal("first_charged", evidence_start)
@@ -25,19 +28,20 @@ def with_id(streams: pl.DataFrame) -> pl.DataFrame:
 
 
 def named_as_in(found: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
-    """The streams of some accounts under the ids that those of all accounts have (both SUBSCRIPTIONS of one user).
+    """The streams of some accounts, with the ids of the same streams among all accounts (both SUBSCRIPTIONS of one
+    user).
 
-    Payees are voted and streams are counted within what is selected, so the same digest may name one contract here
-    and another there. A stream has the id of the one of all accounts whose charges it holds, more than half of them
-    within its own time; two contracts that all accounts together show as one share no such majority. What no stream
-    of all accounts stands for is named by its first charge.
+    Payees are determined and streams are counted within the selection, so the same digest may stand for one contract
+    here and another there. A stream gets the id of the one among all accounts that has its charges, if they are more
+    than half of that one's charges in the same time; two contracts that all accounts together show as one never have
+    such a majority. A stream without a counterpart among all accounts gets an id made of its first charge.
     """
     rows = found.to_dicts()
     claims = [
         (shared, number, other["id"])
         for number, row in enumerate(rows)
         for other in whole.iter_rows(named=True)
-        if other["frequency"] == row["frequency"] and (shared := _shared(row["charge_ids"], other["charge_ids"]))
+        if other["frequency"] == row["frequency"] and (shared := _count_shared(row["charge_ids"], other["charge_ids"]))
     ]
     ids: dict[int, str] = {}
     for _, number, id in sorted(claims, key=lambda claim: (-claim[0], *claim[1:])):
@@ -49,8 +53,8 @@ def named_as_in(found: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame([{**row, "id": ids[number]} for number, row in enumerate(rows)], schema=SUBSCRIPTIONS)
 
 
-def _shared(charges: Iterable[str], all_charges: Sequence[str]) -> int:
-    """How many of a stream's charges, oldest first, are among `charges`; none unless these are more than half of
+def _count_shared(charges: Iterable[str], all_charges: Sequence[str]) -> int:
+    """The number of a stream's charges (oldest first) that are among `charges`; 0 unless they are more than half of
     those between the first and the last of them."""
     wanted = set(charges)
     places = [place for place, charge in enumerate(all_charges) if charge in wanted]
@@ -58,6 +62,6 @@ def _shared(charges: Iterable[str], all_charges: Sequence[str]) -> int:
 
 
 def digest(identity: str) -> str:
-    """An id of a recurring payment. Polars' own hash may change between its versions; this goes over the few streams,
-    not over charges."""
+    """The id of a recurring payment, made of an identity. Polars' own hash may change between versions; this one is
+    computed for the few streams, not for charges."""
     return f"sub_{hashlib.sha256(identity.encode()).hexdigest()[:20]}"

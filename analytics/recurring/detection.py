@@ -1,4 +1,5 @@
-"""Recurring payments: which outgoing charges come back in a rhythm, what they cost and when they were last seen."""
+"""The detection of recurring payments: which outgoing charges repeat in a rhythm, what they cost and when they were
+last seen."""
 
 import polars as pl
 
@@ -12,9 +13,9 @@ from analytics.recurring.prices import describe_groups
 from analytics.recurring.report import report_streams
 from analytics.recurring.rhythm import fits, likely, with_axes
 
-CHARGES_MIN = 2  # a rhythm has two beats
+CHARGES_MIN = 2  # the fewest that show a rhythm
 NONE = pl.DataFrame(schema=SUBSCRIPTIONS)
-ROUNDS = 2  # what the first round explains is taken away; what is left at those payees is looked at once more
+ROUNDS = 2  # charges explained in the first round are removed; the rest at the same payees is examined once more
 
 
 def detect(
@@ -22,13 +23,13 @@ def detect(
 ) -> pl.DataFrame:
     """The recurring payments of any number of users (interface 2.10, 4.7; docs/recurring.md).
 
-    `charges` has the columns of `analytics.frames.CHARGES`, `users` has (user_id, today: Date); the result has those
-    of `analytics.frames.SUBSCRIPTIONS`: per user by yearly cost descending, then name (decision 21). `of_any_kind`
-    finds savings, loans, settlements and own transfers too, which move a balance as payments do; `with_ended` what is
-    no longer listed, too.
+    `charges` has the columns of `analytics.frames.CHARGES`, `users` has (user_id, today: Date); the result has those of
+    `analytics.frames.SUBSCRIPTIONS`: per user by yearly cost descending, then name (decision 21). `of_any_kind` also
+    finds savings, loans, settlements and own transfers, which change a balance as payments do; `with_ended` includes
+    streams that are no longer listed.
     """
     payments = eligible(charges, users, of_any_kind=of_any_kind)
-    del charges  # the frames below need the room
+    del charges  # the frames below need the memory
     if payments.height < CHARGES_MIN:
         return NONE
     rows = with_group_keys(with_axes(with_payee(payments)))
@@ -47,8 +48,8 @@ def detect(
 
 
 def streams_in(rows: pl.DataFrame) -> pl.DataFrame | None:
-    """(group, row, odd, frequency, lattice, score) of the streams that these charges show; None where no
-    calendar is likely, which most new accounts and what the first round leaves are."""
+    """The streams in these charges (group, row, odd, frequency, lattice, score); None where no calendar is likely, as
+    in most new accounts and in what the first round leaves."""
     counted = rows.with_columns(
         payee_n=pl.len().over(*WHOSE, "payee"),
         mandate_n=pl.when(pl.col("contract_key").is_not_null()).then(pl.len().over(*WHOSE, "contract_key")),

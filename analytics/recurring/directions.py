@@ -1,16 +1,20 @@
-"""Recurring payments in both directions: what goes out, and what comes in found in the same way, its sign turned."""
+"""Recurring payments in both directions: incoming ones are found like outgoing ones, with the sign turned."""
 
 import polars as pl
 
 from analytics.recurring.detection import detect
 
 OUTGOING, INCOMING = "outgoing", "incoming"
-MARK = "\x1f" + INCOMING  # behind the id of a user, in which it stands nowhere: what comes in is looked at apart
+MARK = "\x1f" + INCOMING  # follows the user id of incoming payments, which are examined apart; no id contains it
 
 
 def detect_both(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
-    """What `detect` finds in both directions, ended or not, as SUBSCRIPTIONS; the `user_id` of what comes in bears a
-    mark. Both are found in one call, which costs little more than one. A salary is no payment, but it comes in."""
+    """The recurring payments in both directions, ended ones included, as SUBSCRIPTIONS; the `user_id` of incoming ones
+    has a mark.
+
+    Both are found in one call, which costs little more than one direction. Salary is excluded as a payment but included
+    as income.
+    """
     turned = charges.with_columns(
         pl.col("user_id") + MARK,
         -pl.col("amount"),
@@ -21,7 +25,7 @@ def detect_both(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
 
 
 def of_user(found: pl.DataFrame, user_id: str) -> pl.DataFrame:
-    """What was found of one user."""
+    """The payments of one user, in both directions."""
     return found.filter(pl.col("user_id").is_in([user_id, user_id + MARK]))
 
 

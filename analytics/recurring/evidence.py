@@ -1,4 +1,4 @@
-"""How much evidence makes a rhythm a recurring payment: with a contract little, without one a steady price."""
+"""The evidence for a recurring payment: with a contract little is needed, without one a steady price."""
 
 import polars as pl
 
@@ -6,15 +6,15 @@ from analytics.recurring.groups import RECENT_RANK, WHOSE
 from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS
 
 # The rhythm (docs/recurring.md, "The calendar test")
-FEW = 4  # with so few charges all must lie on the lattice
+FEW = 4  # with so few charges, all must be on the lattice
 SHARE_MIN = 0.74
 COVERAGE_MIN, COVERAGE_MIN_FAST, COVERAGE_MIN_FEW = 0.70, 0.66, 0.74
-REPEATS_MAX = 1.25  # a slot filled twice is more often a second contract than a double charge
+REPEATS_MAX = 1.25  # a slot filled twice more often shows a second contract than a double charge
 GAP_SHARE_MIN, GAP_SHARE_MIN_LONG, LONG = 0.79, 0.74, 6
 GAP_WOBBLE_DAYS_MAX = 1.25  # half the distance of the gaps' quartiles
 
 # The evidence (docs/recurring.md, "How much evidence"): how much a contract may vary in amount, how many charges a
-# payment without contract needs (second figure: when it was never a day off), how far its typical charges may spread
+# payment without contract needs (second figure: when none was even a day off), how far its typical charges may spread
 RULES = pl.DataFrame(
     [
         ("weekly", 0.15, 5, 4, 0.85),
@@ -29,19 +29,19 @@ RULES = pl.DataFrame(
 EXACT_DAYS = 0.51  # two charges a day apart are each half a day from their middle
 VARIED_SHARE_MIN, VARIED_REPEATS_MAX = 0.8, 1.2
 PART_WHOLE, PART_NEARLY, PART_MOST, TOGETHER_MIN = 0.99, 0.95, 0.8, 0.85
-EARLY_WORST_DAYS = 1.6  # two charges: the gap is at most about three days off
+EARLY_WORST_DAYS = 1.6  # two charges: the gap is about three days off at most
 YEARLY_WORST_DAYS, YEARLY_STEP_MAX = 5.0, 0.11
-ONCE_SLACK = 0.06  # a subscription is charged once a period; a habit more often than now and then twice
+ONCE_SLACK = 0.06  # a subscription is charged once a period; a habit is more often charged twice
 BASKET_VARIATION, BASKET_PRICES = 0.2, 0.7  # a weekly box has extras, but few different prices
-CLOCKWORK = 0.9  # share or coverage of what hardly ever fails
+CLOCKWORK = 0.9  # share or coverage of a rhythm that hardly ever fails
 STRICT_SPREAD_DAYS = 1.8  # a day of the month, posted after weekends, spreads no more
-SECOND_TRY_CHARGES = 2  # more are asked for where one price of several, or one lattice of many, was picked out
-FREE_AMOUNT_SPREAD_DAYS = ((9, 2.4), (6, 1.4), (4, 1.0))  # from so many charges on, amounts may vary on the day
+SECOND_TRY_CHARGES = 2  # further charges needed where one price of several, or one lattice of many, was picked out
+FREE_AMOUNT_SPREAD_DAYS = ((9, 2.4), (6, 1.4), (4, 1.0))  # least charges, largest spread
 CORE_FILLED_MIN, CORE_REPEATS_MAX, CHANCE_MAX = 0.85, 1.15, 0.001
 
 
 def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """The pairs of group and lattice whose amounts some rule below could accept, if they keep to the calendar."""
+    """The pairs of group and lattice whose amounts some rule below could accept if they keep to the calendar."""
     steady = pl.col("constant") | pl.col("narrow")
     basket = (pl.col("variation") <= BASKET_VARIATION) & pl.col("frequency").is_in(["weekly", "biweekly"])
     alone = (pl.col("part") >= PART_WHOLE) & pl.col("lattice").is_in(["month", "year"])
@@ -51,7 +51,7 @@ def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """The fits that are evidence enough, the best one per group, with the group's facts and a `score`."""
+    """The fits with enough evidence, the best one per group, with the group's facts and a `score`."""
     facts = fits.join(groups, on="group").join(RULES, on="frequency")
     known = with_claims(facts)
     judged = known.join(explained_together(known), on=[*WHOSE, "payee"], how="left")
@@ -72,7 +72,7 @@ def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_claims(facts: pl.DataFrame) -> pl.DataFrame:
-    """Adds what the rules speak of as claims: fast, exact, once, equal, steady_gaps, regular."""
+    """The facts with the claims that the rules use: fast, exact, once, equal, steady_gaps, regular."""
     fast = pl.col("frequency").is_in(["weekly", "biweekly"])
     extra = pl.col("n") - pl.col("filled")
     return (
@@ -88,7 +88,8 @@ def with_claims(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def is_on_lattice() -> pl.Expr:
-    """Enough charges within tolerance, few slots missed, hardly a slot filled twice (one double charge is forgiven)."""
+    """Whether enough charges are within tolerance, few slots are missed, and hardly any is filled twice (one double
+    charge is allowed)."""
     few = pl.col("slots") <= FEW
     coverage_min = pl.when(few).then(COVERAGE_MIN_FEW).when("fast").then(COVERAGE_MIN_FAST).otherwise(COVERAGE_MIN)
     share_min = pl.when(pl.col("n") <= FEW).then(1.0).otherwise(SHARE_MIN)
@@ -101,7 +102,7 @@ def is_on_lattice() -> pl.Expr:
 
 
 def has_steady_gaps() -> pl.Expr:
-    """A steady price whose gaps are right although a moved billing day or a pause breaks the lattice."""
+    """Whether the gaps of a steady price are right, although a moved billing day or a pause breaks the lattice."""
     gaps = pl.coalesce(
         pl.when(pl.col("frequency") == name).then(f"gaps_{name}")
         for name in ("weekly", "biweekly", "monthly", "quarterly")
@@ -114,7 +115,7 @@ def has_steady_gaps() -> pl.Expr:
 
 
 def is_equal() -> pl.Expr:
-    """The amount test: constant, narrow, or a box with extras that comes on its day."""
+    """Whether the amounts pass: constant, narrow, or those of a box with extras that comes on its day."""
     basket = (
         pl.col("fast")
         & (pl.col("variation") <= BASKET_VARIATION)
@@ -128,7 +129,8 @@ def is_equal() -> pl.Expr:
 
 
 def has_contract_evidence() -> pl.Expr:
-    """A contract's amounts may vary; three charges, two when they are slow or equal, or begin with a part period."""
+    """Whether a contract has enough charges: three, or two if they are slow or equal or begin with a part period. Its
+    amounts may vary."""
     slow = pl.col("frequency").is_in(["quarterly", "yearly"])
     charges_min = pl.when(slow | (pl.col("prices") == 1)).then(2).when(pl.col("rank") == 0).then(3).otherwise(4)
     varied = (
@@ -148,7 +150,8 @@ def has_contract_evidence() -> pl.Expr:
 
 
 def has_free_evidence() -> pl.Expr:
-    """Without a contract: a steady price, once a period, on its day, and more charges the less that is clear."""
+    """Whether a payment without a contract has enough evidence: a steady price, once a period, on its day, and the more
+    charges the less clear these are."""
     alone = (pl.col("part") >= PART_MOST) | (pl.col("together") >= TOGETHER_MIN)
     one_price = pl.col("prices") == 1
     short = pl.col("lattice").is_in(["days28", "days30"]) & ~pl.col("exact")
@@ -179,7 +182,7 @@ def has_free_evidence() -> pl.Expr:
 
 
 def explained_together(known: pl.DataFrame) -> pl.DataFrame:
-    """Per payee the share of its charges that lie in single prices with a rhythm of their own (`together`)."""
+    """For each payee, the share of its charges that belong to single prices with a rhythm of their own (`together`)."""
     return (
         known.filter(
             (pl.col("level") == "price"),
@@ -195,7 +198,7 @@ def explained_together(known: pl.DataFrame) -> pl.DataFrame:
 
 
 def is_yearly() -> pl.Expr:
-    """Two charges a year apart, nothing else at the payee, about the same amount."""
+    """Whether there are two charges a year apart, of about the same amount, and nothing else at the payee."""
     step = pl.col("last_price") / pl.col("first_price") - 1
     return (
         (pl.col("frequency") == "yearly")
@@ -206,7 +209,8 @@ def is_yearly() -> pl.Expr:
 
 
 def is_free_amount() -> pl.Expr:
-    """Amounts that vary without a contract: only on the day, every month, and nothing else at the payee."""
+    """Whether amounts vary without a contract, but strictly on the day, every month, and with nothing else at the
+    payee."""
     spread_max = pl.coalesce(pl.when(pl.col("n") >= n).then(days) for n, days in FREE_AMOUNT_SPREAD_DAYS)
     return (
         (pl.col("lattice") == "month")
@@ -218,7 +222,8 @@ def is_free_amount() -> pl.Expr:
 
 
 def is_early_pair() -> pl.Expr:
-    """Two equal charges, not a whole amount, a month or a quarter apart, and nothing else at the payee."""
+    """Whether there are two equal charges, not of a whole amount, a month or a quarter apart, and nothing else at the
+    payee."""
     return (
         (pl.col("n") == 2)
         & (pl.col("payee_n") == 2)
@@ -230,8 +235,7 @@ def is_early_pair() -> pl.Expr:
 
 
 def stands_out() -> pl.Expr:
-    """Whether there is one price at a payee, with a monthly core so complete that purchases by chance would not fill
-    it."""
+    """Whether one price at a payee has a monthly core so complete that purchases by chance would not fill it."""
     near = 2 * NEAR_DAYS / DAYS_PER_MONTH
     a_slot = 1 - (1 - near) ** (pl.col("n") / pl.col("slots"))
     by_chance = a_slot ** pl.col("near_filled") * DAYS_PER_MONTH

@@ -1,4 +1,4 @@
-"""Which charges may be one stream: candidate groups from coarse to fine (docs/recurring.md, "Candidate groups")."""
+"""Candidate groups of charges that may be one stream, from coarse to fine (docs/recurring.md, "Candidate groups")."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,8 @@ MONTH_DAY_STEP = 5  # two collections of one mandate are more than this many day
 
 
 class Level(NamedTuple):
-    """A way to group charges: what a group of a lower rank explains, one of a higher rank cannot claim."""
+    """A way to group charges; charges explained by a group of a lower rank cannot be claimed by one of a higher
+    rank."""
 
     name: str
     rank: int
@@ -27,12 +28,13 @@ LEVELS = (
     Level("recent", 2, ("payee", "recent")),
     Level("recent_price", 3, ("price", "recent")),
 )
-RECENT_RANK = 2  # from here on only the last months were looked at, which is a second try and needs more evidence
+RECENT_RANK = 2  # levels from this rank on use only the last months, which is a second try and needs more evidence
 WHOSE = ("user_id", "currency")
 
 
 def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
-    """Adds what groups are made of beside payee, mandate, IBAN and price: `recent` (true or null), `day_band`."""
+    """The charges with the keys of groups besides payee, mandate, IBAN and price: `recent` (true or null),
+    `day_band`."""
     recently = pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")
     dated = charges.with_columns(
         recent=pl.when(recently).then(True), month_day=pl.col("booking_date").dt.day().cast(pl.Int32)
@@ -43,8 +45,8 @@ def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def day_bands(days: pl.DataFrame) -> pl.DataFrame:
-    """Splits the days of the month on which a mandate was used where they are far apart; the month is a circle that
-    is cut open at its widest gap, so that the 30th and the 1st stay together."""
+    """The days of the month on which a mandate was used, divided into bands where they are far apart. The month is a
+    circle cut open at its widest gap, so that the 30th and the 1st stay together."""
     mandate = [*WHOSE, "contract_key"]
     day = pl.col("month_day")
     around = 31 + day.first() - day.last()
@@ -60,8 +62,8 @@ def day_bands(days: pl.DataFrame) -> pl.DataFrame:
 
 
 def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(members: group, row) and (groups: group, level, rank, n, first_day, last_day); of groups with the same rows
-    only the coarsest is kept."""
+    """The candidate groups: (members: group, row) and (groups: group, level, rank, n, first_day, last_day). Of groups
+    with the same rows, only the coarsest is kept."""
     members = (
         charges.select(
             "row",

@@ -1,6 +1,7 @@
-"""What bank texts say, once folded and in ASCII, when money is saved, settled, lent, drawn in cash or returned."""
+"""Words in bank texts, folded and in ASCII, that say that money was saved, settled, lent, withdrawn in cash or
+returned."""
 
-_ASCII = "(?-u)"  # as the texts are, see `analytics.search_text.in_ascii`
+_ASCII = "(?-u)"  # the texts are in ASCII, see `analytics.search_text.in_ascii`
 
 SAVING = "|".join(
     (

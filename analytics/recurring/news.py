@@ -1,4 +1,4 @@
-"""What is new of recurring payments since it was told last."""
+"""News about recurring payments since the user was last told."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldPayment:
-    """A payment as it was told: its id, latest charge and price then, how many charges have been missed after it, and
-    whether it had ended."""
+    """A payment as the user was told of it: its id, latest charge and price at that time, the number of charges missed
+    after that charge, and whether it had ended."""
 
     id: str
     transaction_id: str
@@ -26,14 +26,14 @@ class ToldPayment:
     has_ended: bool
 
     def missed_after(self, last_charged: date) -> int:
-        """How many charges were told to be missed after the one of this day, the latest."""
+        """The number of charges that were reported as missed after the latest one, which was on this day."""
         return self.missed if self.last_charged >= last_charged else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentState:
-    """A payment as it stands: the days after its latest charge on which one was missed, whether it has ended, whether
-    it has a price that mostly stays the same, and the next day on which it may stand otherwise without a charge."""
+    """The present state of a payment: the due days missed after its latest charge, whether it has ended, whether its
+    price mostly stays the same, and the next day on which the state may change without a charge."""
 
     missed: Sequence[date]
     has_ended: bool
@@ -42,7 +42,7 @@ class PaymentState:
 
 
 def state_of(told: History, *, frequency: str, over_on: date, today: date) -> PaymentState:
-    """How the payment of this history stands; it is over from the day `over_on`."""
+    """The state of the payment with this history; it is over from the day `over_on`."""
     grace, has_ended = timedelta(days=GRACE_DAYS[frequency]), over_on <= today
     charges = sum(price.charges for price in told.prices)
     return PaymentState(
@@ -54,8 +54,8 @@ def state_of(told: History, *, frequency: str, over_on: date, today: date) -> Pa
 
 
 def news_of(now: ToldPayment, stands: PaymentState, before: ToldPayment | None) -> list[tuple[str, date | None]]:
-    """The types of what is to be told of the payment, with the day of a charge that is missed; `before` is None where
-    nothing was told of it yet. One that is charged again after its end is new."""
+    """The types of events to report for the payment, each missed charge with its day; `before` is None where nothing
+    was reported of it yet. A payment that is charged again after its end is new."""
     if before is None or (before.has_ended and not now.has_ended):
         return [] if now.has_ended else [(NEW, None)]
     return [

@@ -1,4 +1,4 @@
-"""The words and letters of bank texts that do not say who was paid."""
+"""Words and letters in bank texts that do not say who was paid."""
 
 from analytics.letters import fold
 

@@ -1,4 +1,4 @@
-"""Who is paid: one key per payee of a user, whatever the bank, the card terminal or an intermediary wrote."""
+"""Payees: one key per payee of a user, whatever the bank, the card terminal or an intermediary wrote."""
 
 import polars as pl
 
@@ -6,17 +6,17 @@ from analytics.classification.intermediaries import are_intermediaries
 from analytics.recurring.noise_words import BEHIND_INTERMEDIARY, DROPPED_WORDS
 
 WRITTEN_WORDS = r"^(\S+(?:\s+\S+){0,5})"  # six words say who it is; a purpose may go on for lines
-KEY_LETTERS = 24  # of a text that has no such words
-KEY_WORDS = 2  # the first two words that mean something; later ones are branches, products, numbers
+KEY_LETTERS = 24  # of a text without meaningful words
+KEY_WORDS = 2  # the first two meaningful words; later ones are branches, products, numbers
 PREFIX_LETTERS = 9  # "spiegelplus" and "spiegel plus 0481" are one payee
-STEM_LETTERS = 4  # with an equal amount beside it, four letters are enough
+STEM_LETTERS = 4  # if the amounts are equal, too
 READ = ("user_id", "currency", "price", "note", "brand", "mandate_reference", "counterpart_iban")
 TEXT = pl.coalesce("name", "brand", "note")
 ADDED = ("payee", "via", "brand_key", "contract_key", "iban_key")
 
 
 def key_of(text: pl.Expr) -> pl.Expr:
-    """The first words that mean something, in one; of a text without any, its letters and digits."""
+    """The first meaningful words of a text, joined; for a text without any, its letters and digits."""
     words = (
         text.str.replace(r"//.*$", "")
         .str.replace_all(r"\b[a-z]*\d[a-z]*\d[a-z0-9]*\b", " ")
@@ -29,7 +29,8 @@ def key_of(text: pl.Expr) -> pl.Expr:
 
 
 def behind_intermediary(text: pl.Expr, note: pl.Expr, *, via: pl.Expr) -> pl.Expr:
-    """Who was paid, `via` an intermediary or not: after its star, else in the purpose, else the intermediary itself."""
+    """The payee's text: for payments `via` an intermediary the part after its star, else from the purpose, else the
+    intermediary."""
     starred = text.str.extract(r"^[^*]{2,20}\*\s*([^*]{2,})")
     return pl.coalesce(
         pl.when(via).then(
@@ -41,7 +42,7 @@ def behind_intermediary(text: pl.Expr, note: pl.Expr, *, via: pl.Expr) -> pl.Exp
 
 
 def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
-    """Who was paid, as `behind_intermediary` says it, in the bank's own spelling, without places and reference
+    """The payee's text as from `behind_intermediary`, in the bank's own spelling, without places and reference
     numbers."""
     via = are_intermediaries(text)
     name = behind_intermediary(text, pl.when(via).then(note), via=via)
@@ -51,15 +52,15 @@ def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
 
 
 def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
-    """Adds `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null for an
-    intermediary), `contract_key` and `iban_key` (null when via), and leaves out what they were read from: `name`,
-    `note`, `brand` and `mandate_reference`."""
+    """The charges with `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null
+    for an intermediary), `contract_key` and `iban_key` (null when via), and without the columns they were read from:
+    `name`, `note`, `brand` and `mandate_reference`."""
     found = _payees(charges.select(*READ, pl.col("name").is_null().alias("is_nameless"), text=TEXT))
     return charges.drop("name", "note", "brand", "mandate_reference").with_columns(found.select(ADDED))
 
 
 def _payees(charges: pl.DataFrame) -> pl.DataFrame:
-    """The payee of each row, in the same order, and nothing else."""
+    """The ADDED columns of each row, in the same order."""
     text, asked = pl.col("text"), pl.col("asked")
     vias = charges.select("text").unique().with_columns(via=are_intermediaries(text).fill_null(False))
     texted = charges.join(vias, on="text", how="left", nulls_equal=True, maintain_order="left").with_columns(
@@ -96,8 +97,9 @@ def _payees(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
-    """Two keys of a user are one payee when nine letters agree, or four and an amount; the commoner key wins. Keys
-    that are accounts or mandates are not names: those of one bank begin alike."""
+    """The charges with similar payee keys of a user united: two keys are one payee when nine letters agree, or four and
+    an amount; the commoner key wins. Keys that are accounts or mandates are no names, because those of one bank begin
+    alike."""
     named = pl.col("payee").ne_missing(pl.col("counterpart_iban")) & pl.col("payee").ne_missing(
         pl.col("mandate_reference")
     )
@@ -127,7 +129,7 @@ def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def elect_payees(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
-    """The rows; those of a user with the same `by` get as payee the `ballot` that most of them carry."""
+    """The rows, in which those of a user with the same `by` get as payee the most frequent `ballot` among them."""
     keys = ["user_id", "currency", by]
     winners = (
         charges.filter(pl.col(by).is_not_null(), pl.col(ballot).is_not_null())

@@ -1,22 +1,22 @@
-"""What a group of charges looks like apart from the calendar: its amounts, its gaps, its contract, its payee."""
+"""Properties of a group of charges apart from the calendar: its amounts, gaps, contract and payee."""
 
 import polars as pl
 
 from analytics.recurring.groups import WHOSE
 
 SAME_PRICE = 0.001  # two amounts are one price when they differ by no more than 0.1 %
-SAME_STEPS_MIN = 0.5  # of consecutive pairs are equal: a price that changes now and then
-NARROW_VARIATION = 0.045  # exchange rates move a price by a few per cent
+SAME_STEPS_MIN = 0.5  # share of consecutive pairs with equal prices, for a price that rarely changes
+NARROW_VARIATION = 0.045  # exchange rates change a price by a few per cent
 GAP_DAYS = {"weekly": (6, 8), "biweekly": (12, 16), "monthly": (25, 36), "quarterly": (82, 101)}
-CONTRACTED_MIN = 0.8  # of the charges carry the mandate
-CONTRACT_SHARE_MIN = 0.6  # of the mandate's charges are in the group
-CONTRACT_PART_MIN = 0.3  # the same for one of several collections under one mandate
-ORDERED_MIN = 0.5  # of the charges are standing orders (the other rows may have lost their type)
+CONTRACTED_MIN = 0.8  # share of the charges with the mandate
+CONTRACT_SHARE_MIN = 0.6  # share of the mandate's charges that are in the group
+CONTRACT_PART_MIN = 0.3  # the same, for one of several collections under one mandate
+ORDERED_MIN = 0.5  # share of standing orders among the charges (other rows may have lost their type)
 
 
 def describe_groups(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """The groups with their amounts (`prices`, `constant`, `narrow`, `variation`), gaps, whether a `contract` stands
-    behind them and which `part` of the payee's charges they are."""
+    """The groups with properties of their amounts (`prices`, `constant`, `narrow`, `variation`), their gaps, whether
+    they have a `contract`, and which `part` of the payee's charges they are."""
     price, gap, mandate = pl.col("price"), pl.col("gap"), pl.col("contract_key")
     facts = charges.select("row", *WHOSE, "payee", "days", "price", "contract_key", "type", "payee_n", "mandate_n")
     follows = pl.col("group") == pl.col("group").shift(1)
@@ -56,13 +56,13 @@ def describe_groups(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.Dat
 
 
 def is_constant() -> pl.Expr:
-    """Whether there is one price, or one that mostly stays and does not keep coming back once it has changed."""
+    """Whether there is one price, or one that mostly stays the same and does not keep returning after it changed."""
     stays = pl.col("changes") <= (1 - SAME_STEPS_MIN) * (pl.col("n") - 1)
     return (pl.col("prices") == 1) | stays
 
 
 def has_contract() -> pl.Expr:
-    """Whether there is one mandate of the payee's own, with most of its charges here, or a standing order."""
+    """Whether there is a single mandate of the payee's own, with most of its charges here, or a standing order."""
     split = pl.col("level").is_in(["mandate_day", "mandate_price"])
     enough = pl.when(split).then(CONTRACT_PART_MIN).otherwise(CONTRACT_SHARE_MIN) * pl.col("mandate_n")
     mandated = (

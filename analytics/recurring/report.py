@@ -1,4 +1,4 @@
-"""What is said about a stream: name, latest amount, last charge, charges in the window, order (decisions 21, 22)."""
+"""The report on streams: name, latest amount, last charge, charges in the window, order (decisions 21, 22)."""
 
 import polars as pl
 
@@ -25,8 +25,8 @@ NEXT_AFTER = {
 
 
 def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:
-    """The streams (group, row, frequency, lattice, score) that are listed, or all of them, as
-    `analytics.frames.SUBSCRIPTIONS`."""
+    """The listed streams, or all of them with `with_ended`, as `analytics.frames.SUBSCRIPTIONS`; `streams` has (group,
+    row, frequency, lattice, score)."""
     charges = (
         streams.join(rows, on="row")
         .sort("booking_date", "id")
@@ -46,7 +46,7 @@ def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: boo
         )
         .with_columns(merchant_name=stream_name())
     )
-    named = with_id(charges)  # those that have ended too: one that goes on must not take their ids
+    named = with_id(charges)  # ended ones included, so that a present stream does not take their ids
     found = (named if with_ended else named.filter(is_listed())).with_columns(
         confidence=pl.col("score").clip(0.0, 1.0),
         next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
@@ -72,12 +72,12 @@ def over_on() -> pl.Expr:
 
 
 def is_listed(today: pl.Expr = TODAY) -> pl.Expr:
-    """Whether a stream goes on and was charged in the six months: what the interface lists (4.7)."""
+    """Whether a stream continues and was charged in the six months, and so is listed by the interface (4.7)."""
     return (pl.col("last_charged") >= window_start(today)) & ~is_over(today)
 
 
 def is_true_up() -> pl.Expr:
-    """A lone amount far above the others of its stream."""
+    """Whether a charge is a single amount far above the others of its stream."""
     lone = pl.len().over("group", "price") == 1
     return lone & (pl.col("price") > TRUE_UP * pl.col("price").median().over("group")) & (pl.len().over("group") > 2)
 
@@ -96,8 +96,10 @@ def names() -> dict[str, pl.Expr]:
 
 
 def stream_name() -> pl.Expr:
-    """The commonest enriched name that is no intermediary's; else what the bank wrote last, without the intermediary
-    and reference numbers; else the creditor id or the IBAN. A purpose speaks to people, a creditor id does not: it
-    comes after the purpose, unlike in decision 21."""
+    """The name of a stream: the commonest enriched name that is no intermediary's; else the bank's latest text, without
+    the intermediary and reference numbers; else the creditor id or the IBAN.
+
+    People understand a purpose and not a creditor id, so the purpose comes first, unlike in decision 21.
+    """
     written = behind_intermediary_as_written(pl.col("written"), pl.col("written_note"))
     return pl.coalesce("brand", written, "creditor_id", "counterpart_iban", pl.lit("Unknown"))

@@ -1,4 +1,4 @@
-"""Do the charges of a group keep to a calendar: the lattices, and how well a group lies on each of them."""
+"""The calendar test: the lattices, and how well a group of charges fits each of them."""
 
 import math
 
@@ -7,9 +7,9 @@ import polars as pl
 DAYS_PER_MONTH = 365.2425 / 12
 DAYS_PER_BUSINESS_DAY = 7 / 5
 
-# Months are measured as month number + (day - 1) / days of the month, so that the 31st, the 30th and the 28th
-# coincide. Business days absorb the posting after a weekend. 28 and 30 days are spoken of as monthly.
-# Tolerances: docs/recurring.md, "The calendar test".
+# Months are measured as month number + (day - 1) / days of the month, so that the 31st, the 30th and the 28th coincide.
+# Business days absorb the posting after a weekend. 28 and 30 days count as monthly. Tolerances: docs/recurring.md, "The
+# calendar test".
 LATTICES = pl.DataFrame(
     [
         ("week", "weekly", "days", 7.0, 2.1, 1.0, 1.0),
@@ -23,7 +23,7 @@ LATTICES = pl.DataFrame(
         ("quarter", "quarterly", "months", 3.0, 8.0, DAYS_PER_MONTH, DAYS_PER_MONTH),
         ("year", "yearly", "months", 12.0, 18.0, DAYS_PER_MONTH, DAYS_PER_MONTH),
     ],
-    # late charges are measured in units of the axis (business days stay business days), periods in calendar days
+    # lateness is measured in units of the axis (business days stay business days), periods in calendar days
     schema=["lattice", "frequency", "axis", "period", "tolerance_days", "unit_days", "calendar_days"],
     orient="row",
 ).with_columns(period_days=pl.col("period") * pl.col("calendar_days"))
@@ -31,12 +31,12 @@ LATTICES = pl.DataFrame(
 DENSITY_MIN, DENSITY_MAX = 0.5, 2.2  # charges per slot; outside, no rule of evidence could be met
 NEAR_DAYS = 2.6  # the core of a monthly rhythm: a posting after a long weekend still belongs to it
 WRAP = 0.25  # the phase is refined by the charges within a quarter of the period
-POINTS_AT_ONCE = 50_000  # charges laid on lattices in one go: bounds memory, changes no result
-TYPICAL_SHARE = 0.9  # the spread is that of the nine tenths that lie best: one late collection is not a habit
+POINTS_AT_ONCE = 50_000  # charges placed on lattices at a time: limits memory, changes no result
+TYPICAL_SHARE = 0.9  # the spread is that of the best nine tenths: one late collection is not a habit
 
 
 def with_axes(charges: pl.DataFrame) -> pl.DataFrame:
-    """Adds the three coordinates of a booking date: `days`, `business` days, `months`."""
+    """The charges with three coordinates of the booking date: `days`, `business` days, `months`."""
     date = pl.col("booking_date")
     return charges.with_columns(
         days=date.to_physical().cast(pl.Float64),
@@ -46,8 +46,8 @@ def with_axes(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def likely(groups: pl.DataFrame) -> pl.DataFrame:
-    """One row per group and lattice whose number of charges fits its span. Two charges are no
-    rhythm but that of a calendar month, quarter or year."""
+    """One row per group and lattice where the number of charges fits the group's time span. Two charges can only have
+    the rhythm of a calendar month, quarter or year."""
     slots = (pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1
     return (
         groups.join(LATTICES, how="cross")
@@ -59,10 +59,10 @@ def likely(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """The likely pairs of group and lattice with their phase and how well they agree: share of charges within
-    tolerance, slots, filled slots, coverage, repeats, spread and worst lateness in days, and the near core."""
+    """The likely pairs of group and lattice with their phase and measures of fit: share of charges within tolerance,
+    slots, filled slots, coverage, repeats, spread and worst lateness in days, and the near core."""
     shares = pairs.with_columns(share=pl.col("n").cum_sum() // POINTS_AT_ONCE).partition_by("share", include_key=False)
-    measured = pl.concat([_measured(charges, members, share) for share in shares or [pairs]])
+    measured = pl.concat([_measure_fits(charges, members, share) for share in shares or [pairs]])
     return (
         pairs.join(measured, on="fit")
         .with_columns(coverage=pl.col("filled") / pl.col("slots"), repeats=pl.col("n") / pl.col("filled"))
@@ -70,7 +70,7 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
     )
 
 
-def _measured(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     turn = axis_position() / pl.col("period") * math.tau
     wrapped = pl.col("offset") - pl.col("offset").round()
     late = pl.col("late_days")
@@ -110,7 +110,8 @@ def axis_position() -> pl.Expr:
 
 
 def on_lattice(points: pl.DataFrame) -> pl.DataFrame:
-    """Adds the `slot` of each charge on its lattice and how many days it is late (`late_days`, negative: early)."""
+    """The points with the `slot` of each charge on its lattice and the number of days it is late (`late_days`,
+    negative: early)."""
     return (
         points.with_columns(offset=axis_position() / pl.col("period") - pl.col("phase"))
         .with_columns(slot=pl.col("offset").round())

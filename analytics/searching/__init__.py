@@ -1,1 +1,1 @@
-"""What a search finds, what that adds up to by groups, and with which days it is compared."""
+"""Searches: their results, the sums of these by groups, and the periods that they are compared with."""

@@ -1,4 +1,5 @@
-"""The span that a span of days is compared with: the one before, or that of the year before, both cut to be alike."""
+"""The period with which a period is compared: the previous one, or that of the previous year, both cut to equal
+length."""
 
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
@@ -12,30 +13,30 @@ MONTHS_OF_A_YEAR = 12
 
 
 class Span(NamedTuple):
-    """Days from `first` to `last`, both included."""
+    """The days from `first` to `last`, both included."""
 
     first: date
     last: date
 
     @property
     def days(self) -> int:
-        """How many."""
+        """The number of days."""
         return (self.last - self.first).days + 1
 
 
 class Shift(NamedTuple):
-    """By how much the earlier span lies before the later one: calendar months, or days."""
+    """The distance from the earlier span to the later one: calendar months, or days."""
 
     months: int = 0
     days: int = 0
 
     def of(self, day: pl.Expr) -> pl.Expr:
-        """The day of the later span that one of the earlier span is compared with."""
+        """The day of the later span that corresponds to a day of the earlier one."""
         return day.dt.offset_by(f"{self.months}mo{self.days}d")
 
 
 class Comparison(NamedTuple):
-    """Two spans, and how far they lie apart."""
+    """Two spans, and the distance between them."""
 
     span: Span
     earlier: Span
@@ -43,18 +44,20 @@ class Comparison(NamedTuple):
 
 
 def whole_months(span: Span) -> int:
-    """How many calendar months a span is; 0 where it is none."""
+    """The number of calendar months that a span consists of; 0 where it does not consist of whole months."""
     if span.first.day != 1 or span.last != last_day(span.last.replace(day=1)):
         return 0
     return (span.last.year - span.first.year) * MONTHS_OF_A_YEAR + span.last.month - span.first.month + 1
 
 
 def comparison(asked: Span, compare_with: CompareWith, *, today: date, known_from: date | None) -> Comparison | None:
-    """What of `asked` is compared with what: whole calendar months with as many months before, or with those of the
-    year before, other spans with as many days before, or with the days of the year before. What is still to come on
-    `today`, and what lies before `known_from`, the first booking, is in neither: both are then cut to as many days as
-    the shorter of them has. Whole months that nothing cuts stay whole, or their figures would not be those of the
-    cashflow. None where nothing is left."""
+    """The spans to compare: whole calendar months with as many months before, or with those of the year before; other
+    spans with as many days before, or with the days of the year before. None where nothing is left.
+
+    Days after `today`, and days before `known_from`, the first booking, are in neither span: both are cut to as many
+    days as the shorter one has. Whole months that need no cut stay whole, because their figures have to be those of the
+    cashflow.
+    """
     if known_from is None:
         return None
     try:
@@ -69,7 +72,7 @@ def _comparison(asked: Span, compare_with: CompareWith, *, today: date, known_fr
         shift = Shift(months=MONTHS_OF_A_YEAR)
     else:
         shift = Shift(months=months) if months else Shift(days=asked.days)
-    first, last = (_before(day, shift) for day in asked)
+    first, last = (_shift_back(day, shift) for day in asked)
     earlier = Span(first, last_day(last.replace(day=1)) if months else last)
     unknown = max(0, (known_from - earlier.first).days)
     if months and not unknown and asked.last <= today:
@@ -80,7 +83,7 @@ def _comparison(asked: Span, compare_with: CompareWith, *, today: date, known_fr
     return Comparison(_part(asked, unknown, days), _part(earlier, unknown, days), shift)
 
 
-def _before(day: date, shift: Shift) -> date:
+def _shift_back(day: date, shift: Shift) -> date:
     if shift.days:
         return day - timedelta(days=shift.days)
     index = day.year * MONTHS_OF_A_YEAR + day.month - 1 - shift.months

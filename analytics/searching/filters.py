@@ -1,6 +1,6 @@
-"""Which rows a search lets through, in which order: each filter one expression, for what is in memory and in the store.
+"""The filters and orders of a search: each filter is one expression, for rows in memory and in the store.
 
-Accounts, one category, days and the words of `search` are chosen before, where rows are read.
+Accounts, one category, days and the words of `search` are applied before, where rows are read.
 """
 
 import re
@@ -25,9 +25,9 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class Query(NamedTuple):
-    """What rows are chosen by; what is None or empty lets everything through."""
+    """The criteria of a search; a criterion that is None or empty accepts everything."""
 
-    amount_min: Decimal | None = None  # in the row's own currency, without its sign; both ends included
+    amount_min: Decimal | None = None  # in the row's own currency, without its sign; both limits included
     amount_max: Decimal | None = None
     direction: Direction | None = None
     categories: tuple[str, ...] = ()
@@ -36,14 +36,14 @@ class Query(NamedTuple):
     counterpart_iban: str | None = None
     words: tuple[str, ...] = ()  # of `query_words`
     flag: Flag | None = None
-    counted: bool = False  # only what totals count
-    category: str | None = None  # rows are chosen by both before; of a booking with parts one of them has all of it
+    counted: bool = False  # only rows that totals count
+    category: str | None = None  # rows are filtered by both before; of parts, a single one has to match everything
     detailed_category: str | None = None
-    own_category: str | None = None  # of parts; rows as a whole are chosen by it before
+    own_category: str | None = None  # of parts; whole rows are filtered by it before
 
 
 def query_words(text: str) -> tuple[str, ...]:
-    """The runs of letters and digits of a query, each once, without case and accents."""
+    """The words of a query (runs of letters and digits), each once, without case and accents."""
     return tuple(dict.fromkeys(_WORD.findall(plain(text))))
 
 
@@ -56,22 +56,22 @@ def found(
     rates: pl.DataFrame = NO_RATES,
     parts: pl.DataFrame = NO_PARTS,
 ) -> pl.LazyFrame:
-    """The rows (SEARCHED, all on accounts of `selection`) that the query lets through, with `left_out` (transfer,
-    adjusting_entry, null) and `home_amount` (FIGURE, in `currency`, null without a rate). Of a booking with parts one
-    of these is enough."""
+    """The rows (SEARCHED, all on accounts of `selection`) that match the query, with `left_out` (transfer,
+    adjusting_entry, null) and `home_amount` (FIGURE, in `currency`, null without a rate). A booking with parts matches
+    if one of its parts does."""
     is_there = pl.all_horizontal(pl.lit(value=True), *placed(query))
     if not parts.is_empty():
         of_parts = pl.col("id").is_in(with_part_in(parts, *placed(query), *in_own(query.own_category)).implode())
         is_there = pl.when(is_split(parts, may_be_pending=True)).then(of_parts).otherwise(is_there)
-    chosen = rows.lazy().filter(*_said(query), is_there).with_columns(left_out(selection).alias("left_out"))
+    chosen = rows.lazy().filter(*_row_conditions(query), is_there).with_columns(left_out(selection).alias("left_out"))
     foreign = foreign_currencies(rows, currency)
     judged = convert(chosen, currency=currency, foreign=foreign, rates=rates)
-    return judged.filter(*_counted(query))
+    return judged.filter(*_figure_conditions(query))
 
 
 def ordered(rows: pl.LazyFrame, sort: Sort) -> pl.LazyFrame:
-    """The rows by day or by amount without its sign, as it is converted, those without a rate last; of equal ones the
-    newest first, then by id descending, as a list has them (decision 1)."""
+    """The rows sorted by day, or by converted amount without its sign with those without a rate last; equal ones with
+    the newest first, then by id descending, as in a list (decision 1)."""
     size, downwards = pl.col("home_amount").abs(), sort.startswith("-")
     first = [size] if sort.endswith("amount") else []
     of_day = downwards or bool(first)
@@ -85,19 +85,19 @@ def ordered(rows: pl.LazyFrame, sort: Sort) -> pl.LazyFrame:
 
 
 def merchant() -> pl.Expr:
-    """Whom a row is about: its merchant, else its counterpart, null for neither."""
+    """The merchant of a row, else its counterpart, null for neither."""
     names = (pl.when(pl.col(name) != "").then(pl.col(name)) for name in ("merchant_name", "counterpart_name"))
     return pl.coalesce(*names)
 
 
 def is_uncategorised() -> pl.Expr:
-    """Whether nothing speaks for a category: none is there, or OTHER, given by nothing but the default."""
+    """Whether a row has no category, or OTHER only by default."""
     by_default = pl.col("category_rule").str.starts_with("default:").fill_null(value=False)
     return pl.col("category").is_null() | ((pl.col("category") == NO_CATEGORY) & by_default)
 
 
 def placed(query: Query) -> Iterator[pl.Expr]:
-    """What the categories of a row, or of a part, decide."""
+    """The conditions of the query on the categories of a row, or of a part."""
     if query.category is not None:
         yield pl.col("category") == query.category
     if query.detailed_category is not None:
@@ -106,8 +106,8 @@ def placed(query: Query) -> Iterator[pl.Expr]:
         yield pl.col("category").is_in(query.categories)
 
 
-def _said(query: Query) -> Iterator[pl.Expr]:
-    """What a row itself decides."""
+def _row_conditions(query: Query) -> Iterator[pl.Expr]:
+    """The conditions of the query on the row's own columns."""
     amount = pl.col("amount")
     if query.amount_min is not None:
         yield _listed_size() >= query.amount_min
@@ -133,8 +133,8 @@ def _said(query: Query) -> Iterator[pl.Expr]:
         yield pl.col("is_uncategorised")
 
 
-def _counted(query: Query) -> Iterator[pl.Expr]:
-    """What accounts and rates decide."""
+def _figure_conditions(query: Query) -> Iterator[pl.Expr]:
+    """The conditions of the query that depend on accounts and rates."""
     is_unconverted = pl.col("home_amount").is_null()
     if query.flag == "unconverted":
         yield is_unconverted
@@ -143,7 +143,7 @@ def _counted(query: Query) -> Iterator[pl.Expr]:
 
 
 def _listed_size() -> pl.Expr:
-    """The amount without its sign in the digits of its currency, as it is listed: some banks state five."""
+    """The amount without its sign, rounded to the digits of its currency, as it is listed; some banks state five."""
     size = pl.col("amount").abs()
     listed = size.round(MINOR_DIGITS_USUAL, mode="half_to_even")
     for digits in set(MINOR_DIGITS.values()):
@@ -159,6 +159,6 @@ def _number(text: pl.Expr) -> pl.Expr:
 
 
 def _beginning(word: str) -> str:
-    """A pattern for a word that begins so: in letters and digits, which no pattern reads as anything else."""
+    """A pattern for words that begin with this one, which has only letters and digits and so needs no escaping."""
     spellings = "|".join(sorted({word, fold(word)}))
     return rf"(?:^|[^\p{{L}}\p{{N}}])(?:{spellings})"

@@ -1,6 +1,6 @@
-"""Parts of bookings: what of one went where, as far as a person has said so.
+"""Parts of bookings: how the user has divided a booking's amount among categories.
 
-A part is no booking: it has no id, is never paired, never a charge, and no sum of whole bookings knows of it.
+A part is no booking: it has no id, is never paired, is never a charge, and does not affect sums of whole bookings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,21 +20,22 @@ PARTS: dict[str, pl.DataType] = {
     "detailed_category": pl.String(),
     "own_category_id": pl.String(),
 }
-"""One row per part of one user's bookings, those of each in their order; they add up to it."""
+"""One row per part of one user's bookings, those of a booking in order; they add up to its amount."""
 
 NO_PARTS = pl.DataFrame(schema=PARTS)
 
 
 def fit(amounts: Sequence[Decimal], *, amount: Decimal, currency: str) -> bool:
-    """Whether parts of these amounts are the whole booking: in its currency's digits, each of its sign and not zero."""
+    """Whether parts of these amounts make up the booking: they add up to it, in its currency's digits, each with its
+    sign and not zero."""
     return sum(amounts) == in_digits(amount, currency) and all(
         each == in_digits(each, currency) and each * amount > 0 for each in amounts
     )
 
 
 def shares(whole: Decimal, amounts: Sequence[Decimal], *, currency: str) -> list[Decimal]:
-    """The whole amount, which has the currency's digits, shared out as these amounts are: rounded down, and what is
-    left goes to those that lost most, the first of equal ones."""
+    """The whole amount, given in the currency's digits, divided in proportion to these amounts: rounded down, with the
+    remainder given to those that lost most, the first of equal ones."""
     digits = minor_digits(currency)
     units, sign = int(abs(Fraction(whole)) * 10**digits), "-" if whole < 0 else ""
     weights = [abs(Fraction(each)) for each in amounts]
@@ -45,18 +46,18 @@ def shares(whole: Decimal, amounts: Sequence[Decimal], *, currency: str) -> list
 
 
 def with_part_in(parts: pl.DataFrame, *wanted: pl.Expr) -> pl.Series:
-    """The ids of the bookings of which one part is as wanted."""
+    """The ids of the bookings with a part that meets all conditions."""
     return parts.filter(*wanted)["id"].unique(maintain_order=True)
 
 
 def in_own(own_category: str | None) -> Iterator[pl.Expr]:
-    """What is wanted of parts where an own category is named."""
+    """The condition that a part is in the own category; none where no own category is given."""
     if own_category is not None:
         yield pl.col("own_category_id") == own_category
 
 
 def is_split(parts: pl.DataFrame, *, may_be_pending: bool = False) -> pl.Expr:
-    """Whether a row is a booking that has parts; what is not booked yet has none."""
+    """Whether a row is a booking that has parts; a pending one has none."""
     has = pl.col("id").is_in(parts["id"].unique().implode())
     return has & ~pl.col("is_pending") if may_be_pending else has
 
@@ -69,10 +70,13 @@ def apart(
     may_be_pending: bool = False,
     own_category: str | None = None,
 ) -> pl.LazyFrame:
-    """The rows in their order, one of a booking that has parts as one row for each of these, with its amount, those of
-    its categories that the rows have, and its share of `home_amount`, which was converted to `currency` and rounded
-    once. A column more, `booking`, counts the rows as they were; where there are no parts at all, everything stays as
-    it is. Where an own category is named, of the parts those in it alone."""
+    """The rows in order, with each booking that has parts replaced by one row per part: with the part's amount, its
+    categories as far as the rows have them, and its share of `home_amount`, which was converted to `currency` and
+    rounded once.
+
+    A further column, `booking`, numbers the original rows; without any parts, everything stays as it is. With
+    `own_category`, only parts in that own category are included.
+    """
     if parts.is_empty():
         return rows
     whole = rows.with_row_index("booking").collect(engine="in-memory")

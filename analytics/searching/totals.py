@@ -1,4 +1,4 @@
-"""What rows add up to: how many, income, expenses, refunds and net, as a whole and by one or two keys."""
+"""The totals of rows: number, income, expenses, refunds and net, as a whole and by one or two keys."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -21,8 +21,7 @@ KEYS_MAX = 2
 OF_TIME: Collection[Key] = ("day", "week", "month", "year")
 
 Named = tuple[str | None, ...]
-"""The values of the keys of one group; None where a row has no merchant, no type or no finer
-category."""
+"""The values of a group's keys; None where its rows have no merchant, no type or no finer category."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +45,29 @@ _ZERO = pl.lit(0, dtype=FIGURE)
 _FIGURES = [field.name for field in fields(Sums)]
 _DAYS = ["first", "last"]
 _ADDED = [name for name in _FIGURES if name not in _DAYS]
-_BEFORE = "_before"  # the same column of the span that is compared
+_BEFORE = "_before"  # suffix of the same column for the span that is compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """All of it: `left_out` says how many rows did not count, by reason; `unconverted` are the currencies without a
-    rate. `groups` are all there are, in no order: their keys and the figures of Sums."""
+    """The totals of a search. `groups` are all groups, in no order, with their keys and the figures of Sums. `left_out`
+    is the number of rows that did not count, by reason; `unconverted` are the currencies without a rate."""
 
     group_by: Sequence[Key]
     groups: pl.DataFrame
     left_out: Mapping[str, int]
     unconverted: Sequence[str]
     spelled: pl.LazyFrame | None = None  # the merchant of each row by its key, which is in lower case, newest first
-    shared: pl.DataFrame | None = None  # `booking` with the keys of its groups, where its parts are in several
+    shared: pl.DataFrame | None = None  # `booking` with the keys of its groups, if its parts are in several
 
     @property
     def whole(self) -> Sums:
-        """The sums of everything that counted."""
-        return _together(self.groups, self.shared)
+        """The sums of all rows that counted."""
+        return _sum_groups(self.groups, self.shared)
 
 
 class Group(NamedTuple):
-    """What one group adds up to, or the rest of them, which has no name; `compared` is that of the earlier span."""
+    """The sums of one group, or of the remaining ones, which have no name; `compared` are those of the earlier span."""
 
     named: Named
     sums: Sums
@@ -87,11 +86,13 @@ def totals(
     shift: Shift | None = None,
     parts: pl.DataFrame = NO_PARTS,
 ) -> Totals:
-    """What the rows (SEARCHED, all on accounts of `selection`, newest first) add up to in `currency` that the query
-    lets through. A row counts as it does in the cashflow (decisions 13 to 15, 19), so that a month has its figures;
-    `refunds` are the ids of those of them that are refunds (`analytics.refunds`), which count whole. `shift` moves days
-    before they become keys, so that groups of two spans can be compared. Of `parts` (PARTS) those count that the query
-    lets through."""
+    """The totals in `currency` of the rows (SEARCHED, all on accounts of `selection`, newest first) that match the
+    query.
+
+    A row counts as in the cashflow (decisions 13 to 15, 19), so that a month has the same figures. `refunds` are the
+    ids of refunds among the rows (`analytics.refunds`), which count whole. `shift` moves days before they become keys,
+    so that groups of two spans can be compared. Of `parts` (PARTS), those that match the query count.
+    """
     day = pl.col("booking_date") if shift is None else shift.of(pl.col("booking_date"))
     keys = {column: _KEYS[key](day) for column, key in zip(_columns(group_by), group_by, strict=True)}
     home, is_expense = pl.col("home_amount"), pl.col("amount") < 0
@@ -113,14 +114,14 @@ def totals(
     ).collect(engine="in-memory")
     counted, shared = judged.lazy().filter(pl.col("left_out").is_null()), None
     if is_apart:
-        judged, joined = judged.unique("booking"), _joined(counted, keys)
+        judged, joined = judged.unique("booking"), _join_parts(counted, keys)
         shared = joined.filter(pl.col("booking").is_duplicated()).select("booking", *keys)
         counted = joined.lazy()
     left_out = dict(sorted(judged["left_out"].drop_nulls().value_counts().iter_rows()))
     is_unconverted = NO_RATE in left_out
     return Totals(
         group_by=group_by,
-        groups=_grouped(counted, group_by),
+        groups=_sum_by_group(counted, group_by),
         spelled=counted.select(_of_merchant(group_by), "spelled") if "merchant" in group_by else None,
         left_out=left_out,
         unconverted=sorted(judged["currency"].filter(judged["left_out"] == NO_RATE).unique()) if is_unconverted else [],
@@ -136,8 +137,8 @@ def expenses_by_place(
     rates: pl.DataFrame = NO_RATES,
     parts: pl.DataFrame = NO_PARTS,
 ) -> pl.DataFrame:
-    """The expenses that `totals` has for each `place`, which is a category, a finer one or an own one, and the
-    currencies without a rate of its rows (`unconverted`). The rows are SEARCHED with `own_category_id`."""
+    """The expenses as in `totals` for each `place`, which is a category, a finer one or an own one, and the currencies
+    without a rate among its rows (`unconverted`). The rows are SEARCHED with `own_category_id`."""
     whole = found(rows, Query(), selection=selection, currency=currency, rates=rates, parts=parts)
     each = apart(whole, parts, currency=currency, may_be_pending=True)
     is_spent = (pl.col("amount") < 0) & pl.col("left_out").is_null()
@@ -154,27 +155,30 @@ def expenses_by_place(
 
 
 def listed(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Group], Group]:
-    """At most so many groups by their first key, then by the second, and what the rest adds up to: time in its order,
-    of which the latest are listed, everything else by its expenses in all its groups, the highest first, then by its
-    income, then by name, what has none last. A group of only one of the two spans is one of both."""
+    """At most `limit` groups, sorted by their first key, then by the second, and the sums of the rest.
+
+    Periods are in order of time, and the latest are listed. Other keys are sorted by their expenses in all their
+    groups, the highest first, then by income, then by name, with the nameless last. A group that is in only one of the
+    two spans is a group of both.
+    """
     groups = now.groups if before is None else _side_by_side(now.groups, before.groups, now.group_by)
     groups = groups.with_row_index("place")
-    shown = _shown(groups, now.group_by, limit)
+    shown = _first_groups(groups, now.group_by, limit)
     left = groups.filter(~pl.col("place").is_in(shown["place"].implode()))
-    names: Mapping[Key, Callable[[Any], Any]] = {**_NAMES, "merchant": _spelled(shown, now, before).get}
+    names: Mapping[Key, Callable[[Any], Any]] = {**_NAMES, "merchant": _merchant_spellings(shown, now, before).get}
     told = [names.get(key, _as_it_is) for key in now.group_by]
     keys = shown[_columns(now.group_by)].rows()
     named = [tuple(name(value) for name, value in zip(told, row, strict=True)) for row in keys]
-    sums_now = _each(shown, "")
-    sums_before = [None] * len(named) if before is None else _each(shown, _BEFORE)
-    compared = None if before is None else _together(left, before.shared, _BEFORE)
-    rest = Group((), _together(left, now.shared), compared)
+    sums_now = _sums_of_each(shown, "")
+    sums_before = [None] * len(named) if before is None else _sums_of_each(shown, _BEFORE)
+    compared = None if before is None else _sum_groups(left, before.shared, _BEFORE)
+    rest = Group((), _sum_groups(left, now.shared), compared)
     return [*map(Group, named, sums_now, sums_before)], rest
 
 
-def _shown(groups: pl.DataFrame, group_by: Sequence[Key], limit: int) -> pl.DataFrame:
-    """The groups that come first, in their order. Each value of the first key has one group at least, so that only
-    groups of the first so many values have to be sorted."""
+def _first_groups(groups: pl.DataFrame, group_by: Sequence[Key], limit: int) -> pl.DataFrame:
+    """The groups that come first, in order. Each value of the first key has at least one group, so only groups of the
+    first `limit` values have to be sorted."""
     cut = pl.LazyFrame.tail if group_by[0] in OF_TIME else pl.LazyFrame.head
     shown, order = groups.lazy(), list[pl.Expr]()
     for key, column in zip(group_by, _columns(group_by), strict=True):
@@ -189,8 +193,8 @@ def _shown(groups: pl.DataFrame, group_by: Sequence[Key], limit: int) -> pl.Data
     return cut(shown.sort(order, nulls_last=True), limit).collect(engine="in-memory")
 
 
-def _spelled(shown: pl.DataFrame, now: Totals, before: Totals | None) -> dict[str | None, str | None]:
-    """How the newest row spells each merchant that is shown; of two spans the later one, if it has the merchant."""
+def _merchant_spellings(shown: pl.DataFrame, now: Totals, before: Totals | None) -> dict[str | None, str | None]:
+    """The spelling of each listed merchant in its newest row; of two spans, in the later one that has the merchant."""
     spellings = [each.spelled for each in (now, before) if each is not None and each.spelled is not None]
     if not spellings:
         return {}
@@ -200,12 +204,12 @@ def _spelled(shown: pl.DataFrame, now: Totals, before: Totals | None) -> dict[st
     return dict(newest.iter_rows())
 
 
-def _each(groups: pl.DataFrame, suffix: str) -> list[Sums]:
+def _sums_of_each(groups: pl.DataFrame, suffix: str) -> list[Sums]:
     return [Sums(*row) for row in groups[[figure + suffix for figure in _FIGURES]].rows()]
 
 
-def _together(groups: pl.DataFrame, shared: pl.DataFrame | None, suffix: str = "") -> Sums:
-    """The sums of several groups; a booking that has parts in several of them is one."""
+def _sum_groups(groups: pl.DataFrame, shared: pl.DataFrame | None, suffix: str = "") -> Sums:
+    """The sums of several groups together; a booking with parts in several of them is counted once."""
     added = {figure: groups[figure + suffix].sum() for figure in _ADDED}
     if shared is not None and not shared.is_empty():
         keys = shared.columns[1:]
@@ -219,14 +223,14 @@ def _columns(group_by: Sequence[Key]) -> list[str]:
     return [f"key_{place}" for place in range(len(group_by))]
 
 
-def _joined(counted: pl.LazyFrame, keys: Iterable[str]) -> pl.DataFrame:
-    """The parts of a booking that are in one group as one row."""
+def _join_parts(counted: pl.LazyFrame, keys: Iterable[str]) -> pl.DataFrame:
+    """The rows with parts of a booking in the same group combined into one row."""
     sums = pl.sum("income", "expenses", "refunds")
     rows = counted.group_by("booking", *keys, maintain_order=True).agg(pl.first("booking_date", "spelled"), sums)
     return rows.collect(engine="in-memory")
 
 
-def _grouped(counted: pl.LazyFrame, group_by: Sequence[Key]) -> pl.DataFrame:
+def _sum_by_group(counted: pl.LazyFrame, group_by: Sequence[Key]) -> pl.DataFrame:
     return (
         counted.group_by(_columns(group_by) or pl.lit(0).alias("whole"))
         .agg(
@@ -240,7 +244,7 @@ def _grouped(counted: pl.LazyFrame, group_by: Sequence[Key]) -> pl.DataFrame:
 
 
 def _side_by_side(now: pl.DataFrame, before: pl.DataFrame, group_by: Sequence[Key]) -> pl.DataFrame:
-    """Each group of either with its figures of both."""
+    """Each group of either span, with its figures in both."""
     both = now.join(before, on=_columns(group_by), how="full", nulls_equal=True, coalesce=True, suffix=_BEFORE)
     return both.with_columns(pl.col(*_ADDED, *(name + _BEFORE for name in _ADDED)).fill_null(0))
 

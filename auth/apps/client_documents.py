@@ -1,5 +1,5 @@
-"""Apps whose id is the address of a document about them (OAuth Client ID Metadata Documents): whose documents are
-fetched, what must stand in one, and for how long it is remembered."""
+"""Apps whose client id is the address of a document about them (OAuth Client ID Metadata Documents): which documents
+are fetched, how they are checked, and how long they are remembered."""
 
 import re
 import threading
@@ -20,7 +20,7 @@ from storage.database import Database, Session
 from storage.oauth import clients
 from storage.oauth.clients import Client
 
-LENGTH_MAX = 200  # of the address, which is an id
+LENGTH_MAX = 200  # characters of the address, which serves as client id
 KEPT_MIN, KEPT_MAX = timedelta(minutes=5), timedelta(days=1)
 NO_SECRET = "none"  # noqa: S105 - the name of the method
 REMEMBERED_MAX = 1_000
@@ -31,7 +31,7 @@ _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?([0-9]{1,9})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What stands at an address: `cache_control` is the header of that name in lower case."""
+    """The document at an address. `cache_control` is that header in lower case."""
 
     body: bytes
     media_type: str
@@ -39,7 +39,7 @@ class Document:
 
 
 Fetch = Callable[[str], Document]
-"""Fetches one; raises DocumentRefused."""
+"""A function that fetches the document at an address. Raises DocumentRefused."""
 
 
 class DocumentRefused(Exception):
@@ -47,9 +47,10 @@ class DocumentRefused(Exception):
 
 
 def is_document_address(client_id: str) -> bool:
-    """Whether a client id is one that documents are fetched from: "Client identifier URLs MUST have an "https" scheme,
-    MUST contain a path component, MUST NOT contain single-dot or double-dot path segments, MUST NOT contain a fragment
-    component and MUST NOT contain a username or password" (draft-ietf-oauth-client-id-metadata-document section 3)."""
+    """Whether a client id is an address from which a document may be fetched: "Client identifier URLs MUST have an
+    "https" scheme, MUST contain a path component, MUST NOT contain single-dot or double-dot path segments, MUST NOT
+    contain a fragment component and MUST NOT contain a username or password"
+    (draft-ietf-oauth-client-id-metadata-document section 3)."""
     if not client_id.startswith("https://") or len(client_id) > LENGTH_MAX or not _CHARACTERS.fullmatch(client_id):
         return False
     try:
@@ -62,7 +63,7 @@ def is_document_address(client_id: str) -> bool:
 
 
 class ClientDocuments:
-    """Fetches documents when a signed-in person is sent here by such an app, and keeps what they say as a client."""
+    """Fetches the documents of apps that send a signed-in person here, and stores the apps as clients."""
 
     def __init__(self, database: Database, policy: Policy, fetch: Fetch | None, events: Events, now: Now) -> None:
         self._database = database
@@ -74,7 +75,7 @@ class ClientDocuments:
         self._until: dict[str, datetime] = {}
 
     def serves(self, client_id: str) -> bool:
-        """Whether this id is one of which the document would be fetched."""
+        """Whether a document would be fetched for this client id."""
         return (
             self._fetch is not None
             and is_document_address(client_id)
@@ -82,8 +83,10 @@ class ClientDocuments:
         )
 
     def client(self, client_id: str) -> Client:
-        """The app as its document describes it now, or did a moment ago; raises DocumentRefused. An error is never
-        remembered; requests that wait for an answer end when the document has changed."""
+        """The app as its document describes it, fetched now or remembered. Raises DocumentRefused.
+
+        Errors are never remembered. Where the document has changed, open requests of the app end.
+        """
         assert self._fetch is not None, "only of those that are served"
         now = self._now()
         known = clients.find(self._database, client_id)
@@ -127,7 +130,7 @@ def client_of_document(client_id: str, document: Document, *, now: datetime) -> 
 
 
 def lifetime(cache_control: str) -> timedelta:
-    """How long a document is remembered: as its server says, but for at least five minutes and at most a day."""
+    """How long a document is remembered: as its server says, but at least five minutes and at most a day."""
     if "no-store" in cache_control or "no-cache" in cache_control:
         return KEPT_MIN
     found = _MAX_AGE.search(cache_control)

@@ -1,4 +1,4 @@
-"""Client metadata (RFC 7591): what an app may say of itself when it registers, and what the server makes of it."""
+"""Client metadata (RFC 7591): what an app states when it registers, and the client that the server makes of it."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _JOINERS = "\u200c\u200d"  # belong in emoji and several scripts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientMetadata:
-    """A registration request that can be accepted."""
+    """The checked content of a registration request."""
 
     name: str
     redirect_uris: tuple[str, ...]
@@ -32,12 +32,13 @@ class ClientMetadata:
 
 
 def read_registration(document: object) -> ClientMetadata:
-    """The request's JSON, checked member by member; unknown members are ignored (RFC 7591 section 2)."""
+    """The metadata in a registration request, checked member by member; unknown members are ignored (RFC 7591 section
+    2). Raises InvalidClientMetadata and InvalidRedirectUri."""
     if not isinstance(document, dict):
         raise InvalidClientMetadata("The body must be a JSON object.")
     redirect_uris = _redirect_uris(document)
     _refuse_other_kinds(document)
-    return ClientMetadata(name=_name(document), redirect_uris=redirect_uris, optional=_optional(document))
+    return ClientMetadata(name=_name(document), redirect_uris=redirect_uris, optional=_optional_members(document))
 
 
 def _name(document: Mapping[str, Any]) -> str:
@@ -62,17 +63,17 @@ def _redirect_uris(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _refuse_other_kinds(document: Mapping[str, Any]) -> None:
-    """Refuse what this server cannot be for a client; "The authorization server MAY reject or replace any of the
+    """Refuse metadata that this server cannot serve; "The authorization server MAY reject or replace any of the
     client's requested metadata values" (RFC 7591 section 3.2.1) where something usable remains."""
-    _supported(document, "grant_types", needed="authorization_code")
-    _supported(document, "response_types", needed="code")
+    _check_supported(document, "grant_types", needed="authorization_code")
+    _check_supported(document, "response_types", needed="code")
     if document.get("token_endpoint_auth_method", "none") not in ("none", None):
         raise InvalidClientMetadata("token_endpoint_auth_method must be none: clients are public and use PKCE.")
     if not isinstance(document.get("scope", ""), str | None):
         raise InvalidClientMetadata("scope must be a text.")
 
 
-def _supported(document: Mapping[str, Any], member: str, *, needed: str) -> None:
+def _check_supported(document: Mapping[str, Any], member: str, *, needed: str) -> None:
     values = document.get(member)
     if values is None:
         return
@@ -82,7 +83,7 @@ def _supported(document: Mapping[str, Any], member: str, *, needed: str) -> None
         raise InvalidClientMetadata(f"{member} must contain {needed}.")
 
 
-def _optional(document: Mapping[str, Any]) -> dict[str, str]:
+def _optional_members(document: Mapping[str, Any]) -> dict[str, str]:
     kept: dict[str, str] = {}
     for member in URI_MEMBERS:
         value = document.get(member)
@@ -101,7 +102,8 @@ def _optional(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _text(member: str, value: object) -> str:
-    """A text that a person can be shown: bounded, without controls and without marks that reorder the line."""
+    """The text, if it can be shown to a person: of limited length, without control characters or marks that change the
+    direction of writing. Raises InvalidClientMetadata."""
     if not isinstance(value, str):
         raise InvalidClientMetadata(f"{member} must be a text.")
     if len(value) > NAME_LENGTH_MAX:
@@ -116,7 +118,8 @@ def _text(member: str, value: object) -> str:
 
 
 def _web_address(member: str, value: object) -> str:
-    """A link to a web page. It is echoed and never fetched (issue 3, item 8)."""
+    """The address, if it is a link to a web page. It is repeated in answers and never fetched (issue 3, item 8). Raises
+    InvalidClientMetadata."""
     if not isinstance(value, str) or len(value) > redirects.LENGTH_MAX:
         raise InvalidClientMetadata(f"{member} must be a web address.")
     try:
@@ -149,13 +152,13 @@ def registration_answer(client: Client) -> dict[str, Any]:
 
 
 def checked_client(*, name: str, redirect_uris: tuple[str, ...]) -> ClientMetadata:
-    """The metadata of a client that the operator adds by command, held to the same rules."""
+    """The metadata of a client that the operator adds by command, checked by the same rules as a registration."""
     named = checked_name(name)
     return replace(named, redirect_uris=_redirect_uris({"redirect_uris": list(redirect_uris)}))
 
 
 def checked_name(name: str) -> ClientMetadata:
-    """The metadata of a client that has only a name, held to the same rules."""
+    """The metadata of a client that has only a name, checked by the same rules as a registration."""
     if not name.strip():
         raise InvalidRequest("The client needs a name.")
     return ClientMetadata(name=_name({"client_name": name}), redirect_uris=(), optional={})
@@ -170,7 +173,7 @@ def new_client(
     address_hash: str | None = None,
     network_hash: str | None = None,
 ) -> Client:
-    """The row to be stored."""
+    """A client with this metadata, to be stored."""
     return Client(
         id=client_id,
         name=metadata.name,

@@ -1,4 +1,4 @@
-"""The registered apps: who may register one, how many, and the operator's own (RFC 7591)."""
+"""The registered apps: who may register one, how many, and those of the operator and of this server (RFC 7591)."""
 
 import threading
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from storage.database import Database, Session
 from storage.oauth import clients
 from storage.oauth.clients import Client
 
-SELF_REGISTERED_MAX = 10_000  # at the limit one without a grant makes room, those that nobody ever allowed first
-NETWORK_PREFIX_BITS = 48  # what a provider gives one customer; it holds 65,536 of the /64 that count as one address
-NETWORK_SHARE = 5  # a network may register as much as five addresses
+SELF_REGISTERED_MAX = 10_000  # at the limit a client without a grant goes, preferably one that nobody ever allowed
+NETWORK_PREFIX_BITS = 48  # what a provider gives one customer: 65,536 times the /64 that counts as one address
+NETWORK_SHARE = 5  # a network may register as many clients as five addresses
 BUILTIN = "bankdata-command-line"
 DOCUMENTATION = "bankdata-documentation"
 DOCUMENTATION_REDIRECT = "/docs/oauth2-redirect.html"  # below the public address
@@ -31,7 +31,7 @@ class ClientUnknown(Exception):
 
 
 class Clients:
-    """Registers, finds and removes clients."""
+    """Registers, finds and removes the clients of the authorization server."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class Clients:
         self._registering = threading.Lock()  # counting and adding are one step in this process
 
     def register(self, document: object, *, address: str, bearer: str | None) -> Client:
-        """A client that registers itself (RFC 7591 section 3); raises OAuthError."""
+        """Register a client by its own request (RFC 7591 section 3), and return it. Raises OAuthError."""
         try:
-            client = self._registered(document, address, bearer)
+            client = self._register(document, address, bearer)
         except OAuthError as error:
             self._events.alarm("registration refused", address=address, reason=error.code)
             raise
@@ -62,11 +62,11 @@ class Clients:
         return client
 
     def initial_token(self) -> str:
-        """The initial access token that registration asks for in the mode `token` (RFC 7591 section 3)."""
+        """The initial access token that registration requires in the mode `token` (RFC 7591 section 3)."""
         return derived(self._registration_key, "initial access token")
 
     def find(self, client_id: str) -> Client | None:
-        """The client, if it is registered."""
+        """The client with this id; None where it is not registered."""
         return clients.find(self._database, client_id) if is_storable(client_id) else None
 
     def all(self) -> list[Client]:
@@ -74,14 +74,15 @@ class Clients:
         return clients.list_all(self._database)
 
     def add(self, name: str, redirect_uris: tuple[str, ...]) -> Client:
-        """A client of the operator's, which never expires; raises OAuthError with the reason."""
+        """Register a client of the operator's, which never expires, and return it. Raises OAuthError with the
+        reason."""
         metadata = checked_client(name=name, redirect_uris=redirect_uris)
         client = new_client(metadata, client_id=new_client_id(), registered_by="operator", now=self._now())
         self._database.atomically(lambda session: clients.add(session, client))
         return client
 
     def remove(self, client_id: str) -> int:
-        """Delete a client and end its grants; how many. Raises ClientUnknown."""
+        """Delete a client and end its grants; returns how many grants were ended. Raises ClientUnknown."""
         if self.find(client_id) is None:
             raise ClientUnknown(ClientUnknown.__doc__)
         ended = self._grants.revoke_all(because="ended: client removed", client_id=client_id)
@@ -89,18 +90,20 @@ class Clients:
         return ended
 
     def ensure_builtin(self) -> str:
-        """The id of the client under which the command line's own tokens are listed."""
+        """The id of the built-in client to which tokens from the command line belong; makes the client where it is
+        missing."""
         return self._ensure(BUILTIN, "bankdata token", ())
 
     def ensure_documentation(self) -> str:
-        """The id of the client that our own documentation page is, at its one address of these settings."""
+        """The id of the built-in client for our documentation page, whose only redirect URI follows from the
+        settings."""
         return self._ensure(
             DOCUMENTATION, "Interface documentation", (self._policy.public_url + DOCUMENTATION_REDIRECT,)
         )
 
     def ensure_page(self) -> str:
-        """The id of the client that our own page is. Its one address is one of this server: its identity is certain,
-        and nobody is asked for consent."""
+        """The id of the built-in client for our own page. Its only redirect URI is on this server, so its identity is
+        certain and nobody is asked for consent."""
         return self._ensure(PAGE, "This website", (self._policy.public_url + PAGE_REDIRECT,))
 
     def _ensure(self, client_id: str, name: str, redirect_uris: tuple[str, ...]) -> str:
@@ -127,7 +130,7 @@ class Clients:
         self._database.atomically(work)
         return client_id
 
-    def _registered(self, document: object, address: str, bearer: str | None) -> Client:
+    def _register(self, document: object, address: str, bearer: str | None) -> Client:
         if self._policy.registration == "off":
             raise RegistrationClosed()
         if self._policy.registration == "token" and not is_same(bearer or "", self.initial_token()):
@@ -172,7 +175,7 @@ def _refuse_beyond(allowed: int, unused: list[datetime], window: timedelta, now:
 
 
 def _network(address: str) -> str:
-    """The network that an address stands in: of IPv6 its /48; an IPv4 address stands for itself."""
+    """The network of an address: for IPv6 its /48, for IPv4 the address itself."""
     try:
         network = ip_network(address)
     except ValueError:
@@ -183,5 +186,6 @@ def _network(address: str) -> str:
 
 
 def is_storable(text: str) -> bool:
-    """Whether a text from outside can name anything in the store (PostgreSQL's TEXT has no NUL)."""
+    """Whether a text from outside can be looked up in the store: not too long, and without NUL, which PostgreSQL's TEXT
+    cannot hold."""
     return 0 < len(text) <= 200 and "\0" not in text

@@ -1,4 +1,4 @@
-"""Redirect URIs: which may be registered, which request matches one, and what a person should know of them."""
+"""Redirect URIs: which may be registered, which of them a request matches, and what a person should know of them."""
 
 import ipaddress
 import re
@@ -86,8 +86,9 @@ def _is_host(host: str) -> bool:
 
 
 def is_registered(uri: str, registered: Iterable[str]) -> bool:
-    """ "Authorization servers MUST utilize exact string matching except for port numbers in localhost redirection URIs
-    of native apps" RFC 9700 section 2.1"""
+    """Whether the URI is one of the registered ones, the port of a loopback URI aside: "Authorization servers MUST
+    utilize exact string matching except for port numbers in localhost redirection URIs of native apps" RFC 9700 section
+    2.1"""
     return any(uri == known or _differs_in_loopback_port_only(uri, known) for known in registered)
 
 
@@ -111,13 +112,14 @@ def is_web(uri: str) -> bool:
 
 
 def destination(uri: str) -> str:
-    """Where a person will be sent: the host of a web site, the scheme of an app."""
+    """Where the redirect leads, in a form for people: the host of a web site, or the scheme of an app."""
     web = _WEB.fullmatch(uri)
     return web[1].lower() if web else uri.partition(":")[0] + ":"
 
 
 def form_action_source(uri: str) -> str:
-    """The redirect's origin as a CSP source expression; Chromium checks the redirect after the form post too."""
+    """The origin of the redirect as a CSP source expression; Chromium also checks the redirect that follows a form
+    post."""
     web = _WEB.fullmatch(uri)
     if not web:
         return uri.partition(":")[0].lower() + ":"
@@ -128,7 +130,7 @@ def form_action_source(uri: str) -> str:
 
 
 def with_parameters(uri: str, parameters: Mapping[str, str]) -> str:
-    """The URI with parameters added; its query component
-    "MUST be retained when adding additional query parameters" (RFC 6749 section 3.1.2)."""
+    """The URI with parameters added; its query component "MUST be retained when adding additional query parameters"
+    (RFC 6749 section 3.1.2)."""
     separator = "" if uri.endswith(("?", "&")) else "&" if "?" in uri else "?"
     return uri + separator + urlencode(parameters, quote_via=quote)

@@ -1,1 +1,1 @@
-"""Who signs in: passwords, the slowing down of guesses, browser sessions."""
+"""Signing in: passwords, second factors, limits on guessing, and browser sessions."""

@@ -1,4 +1,4 @@
-"""The rules for a new password: long enough, not the name, and hard to guess for one who knows what people choose.
+"""The rules for a new password: long enough, not the name, and hard to guess for somebody who knows common choices.
 
 zxcvbn knows English words; the German ones are below.
 """
@@ -12,8 +12,8 @@ from auth.people.password_hashing import is_usable
 Weakness = Literal["short", "long", "common", "name"]
 
 LENGTH_MIN = 12
-GUESSES_LOG10_MIN = 8.5  # 300 million: with the hash in hand and 10^4 tries a second, half a day
-CHARACTERS_MAX = 32  # judged; the search grows fast with the length, and the rest only makes a password harder
+GUESSES_LOG10_MIN = 8.5  # 300 million: half a day for somebody who has the hash and tries 10^4 a second
+CHARACTERS_MAX = 32  # judged; the search slows down fast with length, and more only makes a password harder
 
 GERMAN_WORDS = (
     "passwort kennwort geheim geheimnis strenggeheim willkommen hallo bitte danke benutzer sicherheit sicher "
@@ -30,7 +30,8 @@ GERMAN_WORDS = (
 
 
 def weakness(password: str, *, user_name: str) -> Weakness | None:
-    """Why a new password is refused; there are no composition rules (ASVS 5.0 6.2.5)."""
+    """The reason why a new password is refused, None for a good one; there are no composition rules (ASVS 5.0
+    6.2.5)."""
     if len(password) < LENGTH_MIN:
         return "short"
     if not is_usable(password):
@@ -45,6 +46,6 @@ def _is_name(password: str, name: str) -> bool:
 
 
 def is_guessable(password: str, *, user_name: str) -> bool:
-    """Whether a guesser who knows the user's name and the usual words and patterns finds it soon."""
+    """Whether somebody who knows the user's name and the usual words and patterns would soon guess the password."""
     estimate = zxcvbn(password[:CHARACTERS_MAX], [user_name, "bankdata", *GERMAN_WORDS.split()])
     return float(estimate.guesses_log10) < GUESSES_LOG10_MIN

@@ -1,6 +1,6 @@
-"""Passkeys (WebAuthn Level 3): signatures of a device over a challenge, which count for the pages of one host alone.
+"""Passkeys (WebAuthn Level 3): a device's signatures over a challenge, valid only for pages of one host.
 
-The library is loaded with the first passkey: it costs a tenth of a second and 16 MB, which a server without any spares.
+The library is loaded when a passkey is first used, because it costs 0.1 s and 16 MB.
 """
 
 import json
@@ -29,7 +29,7 @@ SERVICE = "Banking Data Service"  # what the device shows beside the user
 
 
 class Passkeys:
-    """Makes challenges, checks what devices answer to them, keeps and forgets passkeys."""
+    """Makes challenges, verifies the answers of devices, and stores and deletes passkeys."""
 
     def __init__(self, database: Database, policy: Policy, events: Events, now: Now) -> None:
         self._database = database
@@ -39,15 +39,15 @@ class Passkeys:
 
     @property
     def can_be(self) -> bool:
-        """Whether browsers make passkeys for the address of the pages."""
+        """Whether browsers can make passkeys for the address of the pages."""
         return self._policy.passkey_host is not None
 
     def of_user(self, user_id: str) -> list[Passkey]:
-        """All of a user, the oldest first, those of an earlier address of the pages too."""
+        """All passkeys of a user, the oldest first, those for an earlier address of the pages included."""
         return passkeys.of_user(self._database, user_id)
 
     def to_make_one(self, user: User, browser: Browser) -> str:
-        """What the browser has to tell a device that makes a passkey: PublicKeyCredentialCreationOptions as JSON."""
+        """The options for a browser to have a device make a passkey: PublicKeyCredentialCreationOptions as JSON."""
         import webauthn
         from webauthn.helpers import structs
 
@@ -64,14 +64,14 @@ class Passkeys:
                     resident_key=structs.ResidentKeyRequirement.DISCOURAGED,  # the name has been typed
                     user_verification=structs.UserVerificationRequirement.PREFERRED,
                 ),
-                exclude_credentials=[_described(each) for each in self._usable(user.id)],
+                exclude_credentials=[_descriptor(each) for each in self._usable_passkeys(user.id)],
             )
         )
 
     def to_use_one(self, half: Browser) -> str | None:
-        """What the browser has to tell a device that shall sign: PublicKeyCredentialRequestOptions as JSON; None where
-        whoever is half signed in has no passkey for this address."""
-        usable = self._usable(half.awaits_user_id or "")
+        """The options for a browser to have a device sign: PublicKeyCredentialRequestOptions as JSON; None where the
+        half signed-in user has no passkey for this address."""
+        usable = self._usable_passkeys(half.awaits_user_id or "")
         if not usable:
             return None
         import webauthn
@@ -83,16 +83,16 @@ class Passkeys:
                 rp_id=self._policy.passkey_host,
                 challenge=self._challenge(half),
                 timeout=_milliseconds(ANSWERED_WITHIN),
-                allow_credentials=[_described(each) for each in usable],
+                allow_credentials=[_descriptor(each) for each in usable],
                 user_verification=structs.UserVerificationRequirement.PREFERRED,
             )
         )
 
     def add(self, user: User, browser: Browser, answer: str, *, name: str) -> bool:
-        """Keep the passkey that a device has made; False where the answer is not one to this browser's challenge, or
-        there is no second factor beside which it could stand."""
-        challenge = self._taken(browser)
-        made = self._made(answer, challenge) if challenge is not None else None
+        """Store the passkey that a device has made; False where the answer does not fit this browser's challenge, or
+        the user has no second factor, which a passkey only complements."""
+        challenge = self._take_challenge(browser)
+        made = self._verify_registration(answer, challenge) if challenge is not None else None
         if made is None:
             self._events.alarm("wrong answer of a new passkey", user=user.id)
             return False
@@ -115,11 +115,11 @@ class Passkeys:
         return is_added
 
     def use(self, half: Browser, answer: str) -> bool:
-        """Whether this is the signature of a passkey of whoever is half signed in here, over the challenge of this very
-        browser, made on our own pages, and counted further than the last one."""
-        challenge, user_id = self._taken(half), half.awaits_user_id or ""
-        passkey = next((each for each in self._usable(user_id) if each.id == _id_in(answer)), None)
-        signed = self._signed(answer, challenge, passkey) if challenge is not None and passkey is not None else None
+        """Whether the answer is a signature by a passkey of the half signed-in user over this browser's challenge, made
+        on our pages and with a counter higher than before; such a use is recorded."""
+        challenge, user_id = self._take_challenge(half), half.awaits_user_id or ""
+        passkey = next((each for each in self._usable_passkeys(user_id) if each.id == _id_in(answer)), None)
+        signed = self._verify(answer, challenge, passkey) if challenge is not None and passkey is not None else None
         if signed is None or passkey is None:
             return False
         count, now = signed.new_sign_count, self._now()
@@ -128,14 +128,14 @@ class Passkeys:
         )
 
     def remove(self, user_id: str, passkey_id: str) -> bool:
-        """Forget one; False where it is not the user's."""
+        """Delete a passkey; False where the user has none with this id."""
         was_there = self._database.atomically(lambda session: passkeys.remove(session, user_id, passkey_id))
         if was_there:
             self._events.happened("passkey removed", user=user_id)
             self._events.did(user_id, "removePasskey")
         return was_there
 
-    def _usable(self, user_id: str) -> list[Passkey]:
+    def _usable_passkeys(self, user_id: str) -> list[Passkey]:
         host = self._policy.passkey_host
         return [each for each in self.of_user(user_id) if each.host == host] if host is not None else []
 
@@ -146,11 +146,11 @@ class Passkeys:
         )
         return challenge.encode()
 
-    def _taken(self, browser: Browser) -> str | None:
+    def _take_challenge(self, browser: Browser) -> str | None:
         now = self._now()
         return self._database.atomically(lambda session: passkeys.take_challenge(session, browser.id_hash, now=now))
 
-    def _made(self, answer: str, challenge: str) -> "VerifiedRegistration | None":
+    def _verify_registration(self, answer: str, challenge: str) -> "VerifiedRegistration | None":
         import webauthn
 
         try:
@@ -160,10 +160,10 @@ class Passkeys:
                 expected_rp_id=self._policy.passkey_host or "",
                 expected_origin=self._policy.origin,
             )
-        except Exception:  # whatever a stranger's bytes make the library raise: it is no passkey
+        except Exception:  # whatever the library raises for bytes from outside: they are no passkey
             return None
 
-    def _signed(self, answer: str, challenge: str, passkey: Passkey) -> "VerifiedAuthentication | None":
+    def _verify(self, answer: str, challenge: str, passkey: Passkey) -> "VerifiedAuthentication | None":
         import webauthn
 
         try:
@@ -175,7 +175,7 @@ class Passkeys:
                 credential_public_key=webauthn.base64url_to_bytes(passkey.public_key),
                 credential_current_sign_count=passkey.sign_count,
             )
-        except Exception:  # as above: it is no signature
+        except Exception:  # whatever the library raises, the answer has no valid signature
             return None
 
 
@@ -188,7 +188,7 @@ def _id_in(answer: str) -> str | None:
     return passkey_id if isinstance(passkey_id, str) else None
 
 
-def _described(passkey: Passkey) -> "PublicKeyCredentialDescriptor":
+def _descriptor(passkey: Passkey) -> "PublicKeyCredentialDescriptor":
     from webauthn import base64url_to_bytes
     from webauthn.helpers.structs import PublicKeyCredentialDescriptor
 

@@ -1,4 +1,4 @@
-"""Passwords are stored as argon2id hashes, of which a bounded number is computed at a time (oauth.md 3.3)."""
+"""Password hashing: argon2id, with a limited number of hashes computed at a time (oauth.md 3.3)."""
 
 import threading
 from base64 import b64encode
@@ -12,8 +12,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 BYTES_MAX = 1024  # longer ones are refused, never cut
 MEMORY_KIB, TIME_COST, LANES = 19 * 1024, 2, 1  # OWASP's first choice; 64 MiB and 4 lanes cost six times as long
-AT_ONCE = 2  # threads; 19 MiB each: sign-ins must not be able to take the machine
-WAITING_MAX = 18  # a second of sign-ins; more would hold the threads (40) that the data interface needs too
+AT_ONCE = 2  # threads of 19 MiB each, so that sign-ins cannot use up the machine
+WAITING_MAX = 18  # about a second of sign-ins; more would hold the threads (40) that the data interface needs, too
 WAIT_SECONDS = 10.0
 
 T = TypeVar("T")
@@ -24,22 +24,22 @@ class Busy(Exception):
 
 
 class Passwords:
-    """Hashes and verifies; unknown users cost as much as known ones."""
+    """Hashes and verifies passwords; verifying takes as long for unknown users as for known ones."""
 
     def __init__(self, *, memory_kib: int = MEMORY_KIB, time_cost: int = TIME_COST, lanes: int = LANES) -> None:
         self._hasher = PasswordHasher(time_cost=time_cost, memory_cost=memory_kib, parallelism=lanes)
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="passwords")
         self._places = threading.BoundedSemaphore(AT_ONCE + WAITING_MAX)
         salt, digest = (b64encode(token_bytes(size)).rstrip(b"=").decode() for size in (16, 32))
-        # What no password gives, made up: to compute one would take as long as a sign-in, at every start
+        # A hash that no password has, made up because computing one would take as long as a sign-in, at every start
         self._nobodys = f"$argon2id$v=19$m={memory_kib},t={time_cost},p={lanes}${salt}${digest}"
 
     def hash(self, password: str) -> str:
-        """The text to store; raises Busy."""
+        """The hash of a password, to be stored. Raises Busy."""
         return self._in_turn(lambda: self._hasher.hash(password))
 
     def is_right(self, password: str, stored: str | None) -> bool:
-        """Whether the password fits; takes the same time when there is nothing to compare with. Raises Busy."""
+        """Whether the password has the stored hash; takes as long where there is none. Raises Busy."""
 
         def verify() -> bool:
             try:
@@ -50,12 +50,12 @@ class Passwords:
         return is_usable(password) and self._in_turn(verify) and stored is not None
 
     def is_outdated(self, stored: str) -> bool:
-        """Whether the hash was made with other parameters and should be made again at the next sign-in."""
+        """Whether the hash has outdated parameters, so that it should be made anew at the next sign-in."""
         return self._hasher.check_needs_rehash(stored)
 
     def _in_turn(self, work: Callable[[], T]) -> T:
-        """The result of `work` from one of the two threads: each keeps the memory of its last hash, and forty would
-        keep forty times as much. Raises Busy when the queue is full or does not move."""
+        """The result of `work` from one of two threads. Each thread keeps the memory of its last hash, so that forty
+        would keep twenty times as much. Raises Busy when the queue is full or does not move."""
         if not self._places.acquire(blocking=False):
             raise Busy(Busy.__doc__)
         future = self._threads.submit(work)
@@ -67,7 +67,7 @@ class Passwords:
 
 
 def is_usable(password: str) -> bool:
-    """Whether a text can be a password at all: not empty, not endless, real Unicode."""
+    """Whether a text can be a password at all: not empty, not too long, valid Unicode."""
     try:
         return 0 < len(password.encode("utf-8")) <= BYTES_MAX
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The second factor: codes of an app (TOTP, RFC 6238), and recovery codes for when the app is lost."""
+"""The second factor: codes of an app (TOTP, RFC 6238), and recovery codes in case the app is lost."""
 
 import base64
 import secrets
@@ -21,7 +21,7 @@ STEP_SECONDS = 30  # "We RECOMMEND a default time-step size of 30 seconds." RFC 
 NONCE_BYTES = 12
 RECOVERY_CODES = 10
 RECOVERY_BYTES = 15  # 120 bits, 24 letters and digits: enough for SHA-256 (ASVS 5.0 6.5.2)
-GROUP = 4  # letters that stand together
+GROUP = 4  # characters in a group
 SET_UP_WITHIN = timedelta(minutes=15)
 ISSUER = "Banking Data Service"  # what the app shows above the code
 
@@ -30,14 +30,14 @@ Kind = Literal["code", "recovery code", "passkey"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetUp:
-    """What an app has to be told: the seed in letters, and the same as an address for a QR code."""
+    """The data for setting up an app: the seed as letters, and an address with the seed for a QR code."""
 
     seed: str
     address: str
 
 
 class SecondFactors:
-    """Sets up, checks and takes away. What is right counts once, in whatever process it is shown."""
+    """Sets up, verifies and removes second factors. A valid code counts once, whichever process checks it."""
 
     def __init__(self, database: Database, key: bytes, events: Events, now: Now) -> None:
         self._database = database
@@ -46,18 +46,18 @@ class SecondFactors:
         self._now = now
 
     def is_on(self, user_id: str) -> bool:
-        """Whether signing in takes a second step."""
+        """Whether signing in requires a second factor."""
         kept = second_factors.find(self._database, user_id)
         return kept is not None and kept.confirmed_at is not None
 
     def codes_left(self, user_id: str) -> int:
-        """How many recovery codes have not been used."""
+        """The number of recovery codes that have not been used."""
         return second_factors.codes_left(self._database, user_id)
 
     def begin(self, user: User) -> SetUp | None:
-        """A new seed, which counts once a code of it has been shown; None where one counts already."""
+        """Make a new seed, which counts once a code of it has been entered; None where another one counts already."""
         seed = pyotp.random_base32()  # 160 bits, as RFC 4226 section 4 recommends
-        sealed = self._sealed(user.id, seed)
+        sealed = self._seal(user.id, seed)
         now = self._now()
         begun = self._database.atomically(
             lambda session: second_factors.begin(session, user.id, sealed_seed=sealed, now=now)
@@ -65,15 +65,16 @@ class SecondFactors:
         return _set_up(user, seed) if begun else None
 
     def waiting(self, user: User) -> SetUp | None:
-        """The set-up that has begun and waits for its first code."""
+        """The set-up that waits for its first code; None where there is none or its time is over."""
         kept = second_factors.find(self._database, user.id)
         if kept is None or kept.confirmed_at is not None or self._now() - kept.made_at > SET_UP_WITHIN:
             return None
-        seed = self._opened(user.id, kept.sealed_seed)
+        seed = self._open(user.id, kept.sealed_seed)
         return _set_up(user, seed) if seed is not None else None
 
     def confirm(self, user: User, typed: str) -> tuple[str, ...] | None:
-        """The recovery codes, shown this once, when a first code proves that the app has the seed."""
+        """Turn the second factor on if the first code is right, and return the recovery codes, which are shown only
+        now; else None."""
         kept, waiting, now = second_factors.find(self._database, user.id), self.waiting(user), self._now()
         step = _step_of(typed, waiting.seed, now) if waiting is not None else None
         if kept is None or step is None:
@@ -83,7 +84,7 @@ class SecondFactors:
         def work(session: Session) -> bool:
             is_first = second_factors.confirm(session, user.id, sealed_seed=kept.sealed_seed, step=step, now=now)
             if is_first:
-                second_factors.add_codes(session, user.id, [stored_hash(_plain(code)) for code in codes])
+                second_factors.add_codes(session, user.id, [stored_hash(_plain_code(code)) for code in codes])
             return is_first
 
         if not self._database.atomically(work):
@@ -93,7 +94,7 @@ class SecondFactors:
         return codes
 
     def turn_off(self, user_id: str) -> bool:
-        """The password is enough from now on; False where it has been."""
+        """Turn the second factor off, so that the password is enough; False where it was off."""
         was_on = self._database.atomically(lambda session: second_factors.remove(session, user_id))
         if was_on:
             self._events.happened("second factor turned off", user=user_id)
@@ -101,8 +102,9 @@ class SecondFactors:
         return was_on
 
     def use(self, user_id: str, typed: str) -> Kind | None:
-        """What was typed, if it is a code of now or of the step before, or a recovery code, and was not used before."""
-        kept, now, plain = second_factors.find(self._database, user_id), self._now(), _plain(typed)
+        """The kind of code that was entered, if it is valid and unused: a code of the present or the previous time
+        step, or a recovery code; else None."""
+        kept, now, plain = second_factors.find(self._database, user_id), self._now(), _plain_code(typed)
         if kept is None or kept.confirmed_at is None:
             return None
         if len(plain) > len("123456"):
@@ -111,18 +113,18 @@ class SecondFactors:
                 lambda session: second_factors.use_code(session, user_id, code_hash, now=now)
             )
             return "recovery code" if is_right else None
-        seed = self._opened(user_id, kept.sealed_seed)
+        seed = self._open(user_id, kept.sealed_seed)
         step = _step_of(plain, seed, now) if seed is not None else None
         if step is None:
             return None
         is_first = self._database.atomically(lambda session: second_factors.use_step(session, user_id, step))
         return "code" if is_first else None
 
-    def _sealed(self, user_id: str, seed: str) -> str:
+    def _seal(self, user_id: str, seed: str) -> str:
         nonce = secrets.token_bytes(NONCE_BYTES)
         return base64.b64encode(nonce + self._cipher.encrypt(nonce, seed.encode(), user_id.encode())).decode()
 
-    def _opened(self, user_id: str, sealed: str) -> str | None:
+    def _open(self, user_id: str, sealed: str) -> str | None:
         content = base64.b64decode(sealed)
         try:
             return self._cipher.decrypt(content[:NONCE_BYTES], content[NONCE_BYTES:], user_id.encode()).decode()
@@ -136,11 +138,11 @@ def _set_up(user: User, seed: str) -> SetUp:
 
 
 def _step_of(typed: str, seed: str, now: datetime) -> int | None:
-    """The step whose code this is, the present one or the one before: "We RECOMMEND that at most one time step is
+    """The present or previous time step, if this is its code, else None: "We RECOMMEND that at most one time step is
     allowed as the network delay." RFC 6238 section 5.2"""
     present = int(now.timestamp()) // STEP_SECONDS
-    codes = pyotp.HOTP(seed)  # a TOTP is the HOTP of its step; pyotp's own would go by the local time zone
-    return next((step for step in (present, present - 1) if is_same(codes.at(step), _plain(typed))), None)
+    codes = pyotp.HOTP(seed)  # a TOTP is the HOTP of its step; pyotp's TOTP would use the local time zone
+    return next((step for step in (present, present - 1) if is_same(codes.at(step), _plain_code(typed))), None)
 
 
 def _new_recovery_code() -> str:
@@ -148,6 +150,6 @@ def _new_recovery_code() -> str:
     return "-".join(letters[start : start + GROUP] for start in range(0, len(letters), GROUP))
 
 
-def _plain(typed: str) -> str:
-    """The code as it is compared, without the blanks and dashes that apps and people put between groups."""
+def _plain_code(typed: str) -> str:
+    """The code without the spaces and dashes that apps and people put between groups, for comparing it."""
     return "".join(typed.split()).replace("-", "").upper()

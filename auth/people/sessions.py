@@ -13,28 +13,28 @@ from storage.oauth.browsers import BrowserSession
 
 IDLE = timedelta(hours=12)
 LIFETIME = timedelta(days=7)
-SEEN_EVERY = timedelta(minutes=5)  # the store is not written for every page
+SEEN_EVERY = timedelta(minutes=5)  # how often a visit is stored at most, so that not every page writes to the store
 SECOND_STEP_WITHIN = timedelta(minutes=5)
 KNOWN_BROWSER_LIFETIME = timedelta(days=180)
-NOBODYS_MAX = 10_000  # sessions before sign-in, in all: whoever sends no cookie gets a new one each time
+NOBODYS_MAX = 10_000  # sessions before sign-in, in all; a client without cookies gets a new one for each request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
-    """A browser with a session; `secret` is what its cookie holds. `awaits_user_id` is half signed in: the password
-    was right, and the second factor is still to come."""
+    """A browser with a session. `secret` is the content of its cookie. `awaits_user_id` is a half signed-in user, whose
+    password was right and whose second factor is still missing."""
 
     secret: str
     id_hash: str
     user_id: str | None
     awaits_user_id: str | None = None
-    agent: str | None = None  # what people call it
+    agent: str | None = None  # the browser's name as people know it
 
 
 class Sessions:
     """Starts, finds, renews and ends sessions, and makes the form tokens that only a session's own pages carry.
 
-    `ended` is called whenever a session has ended in which somebody was signed in: grants may have ended with it.
+    `ended` is called whenever a session with a signed-in user has ended, because grants may have ended with it.
     """
 
     def __init__(self, database: Database, key: bytes, now: Now, *, ended: Callable[[], None]) -> None:
@@ -44,7 +44,7 @@ class Sessions:
         self._ended = ended
 
     def find(self, secret: str | None) -> Browser | None:
-        """The live session of a cookie."""
+        """The live session of a cookie; None where there is none."""
         now = self._now()
         if not secret or len(secret) > 100:
             return None
@@ -64,7 +64,7 @@ class Sessions:
         )
 
     def start(self, agent: str | None = None) -> Browser:
-        """A session before sign-in: it holds the authorization request and makes the sign-in form safe."""
+        """Start a session before sign-in; it holds the authorization request and protects the sign-in form."""
 
         def work(session: Session) -> Browser:
             browser = self._add(session, None, agent=agent)
@@ -74,15 +74,16 @@ class Sessions:
         return self._database.atomically(work)
 
     def sign_in(self, before: Browser | None, user_id: str) -> Browser:
-        """A new session id (against fixation); the open requests of the old one come along."""
+        """Sign a user in under a new session id (against fixation); open requests of the old session are kept."""
         return self._in_place_of(before, user_id)
 
     def await_second_factor(self, before: Browser | None, user_id: str) -> Browser:
-        """A new session id for whoever has shown the password alone; nobody is signed in by it."""
+        """Give a user who has entered the right password a new session id; they are signed in only with the second
+        factor."""
         return self._in_place_of(before, None, awaits=user_id)
 
     def of_user(self, user_id: str) -> list[BrowserSession]:
-        """The live sessions of a user, the one seen last first."""
+        """The live sessions of a user, the most recently seen first."""
         now = self._now()
         return [
             row
@@ -97,11 +98,12 @@ class Sessions:
         return was_there
 
     def sign_out_for_another(self, browser: Browser) -> Browser:
-        """A session of nobody that keeps the open requests, so that another person can answer them."""
+        """Replace the session by one without a user that keeps the open requests, so that another person can answer
+        them."""
         return self._in_place_of(browser, None)
 
     def end(self, browser: Browser) -> None:
-        """Sign out."""
+        """Sign a browser out."""
         self.end_hashed(browser.id_hash)
 
     def end_hashed(self, id_hash: str) -> None:
@@ -116,21 +118,21 @@ class Sessions:
         self._ended()
 
     def form_token(self, browser: Browser, purpose: str) -> str:
-        """What a form must carry: HMAC of session and purpose."""
+        """The token that a form of this session and purpose must carry: an HMAC of both."""
         return derived(self._key, f"form:{purpose}:{browser.secret}")
 
     def is_form_token(self, browser: Browser, purpose: str, token: str) -> bool:
-        """Whether a form was made for this session and this purpose."""
+        """Whether the token was made for a form of this session and purpose."""
         return is_same(self.form_token(browser, purpose), token)
 
     def known_browser(self, user_id: str) -> str:
-        """A cookie that says: this browser has signed this user in before. It opens nothing; it only keeps the door
-        from being blocked by strangers' guesses (oauth.md 3.4)."""
+        """A cookie that marks this browser as having signed this user in before. It grants nothing; it only keeps
+        strangers' guesses from blocking the user's own browser (oauth.md 3.4)."""
         nonce, day = new_secret()[:16], self._today()
         return f"{nonce}.{day}.{derived(self._key, f'known:{user_id}:{nonce}.{day}')}"
 
     def knows(self, cookie: str | None, user_id: str | None) -> str | None:
-        """The cookie's own name for throttling, if it was made for this user and is not too old."""
+        """The browser's name for throttling, from a cookie made for this user that is not too old; else None."""
         parts = (cookie or "").split(".")
         if user_id is None or len(parts) != 3 or len(cookie or "") > 200 or not parts[1].isascii():
             return None

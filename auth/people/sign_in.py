@@ -1,4 +1,5 @@
-"""Signing in: a name and a password against the throttles, then against the hash; and changing the password."""
+"""Signing in: name and password are checked against the throttles, then against the hash; also the change of a
+password."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,8 +20,8 @@ from storage.users import User
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a password or a second factor: a browser that is signed in, or one that is half (the password was
-    right, the second factor is to come), or how long to wait, or none of these (wrong)."""
+    """The outcome of checking a password or a second factor. `browser` is signed in; `half` has the right password and
+    still needs the second factor; `wait` is how long to wait before trying. If none is set, the input was wrong."""
 
     browser: Browser | None = None
     half: Browser | None = None
@@ -29,12 +30,12 @@ class Outcome:
 
     @property
     def wait_seconds(self) -> int:
-        """The seconds to wait, 0 for none."""
+        """The seconds to wait; 0 for none."""
         return int(self.wait.total_seconds()) + 1 if self.wait else 0
 
 
 class SignIn:
-    """Checks who a person is; the same effort whether the user exists or not."""
+    """Verifies people's identity, with the same effort whether the user exists or not."""
 
     def __init__(
         self,
@@ -59,46 +60,46 @@ class SignIn:
     def attempt(
         self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None
     ) -> Outcome:
-        """Check a name and a password; raises Busy."""
+        """Check a name and a password, and sign in or ask for the second factor. Raises Busy."""
         with self._throttles.turn(name):
-            return self._attempted(name, password, before=before, address=address, known_browser=known_browser)
+            return self._attempt(name, password, before=before, address=address, known_browser=known_browser)
 
     def user_of(self, browser: Browser | None) -> User | None:
-        """The user who is signed in."""
+        """The user who is signed in with this browser; None where nobody is."""
         return users.find(self._database, browser.user_id) if browser and browser.user_id else None
 
     def second_step(
         self, half: Browser, shown: str, *, address: str, known_browser: str | None, is_passkey: bool = False
     ) -> Outcome:
-        """Check the second factor of whoever is half signed in, a code or what a passkey answered; raises Busy."""
+        """Check the second factor of a half signed-in user, a code or the answer of a passkey. Raises Busy."""
         user = users.find(self._database, half.awaits_user_id or "")
         if user is None:
             return Outcome()
         with self._throttles.turn(user.name):
-            return self._stepped(user, half, shown, address=address, known_browser=known_browser, is_passkey=is_passkey)
+            return self._step(user, half, shown, address=address, known_browser=known_browser, is_passkey=is_passkey)
 
     def prove(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
-        """Ask whoever is signed in for the password once more; `browser` of the outcome is set when it was right.
-        Raises Busy."""
+        """Check a signed-in user's password once more; `browser` of the outcome is set where it was right. Raises
+        Busy."""
         with self._throttles.turn(user.name):
-            return self._proved(user, browser, password=password, address=address)
+            return self._prove(user, browser, password=password, address=address)
 
     def turn_on_second_factor(
         self, user: User, browser: Browser, typed: str, *, address: str
     ) -> tuple[str, ...] | Outcome:
-        """Check the first code of a set-up: the recovery codes where it is right. Raises Busy."""
+        """Check the first code of a set-up, and return the recovery codes where it is right. Raises Busy."""
         with self._throttles.turn(user.name):
-            return self._turned_on(user, browser, typed, address=address)
+            return self._turn_on(user, browser, typed, address=address)
 
     def change_password(
         self, user: User, browser: Browser, *, current: str, new: str, address: str
     ) -> Weakness | Outcome:
-        """Replace the password and sign out all other browsers; what is wrong with the new one, or the outcome of
-        checking the current one (`browser` set when it was right). Raises Busy."""
+        """Replace the password and sign out all other browsers. Returns what is wrong with the new password, or the
+        outcome of checking the current one (`browser` is set where it was right). Raises Busy."""
         with self._throttles.turn(user.name):
-            return self._changed(user, browser, current=current, new=new, address=address)
+            return self._change(user, browser, current=current, new=new, address=address)
 
-    def _attempted(
+    def _attempt(
         self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None
     ) -> Outcome:
         user = users.find_by_name(self._database, name) if is_storable(name) else None
@@ -119,9 +120,9 @@ class SignIn:
         if self._second_factors.is_on(user.id):
             self._events.happened("password right, second factor asked", account=name, address=address, user=user.id)
             return Outcome(half=self._sessions.await_second_factor(before, user.id))
-        return self._signed_in(user, before, address=address)
+        return self._sign_in(user, before, address=address)
 
-    def _stepped(
+    def _step(
         self, user: User, half: Browser, shown: str, *, address: str, known_browser: str | None, is_passkey: bool
     ) -> Outcome:
         reserved = self._throttles.reserve(
@@ -146,9 +147,9 @@ class SignIn:
         if kind == "recovery code":
             self._events.happened("recovery code used", account=user.name, address=address, user=user.id)
             self._events.did(user.id, "useRecoveryCode")
-        return self._signed_in(user, half, address=address)
+        return self._sign_in(user, half, address=address)
 
-    def _turned_on(self, user: User, browser: Browser, typed: str, *, address: str) -> tuple[str, ...] | Outcome:
+    def _turn_on(self, user: User, browser: Browser, typed: str, *, address: str) -> tuple[str, ...] | Outcome:
         reserved = self._throttles.reserve(
             name=user.name, address=address, browser=browser.id_hash, now=self._now(), of="first code"
         )
@@ -162,15 +163,15 @@ class SignIn:
         self._throttles.succeeded(reserved)
         return codes
 
-    def _signed_in(self, user: User, before: Browser | None, *, address: str) -> Outcome:
+    def _sign_in(self, user: User, before: Browser | None, *, address: str) -> Outcome:
         self._events.happened("signed in", account=user.name, address=address, user=user.id)
         self._events.did(user.id, "signIn")
         return Outcome(
             browser=self._sessions.sign_in(before, user.id), known_browser=self._sessions.known_browser(user.id)
         )
 
-    def _changed(self, user: User, browser: Browser, *, current: str, new: str, address: str) -> Weakness | Outcome:
-        proof = self._proved(user, browser, password=current, address=address)
+    def _change(self, user: User, browser: Browser, *, current: str, new: str, address: str) -> Weakness | Outcome:
+        proof = self._prove(user, browser, password=current, address=address)
         if proof.browser is None:
             self._events.did(user.id, "changePassword", is_refused=True)
             return proof
@@ -184,8 +185,8 @@ class SignIn:
         self._events.did(user.id, "changePassword")
         return Outcome(browser=renewed)
 
-    def _proved(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
-        # This browser's own guesses count, strangers' do not
+    def _prove(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
+        # Only this browser's own wrong guesses count, not those of strangers
         reserved = self._throttles.reserve(name=user.name, address=address, browser=browser.id_hash, now=self._now())
         if isinstance(reserved, timedelta):
             self._events.alarm("password form held up", account=user.name, address=address)

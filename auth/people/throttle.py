@@ -1,4 +1,4 @@
-"""Guessing passwords gets slow: per account, per network address, and apart from both for known browsers."""
+"""Limits on guessing passwords: per account, per network address, and apart from both for known browsers."""
 
 import threading
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from storage.database import Conflict, Database, Session
 from storage.oauth import throttles
 from storage.oauth.throttles import Throttle
 
-ACCOUNT_FAILURES = 5  # the first ones are free: people mistype
+ACCOUNT_FAILURES = 5  # the first failures cost no wait, because people mistype
 ADDRESS_FAILURES = 100  # a whole family or office may share one
 FIRST_WAIT = timedelta(seconds=15)
 WAIT_MAX = timedelta(minutes=15)  # never permanent (oauth.md 3.4)
 FORGOTTEN_AFTER = timedelta(hours=1)
-WAITING_MAX = 20  # for their turn, at all accounts together: each holds a thread that the data interface needs too
+WAITING_MAX = 20  # for their turn, at all accounts: each holds a thread that the data interface needs, too
 LOCKS = 64
 
 Guessed = Literal["password", "second factor", "first code", "simplefin"]
@@ -26,16 +26,17 @@ Guessed = Literal["password", "second factor", "first code", "simplefin"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
-    """One attempt that is counted as failed until it has succeeded."""
+    """An attempt that counts as failed until it has succeeded."""
 
     account: str
-    counted: tuple[str, ...]  # where: account and address, or the known browser; the person's own comes first
+    counted: tuple[str, ...]  # hashes of account and address, or of the known browser; the own one comes first
 
 
 class Throttles:
     """Counts failed sign-ins by keyed hash, so that the store names neither accounts nor addresses.
 
-    A failure is counted before the password is checked: of forty guesses at once only as many as are free get a check.
+    A failure is counted before the password is checked: of forty simultaneous guesses, only as many as are free are
+    checked.
     """
 
     def __init__(self, database: Database, key: bytes) -> None:
@@ -47,8 +48,8 @@ class Throttles:
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
-        """Let one attempt of an account follow the other, so that right passwords that come at once are not held up by
-        each other's reservations; raises Busy when too many wait."""
+        """Let the attempts on one account follow each other, so that simultaneous right passwords are not held up by
+        each other's reservations. Raises Busy when too many wait."""
         if not self._waiting.acquire(blocking=False):
             raise Busy(Busy.__doc__)
         try:
@@ -60,10 +61,10 @@ class Throttles:
     def reserve(
         self, *, name: str, address: str, browser: str | None, now: datetime, of: Guessed = "password"
     ) -> Reserved | timedelta:
-        """The right to one attempt, or how long to wait for it; raises Busy when others count all the time.
+        """Reserve one attempt, or return how long to wait for it. Raises Busy under constant conflicts.
 
-        A browser that knows the account is not stopped by others' guessing. What is guessed is counted apart: a right
-        password must not make anew room for guesses of the second factor.
+        A browser that knows the account is not stopped by strangers' guesses. Each kind of secret (`of`) is counted
+        apart, because a right password must not allow more guesses of the second factor.
         """
         before = "" if of == "password" else f"{of} "
         account = self._subject(f"{before}account", name.casefold())
@@ -88,11 +89,12 @@ class Throttles:
         return wait if wait > timedelta() else Reserved(account=account, counted=tuple(subjects))
 
     def succeeded(self, reserved: Reserved) -> None:
-        """The right password: account and browser start anew, the address only gets this one attempt back."""
+        """Note that the attempt succeeded: the counts of account and browser start anew, that of the address is reduced
+        by one."""
         self._take_back(reserved, {reserved.account, reserved.counted[0]})
 
     def withdraw(self, reserved: Reserved) -> None:
-        """The password was not checked after all."""
+        """Undo a reservation whose password was not checked after all."""
         self._take_back(reserved, set())
 
     def _take_back(self, reserved: Reserved, cleared: set[str]) -> None:
@@ -110,13 +112,13 @@ class Throttles:
 
 
 def _remaining(known: Throttle | None, now: datetime) -> timedelta:
-    """What is left of a wait. Whether there is one at all is what is stored, not whose clock was read first."""
+    """The rest of a wait. Whether there is one follows from what is stored, and not from which clock was read first."""
     is_blocked = known is not None and known.blocked_until > known.updated_at
     return known.blocked_until - now if known is not None and is_blocked else timedelta()
 
 
 def _one_more(known: Throttle | None, free: int, now: datetime) -> Throttle:
-    """The throttle after one more failure: beyond the free ones the wait doubles each time."""
+    """The throttle after one more failure; beyond the free ones, the wait doubles each time."""
     is_fresh = known is None or now - known.updated_at > FORGOTTEN_AFTER
     failures = 1 if known is None or is_fresh else known.failures + 1
     wait = min(FIRST_WAIT * 2 ** min(failures - free, 10), WAIT_MAX) if failures >= free else timedelta()

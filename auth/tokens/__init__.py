@@ -1,1 +1,1 @@
-"""What an app holds: codes, access and refresh tokens, the grant they belong to, the keys that sign them."""
+"""Credentials of apps: codes, access and refresh tokens, the grants they belong to, and the keys that sign tokens."""

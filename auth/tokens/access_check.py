@@ -1,4 +1,5 @@
-"""Whether a request's access token still counts: signature once, then what was revoked, from memory (oauth.md 3.8)."""
+"""The check whether a request's access token is valid: its signature once, then revocations, from memory (oauth.md
+3.8)."""
 
 import threading
 from datetime import datetime, timedelta
@@ -16,11 +17,11 @@ CACHED_GRANTS_MAX = 4096
 
 
 class AccessCheck:
-    """The check of every request. Costs no query but for the first request of a grant: the event loop asks
-    `remembered`, and only what memory does not know goes to a worker thread, which asks `principal`.
+    """Finds the principal of each request; only the first request of a grant costs a query.
 
-    `recheck` is how long another process's revocation may stay unseen; None says that there is no other process, as
-    on the embedded store, whose only process hears of every revocation through `forget`.
+    The event loop calls `remembered`; only what is not in memory goes to a worker thread, which calls `principal`.
+    `recheck` is how long a revocation by another process may stay unnoticed; None means that there is no other process,
+    as on the embedded store, whose only process learns of every revocation through `forget`.
     """
 
     def __init__(self, database: Database, tokens: AccessTokens, now: Now, *, recheck: timedelta | None) -> None:
@@ -36,8 +37,8 @@ class AccessCheck:
         self._revoked: tuple[frozenset[str], datetime] | None = None
 
     def remembered(self, token: str, audience: str | None = None) -> Principal | None:
-        """Whom a token speaks for, from memory alone; None when the store has to be asked. Raises InvalidToken, also
-        for a token of another resource than `audience`, which is the data interface unless said."""
+        """The principal of a token, from memory alone; None when the store has to be asked. Raises InvalidToken, also
+        for a token of another resource than `audience` (default: the data interface)."""
         now = self._now()
         claims = self._claims.get(token)
         if claims is None:
@@ -46,14 +47,14 @@ class AccessCheck:
         if not self._tokens.still_holds(claims, now):
             self._claims.pop(token, None)
             raise InvalidToken("expired")
-        revoked, standing = self._revoked, self._known(claims.grant_id, now)
+        revoked, standing = self._revoked, self._remembered_standing(claims.grant_id, now)
         if revoked is None or standing is None or self._is_stale(revoked[1], now):
             return None
         return self._principal(claims, revoked[0], standing, now)
 
     def principal(self, token: str, audience: str | None = None) -> Principal:
-        """Whom a token speaks for, asking the store where memory does not know. A failing store raises its own error:
-        it is no 401."""
+        """The principal of a token, read from the store where it is not in memory. Raises InvalidToken. An error of the
+        store is raised as it is, because it is no 401."""
         now = self._now()
         claims = self._claims.get(token)
         if claims is None or not self._tokens.still_holds(claims, now):
@@ -66,34 +67,35 @@ class AccessCheck:
         return self._principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
 
     def known_standing(self, grant_id: str) -> Standing | None:
-        """How a grant stands, from memory alone; None when the store has to be asked."""
-        return self._known(grant_id, self._now())
+        """The standing of a grant, from memory alone; None when the store has to be asked."""
+        return self._remembered_standing(grant_id, self._now())
 
     def check(self, grant_id: str, user_id: str) -> Standing:
-        """How a grant of this user stands, which has no token of ours; raises InvalidToken where it stands no more."""
+        """The standing of this user's grant, for access without a token of ours. Raises InvalidToken where the grant
+        has ended."""
         now = self._now()
-        return _checked(self._grant(grant_id, now), user_id, now)
+        return _check_standing(self._grant(grant_id, now), user_id, now)
 
     def forget(self) -> None:
-        """Drop what is remembered of grants and users: something was revoked, removed or changed."""
+        """Drop everything remembered of grants and users, because something was revoked, removed or changed."""
         with self._lock:
             self._generation += 1
             self._standing.clear()
             self._principals.clear()
             self._revoked = None
 
-    def _known(self, grant_id: str, now: datetime) -> Standing | None:
+    def _remembered_standing(self, grant_id: str, now: datetime) -> Standing | None:
         known = self._standing.get(grant_id)
         return known[0] if known is not None and not self._is_stale(known[1], now) else None
 
     def _grant(self, grant_id: str, now: datetime) -> Standing | None:
-        known = self._known(grant_id, now)
+        known = self._remembered_standing(grant_id, now)
         if known is not None:
             return known
         generation = self._generation
         found = grants.standing(self._database, grant_id)
         with self._lock:
-            # A revocation between query and here has the last word: what was read before it is not kept
+            # A revocation between the query and here wins: what was read before it is not remembered
             if found is not None and generation == self._generation:
                 if len(self._standing) >= CACHED_GRANTS_MAX:
                     self._standing.clear()
@@ -112,7 +114,8 @@ class AccessCheck:
         return revoked
 
     def _check_audience(self, claims: Claims, audience: str | None) -> None:
-        """Claims are remembered by token: which resource they are for has to be asked each time."""
+        """Raise InvalidToken for another audience; this is checked each time, because claims are remembered by token
+        only."""
         if claims.audience != (audience or self._tokens.audience):
             raise InvalidToken("of another resource")
 
@@ -121,7 +124,7 @@ class AccessCheck:
     ) -> Principal:
         if claims.token_id in revoked:
             raise InvalidToken("revoked")
-        standing = _checked(standing, claims.user_id, now)
+        standing = _check_standing(standing, claims.user_id, now)
         made = self._principals.get(claims.token_id)
         if made is None or made[0] is not standing:
             if len(self._principals) >= CACHED_TOKENS_MAX:
@@ -133,7 +136,7 @@ class AccessCheck:
         return self._recheck is not None and not timedelta() <= now - read_at < self._recheck
 
 
-def _checked(standing: Standing | None, user_id: str, now: datetime) -> Standing:
+def _check_standing(standing: Standing | None, user_id: str, now: datetime) -> Standing:
     if standing is None or not standing.is_live or standing.user_id != user_id:
         raise InvalidToken("grant revoked or user removed")
     if now >= standing.expires_at:
@@ -155,5 +158,5 @@ def _principal(claims: Claims, standing: Standing) -> Principal:
 
 
 def coverage_of(terms: Terms) -> Coverage | None:
-    """Which accounts these terms cover; None where they name none."""
+    """The accounts that these terms cover; None for all."""
     return Coverage(frozenset(terms.accounts), terms.all_but) if terms.accounts is not None else None

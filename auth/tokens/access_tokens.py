@@ -1,4 +1,4 @@
-"""Access tokens: signed JWTs of RFC 9068, issued here and believed only when every rule below holds."""
+"""Access tokens: signed JWTs of RFC 9068, issued here and accepted only when every rule below holds."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from auth.scopes import scope_set, scope_text
 from auth.tokens.keys import KeyRing
 
 LIFETIME = timedelta(hours=1)  # interface 5
-LEEWAY_SECONDS = 5  # oauth.md 2.5: clocks of two machines
+LEEWAY_SECONDS = 5  # oauth.md 2.5: clocks of two machines may differ
 LENGTH_MAX = 4096  # ours have about 900 characters
 GRANT_CLAIM = "grant_id"
 CLAIMS = frozenset({"iss", "aud", "sub", "client_id", "scope", "iat", "exp", "jti", GRANT_CLAIM})
@@ -26,7 +26,7 @@ _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", re.ASCI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What a good token says; whether its grant and user still stand is `access_check`'s question."""
+    """The claims of a valid token; whether its grant and user still exist is checked in `access_check`."""
 
     user_id: str
     client_id: str
@@ -40,7 +40,7 @@ class Claims:
 
 
 class AccessTokens:
-    """Issues and verifies the access tokens of one issuer for its resources, the first of which is the usual one."""
+    """Issues and verifies the access tokens of one issuer; the first audience is the default one."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class AccessTokens:
         lifetime: timedelta | None = None,
         audience: str | None = None,
     ) -> str:
-        """A signed token (RFC 9068 sections 2.1 and 2.2); it carries no personal data."""
+        """A signed token (RFC 9068 sections 2.1 and 2.2), without personal data."""
         issued_at = int(_utc(now).timestamp())
         key = self._ring.active()
         claims = {
@@ -85,7 +85,8 @@ class AccessTokens:
         return jwt.encode(claims, key.private, algorithm="RS256", headers={"typ": "at+jwt", "kid": key.kid})
 
     def verify(self, token: str, now: datetime) -> Claims:
-        """The claims of a token that is ours, for us and in its time; raises InvalidToken."""
+        """The claims of a token that we signed, for one of our resources, and that is not expired. Raises
+        InvalidToken."""
         if len(token) > LENGTH_MAX or not _is_canonical(token):
             raise InvalidToken("not a JWT in its one compact spelling")
         header = _header(token)
@@ -113,7 +114,7 @@ class AccessTokens:
         return self._claims(payload, int(_utc(now).timestamp()), key_id=header["kid"])
 
     def still_holds(self, claims: Claims, now: datetime) -> bool:
-        """Whether a token that was good once is still in its time and its key still in use."""
+        """Whether a token that was valid before is not expired and its key is still in use."""
         return now < claims.expires_at and self._ring.is_in_use(claims.key_id, now=now)
 
     def _claims(self, payload: dict[str, object], now: int, *, key_id: str) -> Claims:
@@ -139,7 +140,7 @@ class AccessTokens:
         )
 
 
-# Times are compared above, with the caller's clock, and the audience with ours
+# Times are compared above, with the caller's clock, and the audience with our own
 _OPTIONS: "jwt.types.Options" = {
     "require": sorted(CLAIMS),
     "verify_aud": False,
@@ -150,7 +151,7 @@ _OPTIONS: "jwt.types.Options" = {
 
 
 def _is_canonical(token: str) -> bool:
-    """Whether the token is in its one spelling: no padding, no stray bits, no odd characters."""
+    """Whether the token is in its only canonical spelling: no padding, no stray bits, no odd characters."""
     try:
         return _COMPACT.fullmatch(token) is not None and all(
             base64url_encode(base64url_decode(segment)).decode() == segment for segment in token.split(".")
@@ -160,8 +161,8 @@ def _is_canonical(token: str) -> bool:
 
 
 def _header(token: str) -> dict[str, Any]:
-    """What a token says of its key, before anything of it is believed: PyJWT would read all of it here, and once more
-    to check it."""
+    """The header of a token, read before anything in it is trusted; PyJWT would parse the whole token here and again to
+    verify it."""
     try:
         header = json.loads(base64url_decode(token.partition(".")[0]))
     except (ValueError, RecursionError) as error:

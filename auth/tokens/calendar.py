@@ -1,4 +1,4 @@
-"""The address of a user's calendar of payments: whoever has it reads that, and nothing else."""
+"""Secret addresses of payment calendars: whoever has one can read that calendar, and nothing else."""
 
 import re
 from datetime import datetime
@@ -16,7 +16,7 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")  # what `new_secret` makes
 
 
 class CalendarLinks:
-    """Makes addresses, ends them, and says whose one is; each user has one at most."""
+    """Makes and ends addresses of calendars, and finds the user of one; each user has at most one."""
 
     def __init__(self, database: Database, policy: Policy, events: Events, now: Now) -> None:
         self._database = database
@@ -25,7 +25,7 @@ class CalendarLinks:
         self._now = now
 
     def make(self, user_id: str) -> str:
-        """A new address, told this once; the one before ends."""
+        """Make a new address, which is shown only now; an earlier one ends."""
         secret = new_secret()
         self._database.atomically(
             lambda session: calendar.replace(session, user_id, secret_hash=stored_hash(secret), now=self._now())
@@ -47,8 +47,8 @@ class CalendarLinks:
         return calendar.made_at(self._database, user_id)
 
     def read(self, secret: str, *, address: str) -> User | None:
-        """Whose calendar this secret opens; None for one that is unknown, ended or none at all. The store compares
-        hashes, so that how long it takes says nothing about a secret."""
+        """The user whose calendar this secret opens; None where it opens none. The store compares hashes, so that the
+        time it takes tells nothing about a secret."""
         user_id = calendar.user_of(self._database, stored_hash(secret)) if _SECRET.fullmatch(secret) else None
         user = users.find(self._database, user_id) if user_id is not None else None
         if user is None:

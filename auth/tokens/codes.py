@@ -1,4 +1,4 @@
-"""Authorization codes: issued when a user allows, redeemed once, against an ordered tuple of checks."""
+"""Authorization codes: issued when a user allows access, redeemed once, against an ordered tuple of checks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from storage.oauth.pending import PendingRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presented:
-    """A known code with what the client sent beside it, at one moment."""
+    """A known code together with what the client sent to redeem it, and the time."""
 
     code: Code
     client_id: str
@@ -42,7 +42,8 @@ def client_is_the_same(presented: Presented) -> None:
 
 
 def redirect_uri_is_the_same(presented: Presented) -> None:
-    """Sent, it must be identical; left out, PKCE binds already (OAuth 2.1; oauth.md 2.7)."""
+    """A redirect_uri that is sent must be identical; it may be left out, because PKCE binds the code already (OAuth
+    2.1; oauth.md 2.7)."""
     if presented.redirect_uri is not None and presented.redirect_uri != presented.code.redirect_uri:
         raise InvalidGrant(reason="redirect_uri differs")
 
@@ -106,7 +107,7 @@ class AuthorizationCodes:
         terms: Terms = EVERYTHING,
         lifetime: timedelta | None = None,
     ) -> str:
-        """The code for a request of which the user has just allowed this scope, inside the caller's transaction."""
+        """Issue the code for a request whose user has just allowed this scope, inside the caller's transaction."""
         grant = self._grants.add(
             session,
             user_id=user_id,
@@ -143,8 +144,8 @@ class AuthorizationCodes:
         verifier: str | None,
         resource: Resource | None = None,
     ) -> TokenAnswer:
-        """The first tokens of a grant (RFC 6749 section 4.1.3), for `resource` where the app names one; raises
-        InvalidGrant, InvalidRequest, InvalidTarget."""
+        """Exchange a code for the first tokens of its grant (RFC 6749 section 4.1.3), for `resource` where the app
+        names one. Raises InvalidGrant, InvalidRequest, InvalidTarget."""
         code_hash = stored_hash(code)
 
         def work(session: Session) -> tuple[Grant, TokenAnswer]:
@@ -159,13 +160,14 @@ class AuthorizationCodes:
             if not codes.use(session, code_hash, now=now):
                 raise Reused(row.grant_id)
             grants.redeem(session, grant.id, now=now)
-            # The page asks again while the browser is signed in: a refresh token in a script could only be stolen
+            # The page asks anew while the browser is signed in; a refresh token in a script could only be stolen
             is_page = grant.client_id == PAGE
             return grant, self._refresh_tokens.alone(grant) if is_page else self._refresh_tokens.first(session, grant)
 
         grant, answer = self._one_time.exchange(code_hash, work, kind="code", client_id=client_id)
         if client_id == DOCUMENTATION:
-            # Every tab signs in anew, and closed ones leave theirs behind: of one person only the last one counts
+            # Every tab signs in anew, and closed ones leave their grants behind: for each person, only the last one is
+            # counted
             self._grants.revoke_all(
                 because="ended: signed in anew", user_id=grant.user_id, client_id=client_id, before=grant.created_at
             )

@@ -1,4 +1,4 @@
-"""Grants: what a user allowed an app, the family of tokens that live and end together."""
+"""Grants: what users allowed apps; all tokens of a grant live and end together."""
 
 import time
 from collections.abc import Callable, Collection
@@ -24,7 +24,7 @@ from storage.oauth.grants import EVERYTHING, Connected, Grant, Terms
 from storage.webhooks import hooks
 
 CODE_LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
-REVOCATION_TRIES = 8  # a quarter of a second in all
+REVOCATION_TRIES = 8  # with pauses of a quarter of a second in all
 
 T = TypeVar("T")
 
@@ -55,10 +55,10 @@ class Grants:
         lifetime: timedelta | None = None,
         has_details: bool = False,
     ) -> Grant:
-        """A new grant inside the caller's transaction; it counts as connected once its first tokens are fetched.
+        """Make a grant inside the caller's transaction; it is listed as connected once its first tokens are fetched.
 
-        One of a browser session ends with that session. Its one access token is all it ever has, so that it needs to
-        live no longer than from the code to the end of that token.
+        A grant of a browser session ends with the session. Its single access token is all it ever gets, so it only has
+        to last until that token ends.
         """
         now = self._now()
         ends = now + min(lifetime or self._policy.grant_lifetime, self._policy.grant_lifetime)
@@ -66,7 +66,7 @@ class Grants:
             row = browsers.find(session, session_hash)
             session_ends = row.created_at + SESSION_LIFETIME if row is not None else now
             ends = min(session_ends, now + CODE_LIFETIME + self._policy.access_lifetime)
-        grant = _new(
+        grant = _new_grant(
             user_id,
             client_id,
             scope,
@@ -81,7 +81,7 @@ class Grants:
         return grant
 
     def live(self, session: Session, grant_id: str) -> Grant:
-        """The grant, if tokens may still be issued for it; raises InvalidGrant."""
+        """The grant, if tokens may still be issued for it. Raises InvalidGrant."""
         grant = grants.find(session, grant_id)
         if grant is None or grant.revoked_at is not None or self._now() >= grant.expires_at:
             raise InvalidGrant(reason="grant ended")
@@ -97,11 +97,11 @@ class Grants:
         return grant.session_hash if grant is not None else None
 
     def connected(self, user_id: str | None = None) -> list[Connected]:
-        """The apps connected to a user, or to everybody, newest first."""
+        """The grants of the apps connected to a user, or to everybody, newest first."""
         return grants.connected(self._database, now=self._now(), user_id=user_id)
 
     def told_at(self, user_id: str) -> list[tuple[str, str]]:
-        """The addresses that are told what happens to the user's data, each behind the id of its grant."""
+        """The addresses of the user's active webhooks, each after the id of its grant."""
         found = hooks.of_user(self._database, user_id)
         return [(each.grant_id, each.url) for each in found if each.disabled_reason is None]
 
@@ -115,9 +115,9 @@ class Grants:
         resource: Resource = "data",
         terms: Terms = EVERYTHING,
     ) -> str:
-        """An access token with a grant of its own and no refresh token (`bankdata token`)."""
+        """Issue an access token with a grant of its own and no refresh token (`bankdata token`)."""
         now, scope = self._now(), scope_text(scopes)
-        grant = _new(
+        grant = _new_grant(
             user_id,
             client_id,
             scope,
@@ -141,19 +141,21 @@ class Grants:
         )
 
     def end_of(self, lifetime: timedelta) -> datetime:
-        """The moment at which an access ends that lasts so long from now on."""
+        """The time at which an access ends that begins now and lasts for `lifetime`."""
         return self._now() + min(lifetime, self._policy.grant_lifetime)
 
     def narrow(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:
-        """Cover less, or end earlier, from the next request on: what `grant` covers and `terms` do too."""
+        """Reduce a grant from the next request on to what both the grant and `terms` cover, or let it end earlier."""
         narrowed = narrower(grant.terms, terms)
         scope = scope_without_bookings(grant.scope) if narrowed.figures_only else grant.scope
         self._change(grant, "narrowGrant", terms=narrowed, scope=scope, ends=min(ends, grant.expires_at))
 
     def widen(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:
-        """Cover exactly `terms` until this end from the next request on, also where that is more than before: the
-        caller has made sure who wants it. Bookings come with the scope that reads them, which tokens have once they are
-        refreshed."""
+        """Replace the terms and end of a grant from the next request on, even if it then covers more; the caller has
+        verified that its user wants it.
+
+        The scope for bookings comes with the next refreshed token.
+        """
         scope = scope_without_bookings(grant.scope)
         if not terms.figures_only:
             scope = scope_text({*scope.split(), READ_TRANSACTIONS}) if grant.terms.figures_only else grant.scope
@@ -162,23 +164,29 @@ class Grants:
     def _change(self, grant: Grant, deed: Deed, *, terms: Terms, scope: str, ends: datetime) -> None:
         def work(session: Session) -> None:
             grants.change_terms(session, grant.id, terms=terms, scope=scope, ends=ends)
-            # The refresh token that the app holds was made to end with the access: it goes on as long as that does
+            # The app's refresh token was made to end with the access, so it is prolonged with it
             tokens.prolong_refresh(session, grant.id, lifetime=self._policy.refresh_lifetime, at_most=ends)
 
-        self._certainly(work)
+        self._retry_conflicts(work)
         self._access.forget()
         self._events.happened("grant changed", user=grant.user_id, grant=grant.id, deed=deed)
         self._events.did(grant.user_id, deed, client_id=grant.client_id, grant_id=grant.id)
 
     def widened_by_merge(self, user_id: str, *, source_id: str, target_id: str) -> list[Connected]:
-        """The apps that would see more once the first account is merged into the second: they see this one, not that
-        one. To be shown to the person, whose yes to some of them goes to `keep_exclusions`."""
+        """The apps that would see more once the source account is merged into the target, because they see the target
+        but not the source.
+
+        To be shown to the user; the grants to which they agree are passed to `keep_exclusions`.
+        """
         connected = self.connected(user_id)
         return [each for each in connected if would_widen(each.grant.terms, source_id=source_id, target_id=target_id)]
 
     def keep_exclusions(self, user_id: str, *, source_id: str, target_id: str, may_widen: Collection[str] = ()) -> None:
-        """Before the first account is merged into the second: what was kept from an app is kept from it in the merged
-        account, too, which the app then sees no more; but for the grants whose ids the person has confirmed."""
+        """Exclude the merged account from every grant that excluded the source account; call it before the merge.
+
+        The app then no longer sees the target either, except for the grants in `may_widen`, which the user has
+        confirmed.
+        """
         now = self._now()
 
         def work(session: Session) -> list[Grant]:
@@ -193,7 +201,7 @@ class Grants:
                     grants.change_terms(session, grant.id, terms=terms, scope=grant.scope, ends=grant.expires_at)
             return concerned
 
-        changed = self._certainly(work)
+        changed = self._retry_conflicts(work)
         self._access.forget()
         for grant in changed:
             deed: Deed = "widenGrant" if grant.id in may_widen else "narrowGrant"
@@ -201,12 +209,13 @@ class Grants:
             self._events.did(user_id, deed, client_id=grant.client_id, grant_id=grant.id)
 
     def revoke(self, grant_id: str, *, because: str) -> bool:
-        """End one grant; its access tokens are refused from the next request on. False when no live one has this id."""
+        """End one grant; its access tokens are refused from the next request on. False where no live grant has this
+        id."""
         grant = grants.find(self._database, grant_id)
         if grant is None:
             return False
         now = self._now()
-        ended = self._certainly(lambda session: grants.revoke(session, grant_id, because=because, now=now))
+        ended = self._retry_conflicts(lambda session: grants.revoke(session, grant_id, because=because, now=now))
         self._access.forget()
         if ended:
             self._events.happened(f"grant {because}", grant=grant_id)
@@ -221,9 +230,10 @@ class Grants:
         client_id: str | None = None,
         before: datetime | None = None,
     ) -> int:
-        """End all grants of a user, of a client, or of both together, or those made before a moment; how many."""
+        """End all grants of a user, of a client, of both together, or made before a time; returns how many were
+        ended."""
         now = self._now()
-        ended = self._certainly(
+        ended = self._retry_conflicts(
             lambda session: grants.revoke_all(
                 session, because=because, now=now, user_id=user_id, client_id=client_id, before=before
             )
@@ -238,7 +248,8 @@ class Grants:
         return ended
 
     def revoke_token(self, token: str, *, client_id: str) -> None:
-        """RFC 7009: a refresh token ends its grant at once, an access token ends alone; others' tokens stay."""
+        """Revoke a token as RFC 7009 asks: a refresh token ends its grant at once, an access token ends alone; tokens
+        of other clients stay."""
         row = tokens.find_refresh(self._database, stored_hash(token))
         if row is not None:
             grant = grants.find(self._database, row.grant_id)
@@ -250,14 +261,15 @@ class Grants:
         except InvalidToken:
             return  # "invalid tokens do not cause an error response" RFC 7009 section 2.2
         if claims.client_id == client_id:
-            self._certainly(
+            self._retry_conflicts(
                 lambda session: tokens.revoke_access(session, claims.token_id, expires_at=claims.expires_at)
             )
             self._access.forget()
             self._events.happened("access token revoked by the app", grant=claims.grant_id)
 
-    def _certainly(self, work: Callable[[Session], T]) -> T:
-        """A revocation must not get lost because others change the same rows: it is tried until it has come through."""
+    def _retry_conflicts(self, work: Callable[[Session], T]) -> T:
+        """The result of `work` in a transaction, tried more often than usual, so that no revocation is lost to
+        conflicts."""
         for attempt in range(REVOCATION_TRIES):
             try:
                 return self._database.atomically(work)
@@ -269,13 +281,12 @@ class Grants:
 
 
 def check_resource(grant: Grant, resource: Resource | None) -> None:
-    """A grant is for one resource (RFC 8707 section 2.2): raises InvalidTarget for the other one; an app that
-    names none means the one it has."""
+    """Raise InvalidTarget for another resource than the grant's (RFC 8707 section 2.2); None means the grant's."""
     if resource not in (None, grant.resource):
         raise InvalidTarget()
 
 
-def _new(
+def _new_grant(
     user_id: str,
     client_id: str,
     scope: str,

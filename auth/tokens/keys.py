@@ -29,7 +29,7 @@ from storage.keys.places import KeyFile, KeyPlace, KeysUnusable
 FILE_NAME = "oauth-keys.json"
 KIND = "oauth keys"
 RSA_BITS = 2048
-KEYS_REMEMBERED = 4  # the active one and those that it replaced within the last hour
+KEYS_REMEMBERED = 4  # the active key and those that it replaced within the last hour
 RETIRED_FOR = timedelta(hours=1, seconds=5)  # one access lifetime and the leeway (oauth.md 3.7)
 
 
@@ -50,11 +50,11 @@ class _StoredKey(TypedDict):
 
 
 class KeyRing:
-    """The keys of one store, in a folder or another place. Safe from any thread; sees rotations made by other
-    processes."""
+    """The signing keys of one store, in a folder or another place. Safe to use from any thread; notices rotations by
+    other processes."""
 
     def __init__(self, kept: Path | KeyPlace, *, now: datetime, retired_for: timedelta = RETIRED_FOR) -> None:
-        """Open the ring, or make it on the first start; raises KeysUnusable."""
+        """Open the keys, or make them on the first start. Raises KeysUnusable."""
         self._retired_for = retired_for
         self._lock = threading.Lock()
         self._secret = b""
@@ -67,24 +67,24 @@ class KeyRing:
 
     @property
     def path(self) -> Path | None:
-        """The file of the keys; None where the store has them."""
+        """The file of the keys; None where they are in the store."""
         return self._place.path
 
     def active(self) -> SigningKey:
-        """The key that signs."""
+        """The key that signs new tokens."""
         self._refresh()
         return next(key for key in self._keys if key.retired_at is None)
 
     def public_key(self, kid: str, *, now: datetime) -> RSAPublicKey | None:
-        """The key that checks signatures under `kid`, or None when it is unknown or retired for too long."""
+        """The key that verifies signatures with this `kid`; None where it is unknown or was retired too long ago."""
         return key.private.public_key() if (key := self._find(kid, now)) else None
 
     def is_in_use(self, kid: str, *, now: datetime) -> bool:
-        """Whether there is such a key; asked for every request."""
+        """Whether a key with this `kid` is in use; called for every request."""
         return self._find(kid, now) is not None
 
     def rotate(self, *, now: datetime) -> str:
-        """Put a new key in charge and return its kid; the old one stays valid for one access lifetime."""
+        """Make a new key the active one, and return its kid; the old one stays valid for one access lifetime."""
         new = _new_key(now)
         with self._lock:
             self._read()
@@ -97,13 +97,13 @@ class KeyRing:
         return new.kid
 
     def reseal(self) -> None:
-        """Write the same keys anew: where they are sealed, with the secret that seals now."""
+        """Store the same keys anew, sealed with the present secret of the operator where they are sealed at all."""
         with self._lock:
             self._read()
             self._replace(self._keys)
 
     def jwks(self, *, now: datetime) -> dict[str, list[dict[str, str]]]:
-        """The public halves as a JWK set (RFC 7517): the active key first."""
+        """The public keys as a JWK set (RFC 7517), the active one first."""
         self._refresh()
         return {
             "keys": [
@@ -114,7 +114,7 @@ class KeyRing:
         }
 
     def secret(self, purpose: str) -> bytes:
-        """A lasting secret of this server for one purpose; purposes know nothing of each other."""
+        """A lasting secret of this server for one purpose; the secrets of other purposes cannot be derived from it."""
         return hmac.new(self._secret, purpose.encode(), hashlib.sha256).digest()
 
     def _find(self, kid: str, now: datetime) -> SigningKey | None:
@@ -134,7 +134,7 @@ class KeyRing:
         return key.retired_at is None or _utc(now) < key.retired_at + self._retired_for
 
     def _refresh(self) -> None:
-        """Read again when another process has rotated."""
+        """Read the keys again if another process has changed them."""
         if self._place.stamp() != self._read_at:
             with self._lock:
                 self._read()
@@ -154,7 +154,7 @@ class KeyRing:
         try:
             document = json.loads(text)
             secret = base64.urlsafe_b64decode(document["secret"])
-            keys = tuple(_loaded(stored) for stored in document["keys"])
+            keys = tuple(_load_key(stored) for stored in document["keys"])
         except (ValueError, KeyError, TypeError, UnsupportedAlgorithm) as error:
             raise KeysUnusable(f"{self._place} is damaged: restore it from the backup") from error
         if len(secret) != 32 or sum(key.retired_at is None for key in keys) != 1:
@@ -163,13 +163,14 @@ class KeyRing:
 
 
 def public_jwk(key: RSAPublicKey) -> dict[str, str]:
-    """The members of RFC 7518 section 6.3.1: public ones only."""
+    """The public members of an RSA key as a JWK (RFC 7518 section 6.3.1)."""
     jwk = RSAAlgorithm.to_jwk(key, as_dict=True)
     return {name: jwk[name] for name in ("kty", "n", "e")}
 
 
 def thumbprint(jwk: Mapping[str, str]) -> str:
-    """RFC 7638 section 3: SHA-256 over the required members in lexicographic order, without white space."""
+    """The thumbprint of a key (RFC 7638 section 3): SHA-256 over the required members in lexicographic order, without
+    white space."""
     required = json.dumps({name: jwk[name] for name in ("e", "kty", "n")}, sort_keys=True, separators=(",", ":"))
     return base64.urlsafe_b64encode(hashlib.sha256(required.encode()).digest()).rstrip(b"=").decode()
 
@@ -193,8 +194,8 @@ def _document(secret: bytes, keys: tuple[SigningKey, ...]) -> bytes:
     return json.dumps({"secret": base64.urlsafe_b64encode(secret).decode(), "keys": stored}, indent=1).encode()
 
 
-def _loaded(stored: _StoredKey) -> SigningKey:
-    private = _private(stored["pem"])
+def _load_key(stored: _StoredKey) -> SigningKey:
+    private = _load_private_key(stored["pem"])
     retired_at = stored["retired_at"]
     return SigningKey(
         thumbprint(public_jwk(private.public_key())),
@@ -205,9 +206,9 @@ def _loaded(stored: _StoredKey) -> SigningKey:
 
 
 @lru_cache(maxsize=KEYS_REMEMBERED)
-def _private(pem: str) -> RSAPrivateKey:
-    """The key, of which all numbers have to fit each other, so damage is seen. That its primes are prime is known since
-    it was made here: to look again, as the library does, takes every command and every start 40 ms."""
+def _load_private_key(pem: str) -> RSAPrivateKey:
+    """The private key, with a check that its numbers fit each other, which shows damage. The primes were checked when
+    the key was made here; checking them again, as the library does, would cost every command and start 40 ms."""
     private = serialization.load_pem_private_key(pem.encode(), password=None, unsafe_skip_rsa_key_validation=True)
     if not isinstance(private, RSAPrivateKey) or private.key_size < RSA_BITS:
         raise ValueError("not an RSA key of 2048 bits or more")

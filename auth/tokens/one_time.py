@@ -1,4 +1,4 @@
-"""Codes and refresh tokens count once: the first use wins, a second one ends the grant and raises an alarm."""
+"""One-time secrets: the first use of a code or refresh token wins; a second one ends the grant and raises an alarm."""
 
 import threading
 from collections.abc import Callable
@@ -23,10 +23,10 @@ class Reused(Exception):
 
 
 class OneTime:
-    """Runs the exchange of one secret for tokens. Exactly one caller wins.
+    """Runs the exchange of a secret for tokens; exactly one caller wins.
 
-    The store decides races between processes (`UPDATE ... WHERE used_at IS NULL RETURNING`); the striped locks only
-    spare one process the conflicts.
+    The store decides races between processes (`UPDATE ... WHERE used_at IS NULL RETURNING`); the locks, one for many
+    secrets, only spare a process the conflicts.
     """
 
     def __init__(self, database: Database, grants: Grants, events: Events) -> None:
@@ -36,7 +36,8 @@ class OneTime:
         self._locks = [threading.Lock() for _ in range(LOCKS)]
 
     def exchange(self, secret_hash: str, work: Callable[[Session], T], *, kind: str, client_id: str) -> T:
-        """What `work` makes of the secret, inside one transaction; raises InvalidGrant for everybody but the first."""
+        """The result of `work`, which uses the secret inside one transaction. Raises InvalidGrant for everybody but the
+        first."""
         with self._locks[int(secret_hash[:8], 16) % LOCKS]:
             try:
                 return self._database.atomically(work)

@@ -28,17 +28,17 @@ USE_NOTED_EVERY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenAnswer:
-    """What /oauth/token answers (decision 33)."""
+    """The answer of /oauth/token (decision 33)."""
 
     access_token: str
     expires_in: int
     refresh_token: str | None
     scope: str
-    authorization_details: list[dict[str, Any]] | None = None  # for an app that asked by them
+    authorization_details: list[dict[str, Any]] | None = None  # for an app that asked with authorization_details
 
 
 class RefreshTokens:
-    """Issues the refresh tokens of grants, and takes each of them back once."""
+    """Issues the refresh tokens of grants, and exchanges each of them once."""
 
     def __init__(
         self,
@@ -57,18 +57,18 @@ class RefreshTokens:
         self._now = now
 
     def first(self, session: Session, grant: Grant) -> TokenAnswer:
-        """The first tokens of a grant, inside the caller's transaction."""
-        return self._next(session, grant, new_secret(), scope=grant.scope)
+        """Issue the first tokens of a grant, inside the caller's transaction."""
+        return self._issue_next(session, grant, new_secret(), scope=grant.scope)
 
     def alone(self, grant: Grant) -> TokenAnswer:
-        """The only token of a grant that is asked for anew instead of refreshed."""
+        """Issue the only token of a grant that is requested anew instead of refreshed."""
         return self._answer(grant, None, scope=grant.scope)
 
     def refresh(
         self, refresh_token: str, *, client_id: str, scope: str | None, resource: Resource | None = None
     ) -> TokenAnswer:
-        """The next tokens of a family, for `resource` where the app names one; raises InvalidGrant, InvalidScope,
-        InvalidTarget."""
+        """Exchange a refresh token for the next tokens of its grant, for `resource` where the app names one. Raises
+        InvalidGrant, InvalidScope, InvalidTarget."""
         token_hash = stored_hash(refresh_token)
         successor = derived(self._successor_key, refresh_token)
 
@@ -84,22 +84,23 @@ class RefreshTokens:
             if row.used_at is not None:
                 if not self._is_in_grace(session, row, successor):
                     raise Reused(grant.id)
-                return self._answer(grant, successor, scope=_narrowed(grant, scope))
+                return self._answer(grant, successor, scope=_narrow_scope(grant, scope))
             if self._now() >= row.expires_at:
                 raise InvalidGrant(reason="expired")
-            narrowed = _narrowed(grant, scope)
+            narrowed = _narrow_scope(grant, scope)
             if not tokens.use_refresh(session, token_hash, now=self._now()):
                 raise Reused(grant.id)
             clients.mark_used(session, client_id, now=self._now(), unless_since=self._now() - USE_NOTED_EVERY)
-            return self._next(session, grant, successor, scope=narrowed)
+            return self._issue_next(session, grant, successor, scope=narrowed)
 
         return self._one_time.exchange(token_hash, work, kind="refresh token", client_id=client_id)
 
     def _is_in_grace(self, session: Session, row: RefreshToken, successor: str) -> bool:
-        """Whether a used token may be answered with its successor once more: within the grace, successor unused.
+        """Whether a used token may be answered with its successor once more: within the grace, and the successor is
+        unused.
 
-        Without a grace the stored use decides alone. With one, a clock that was set back in between is no reason for a
-        longer grace: the distance counts in both directions.
+        Without a grace, any stored use forbids it. With one, a clock that was set back in between must not lengthen the
+        grace, so the distance counts in both directions.
         """
         grace = timedelta(seconds=self._policy.refresh_reuse_seconds)
         assert row.used_at is not None
@@ -108,7 +109,7 @@ class RefreshTokens:
         next_row = tokens.find_refresh(session, stored_hash(successor))
         return next_row is not None and next_row.used_at is None
 
-    def _next(self, session: Session, grant: Grant, refresh_token: str, *, scope: str) -> TokenAnswer:
+    def _issue_next(self, session: Session, grant: Grant, refresh_token: str, *, scope: str) -> TokenAnswer:
         now = self._now()
         tokens.add_refresh(
             session,
@@ -159,7 +160,7 @@ class RefreshTokens:
         )
 
 
-def _narrowed(grant: Grant, scope: str | None) -> str:
+def _narrow_scope(grant: Grant, scope: str | None) -> str:
     """ "The requested scope MUST NOT include any scope not originally granted by the resource owner, and if omitted is
     treated as equal to the scope originally granted by the resource owner." RFC 6749 section 6"""
     if scope is None:

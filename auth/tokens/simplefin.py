@@ -1,4 +1,4 @@
-"""Access for apps that speak SimpleFIN: a setup token, exchanged once for a user part and a password that stay."""
+"""Access for apps that use SimpleFIN: a setup token, exchanged once for a lasting user part and password."""
 
 import base64
 import re
@@ -37,7 +37,7 @@ class WrongPassword(InvalidToken):
 
 
 class SimpleFinAccess:
-    """Makes setup tokens, exchanges them, and says of each request whom its password speaks for."""
+    """Makes setup tokens, exchanges them, and finds the principal of each request's password."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class SimpleFinAccess:
         self._events = events
         self._now = now
         self._claiming = threading.Lock()  # spares this process the conflicts; between processes the store decides
-        self._credentials: dict[str, Credentials] = {}  # by user part; whether their grants stand is asked each time
+        self._credentials: dict[str, Credentials] = {}  # by user part; their grants are checked each time
 
     def setup_token(
         self, user_id: str, name: str, *, terms: Terms, lifetime: timedelta | None = None, deed: Deed = "giveConsent"
     ) -> str:
-        """A new setup token for an app that its person calls `name`: what they paste into it. Raises
+        """Make a setup token for an app that its user calls `name`; the user pastes the token into the app. Raises
         InvalidRequest."""
         if lifetime is not None and not timedelta() < lifetime <= self._grant_lifetime:
             raise InvalidRequest(f"An access lasts from 1 to {self._grant_lifetime.days} days.")
@@ -95,8 +95,11 @@ class SimpleFinAccess:
         return base64.b64encode(f"{self._address}/claim/{code}".encode()).decode()
 
     def claim(self, code: str, *, agent: str, address: str) -> str:
-        """The address that an app asks from now on, for whoever comes first with a code that is still good; raises
-        InvalidGrant for everybody else. `agent` is what the app calls itself."""
+        """Exchange a setup token for the address that the app asks from now on; only the first caller gets it. Raises
+        InvalidGrant for all others.
+
+        `agent` is the name that the app sends.
+        """
         code_hash, user_part, password = (
             stored_hash(code),
             new_letters(USER_CHARACTERS),
@@ -124,18 +127,18 @@ class SimpleFinAccess:
         with self._claiming, suppress(Conflict):  # another process exchanges the same token this moment: it wins
             grant = self._database.atomically(work)
         if grant is None:
-            self._tried_again(code_hash, address)
+            self._note_reuse(code_hash, address)
             raise InvalidGrant(reason="unknown, over or used")
         self._events.happened("setup token exchanged", user=grant.user_id, client=grant.client_id, grant=grant.id)
         self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id)
         parts = urlsplit(self._address)
         return f"{parts.scheme}://{user_part}:{password}@{parts.netloc}{parts.path}"
 
-    def _tried_again(self, code_hash: str, address: str) -> None:
-        """A token that was used is told to its person: perhaps somebody else has it. It ends nothing, for there are
-        apps that try theirs again by themselves."""
+    def _note_reuse(self, code_hash: str, address: str) -> None:
+        """Record that a used setup token was sent again, so that its user sees it: somebody else may have it. Nothing
+        is ended, because some apps repeat the request by themselves."""
         grant_id: str | None = None
-        with self._claiming, suppress(Conflict):  # it is told by another process
+        with self._claiming, suppress(Conflict):  # another process records the same request
             grant_id = self._database.atomically(
                 lambda session: simplefin.try_again(session, code_hash, now=self._now())
             )
@@ -147,7 +150,7 @@ class SimpleFinAccess:
         self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id, is_refused=True)
 
     def remembered(self, user_part: str, password: str) -> Principal | None:
-        """Whom a password speaks for, from memory alone; None when the store has to be asked. Raises InvalidToken."""
+        """The principal of a password, from memory alone; None when the store has to be asked. Raises InvalidToken."""
         held = self._credentials.get(user_part)
         if held is None:
             return None
@@ -156,7 +159,7 @@ class SimpleFinAccess:
         return self._principal(held) if known is not None else None
 
     def principal(self, user_part: str, password: str) -> Principal:
-        """Whom a password speaks for, asking the store; raises InvalidToken."""
+        """The principal of a password, read from the store where it is not in memory. Raises InvalidToken."""
         held = self._credentials.get(user_part)
         if held is None:
             held = simplefin.credentials(self._database, user_part) if _USER_PART.fullmatch(user_part) else None
@@ -169,10 +172,10 @@ class SimpleFinAccess:
         return self._principal(held)
 
     def wait_after_guess(self, user_part: str, *, address: str) -> timedelta | None:
-        """How long whoever sits at this address has to wait for the next guess of this password, which is counted. The
-        app itself has no such thing to wait for: the right password is let in."""
+        """Count a wrong guess of this password, and return how long this address has to wait before the next one. The
+        app itself never waits, because the right password is always accepted."""
         if not _USER_PART.fullmatch(user_part):
-            return None  # nobody's
+            return None  # no user part has this form
         wait = self._throttles.reserve(
             name=user_part, address=address, browser=f"{user_part} {address}", now=self._now(), of="simplefin"
         )

@@ -1,4 +1,4 @@
-"""What grants cover, compared: whether one shows more than another, and what becomes of one when accounts merge."""
+"""Comparison of terms: whether one grant shows more than another, and what becomes of a grant when accounts merge."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -8,7 +8,7 @@ from storage.oauth.grants import Terms
 
 
 def narrower(held: Terms, wanted: Terms) -> Terms:
-    """What both cover."""
+    """The terms that cover what both terms cover."""
     held_accounts, wanted_accounts = coverage_of(held), coverage_of(wanted)
     accounts, all_but = held.accounts, held.all_but
     if held_accounts is None or wanted_accounts is None:
@@ -27,7 +27,7 @@ def narrower(held: Terms, wanted: Terms) -> Terms:
 
 
 def is_within(wanted: Terms, held: Terms, owned: Collection[str]) -> bool:
-    """Whether `wanted` shows nothing of these accounts, nor of later ones, that `held` does not."""
+    """Whether `wanted` shows nothing of the `owned` accounts, or of later ones, that `held` does not show."""
     covered, wished = coverage_of(held), coverage_of(wanted)
     accounts_within = all(
         covered is None or covered.covers(each) for each in owned if wished is None or wished.covers(each)
@@ -42,7 +42,7 @@ def is_within(wanted: Terms, held: Terms, owned: Collection[str]) -> bool:
 
 
 def would_widen(terms: Terms, *, source_id: str, target_id: str) -> bool:
-    """Whether these terms show more once the first account is merged into the second."""
+    """Whether these terms show more once the source account is merged into the target."""
     coverage = coverage_of(terms)
     return coverage is not None and coverage.covers(target_id) and not coverage.covers(source_id)
 

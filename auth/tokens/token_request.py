@@ -1,5 +1,5 @@
 """The token and revocation requests (RFC 6749 section 3.2, RFC 7009 section 2.1): ordered tuples of checks, one rule
-each. What a code or a token itself must fulfil stands in auth/tokens/codes.py and auth/tokens/refresh_tokens.py."""
+each. What a code or token itself must fulfil is in auth/tokens/codes.py and auth/tokens/refresh_tokens.py."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ GRANT_TYPES = ("authorization_code", "refresh_token")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A form that a client has posted; `fields` hold each name once and no empty values.
+    """A form that a client has posted; `fields` have each name once and no empty values.
 
     "Parameters sent without a value MUST be treated as if they were omitted from the request. The authorization server
     MUST ignore unrecognized request parameters. Request and response parameters MUST NOT be included more than once."
@@ -24,7 +24,7 @@ class Sent:
     has_query: bool
     authorization_scheme: str  # of the Authorization header, in lower case; empty without one
     client: Client | None
-    resource: Resource | None  # which of ours is named, the data interface when none is; None: another one
+    resource: Resource | None  # the one that is named, the data interface if none is; None: not one of ours
 
 
 Check = Callable[[Sent], None]
@@ -39,7 +39,7 @@ def nothing_is_in_the_address(sent: Sent) -> None:
 
 def grant_type_is_sent(sent: Sent) -> None:
     """ "grant_type REQUIRED." RFC 6749 section 4.1.3"""
-    _needed(sent, "grant_type")
+    _check_sent(sent, "grant_type")
 
 
 def grant_type_is_known(sent: Sent) -> None:
@@ -73,7 +73,7 @@ def no_credentials_are_in_the_body(sent: Sent) -> None:
 def client_is_named(sent: Sent) -> None:
     """ "client_id REQUIRED, if the client is not authenticating with the authorization server as described in Section
     3.2.1." RFC 6749 section 4.1.3"""
-    _needed(sent, "client_id")
+    _check_sent(sent, "client_id")
 
 
 def client_is_known(sent: Sent) -> None:
@@ -99,12 +99,12 @@ def details_were_asked_for_before(sent: Sent) -> None:
 def secret_is_sent(sent: Sent) -> None:
     """ "code REQUIRED. The authorization code received from the authorization server." RFC 6749 section 4.1.3
     "refresh_token REQUIRED. The refresh token issued to the client." RFC 6749 section 6"""
-    _needed(sent, "code" if sent.fields["grant_type"] == "authorization_code" else "refresh_token")
+    _check_sent(sent, "code" if sent.fields["grant_type"] == "authorization_code" else "refresh_token")
 
 
 def token_is_sent(sent: Sent) -> None:
     """ "token REQUIRED. The token that the client wants to get revoked." RFC 7009 section 2.1"""
-    _needed(sent, "token")
+    _check_sent(sent, "token")
 
 
 CLIENT_CHECKS: tuple[Check, ...] = (
@@ -126,12 +126,12 @@ REVOCATION_CHECKS: tuple[Check, ...] = (nothing_is_in_the_address, token_is_sent
 
 
 def checked_fields(sent: Sent, checks: tuple[Check, ...]) -> Mapping[str, str]:
-    """The fields, once every check has passed; raises the OAuthError of the first that has not."""
+    """The fields, after all checks have passed. Raises the OAuthError of the first check that fails."""
     for check in checks:
         check(sent)
     return sent.fields
 
 
-def _needed(sent: Sent, name: str) -> None:
+def _check_sent(sent: Sent, name: str) -> None:
     if name not in sent.fields:
         raise InvalidRequest(f"{name} is missing.")

@@ -1,4 +1,4 @@
-"""One account of a CSV file while it is read: its bookings that wait, and what its rows say of its balance."""
+"""The accounts of a CSV file during reading: their waiting bookings, and the balances in their rows."""
 
 from dataclasses import dataclass, field
 from datetime import date
@@ -11,13 +11,13 @@ from storage.importing.records import AccountRecord, StatementRecord, Transactio
 
 @dataclass(slots=True)
 class AccountBlock:
-    """One account of the file and what its rows say of its balance."""
+    """One account of the file, and the balances in its rows."""
 
     record: AccountRecord
     held: list[TransactionRecord] = field(default_factory=list)
     first: tuple[date, Decimal, Decimal] | None = None  # day, balance, amount
     last: tuple[date, Decimal, Decimal] | None = None
-    downwards: int = 0  # pairs of rows that fit if the newest comes first
+    downwards: int = 0  # pairs of rows whose balances fit if the newest row comes first
     upwards: int = 0
     newest: date = date.min
 
@@ -36,7 +36,8 @@ class AccountBlock:
         self.last = entry
 
     def statement(self, metadata: Metadata | None) -> StatementRecord:
-        """Closing and opening: from the file's own lines, else from the running balance of newest and oldest row."""
+        """Opening and closing balance: from lines of the file about them, else from the running balance of newest and
+        oldest row."""
         opening = closing = None
         day = self.newest if self.newest > date.min else None
         if self.first and self.last:
@@ -47,7 +48,7 @@ class AccountBlock:
             closing, opening, day = newest[1], oldest[1] - oldest[2], newest[0]
         if metadata and metadata.closing is not None:
             if closing is not None and closing != metadata.closing:
-                opening = None  # the file's balance is of another moment than its rows
+                opening = None  # the file's balance is from another time than its rows
             closing = metadata.closing
             day = metadata.closing_date or metadata.dated or day
         if metadata and metadata.opening is not None:

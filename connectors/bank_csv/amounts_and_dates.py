@@ -1,4 +1,4 @@
-"""Amounts and dates as bank CSV files write them, and which of the ways of writing them a column uses."""
+"""Amounts and dates in bank CSV files: how to read them, and which notation a column uses."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -36,10 +36,10 @@ FORMATS = (
 
 
 def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
-    """The signed amount and the currency written beside it. `ValueError` when it cannot be read.
+    """The signed amount, and the currency written beside it. Raises `ValueError` when it cannot be read.
 
-    The sign may stand before or behind, as brackets, or as S/H, D/C, DR/CR. A lone mark that is not `mark` counts as
-    the decimal one unless it can group thousands (1.450, not 5000.001): some banks mix both in one file (DKB).
+    The sign may come first or last, as brackets, or as S/H, D/C, DR/CR. A single mark other than `mark` counts as the
+    decimal mark unless it can group thousands (1.450, not 5000.001): some banks mix both in one file (DKB).
     """
     text = text.strip()
     if _PLAIN.fullmatch(text) and (mark in text or ("." not in text and "," not in text)):
@@ -60,14 +60,14 @@ def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
 
 
 def currency_in(text: str) -> str | None:
-    """The ISO code or the unambiguous sign of a currency in a text."""
+    """The ISO code, or the code of an unambiguous symbol, of the currency in a text; None where there is none."""
     if found := _CODE.search(text):
         return found[0]
     return next((code for symbol, code in _SYMBOLS.items() if symbol in text), None)
 
 
 def decimal_mark(samples: Iterable[str]) -> Mark | None:
-    """The decimal mark that these amounts use; None when they leave it open. `ValueError` when they disagree."""
+    """The decimal mark of these amounts; None where they leave it open. Raises `ValueError` where they disagree."""
     found: set[Mark] = set()
     for sample in samples:
         number = _NO_FIGURE.sub("", sample).strip(".,")
@@ -86,9 +86,9 @@ def decimal_mark(samples: Iterable[str]) -> Mark | None:
 
 
 def date_reader(formats: Sequence[str]) -> Callable[[str], date]:
-    """A function from text to calendar day for these formats; a time behind the day is passed over.
+    """A function that reads a date in one of these formats and ignores a time of day after it.
 
-    Two-digit years are 1980 to 2079. The function raises `ValueError` for anything else and remembers its answers.
+    Two-digit years are 1980 to 2079. The function raises `ValueError` for anything else, and remembers its results.
     """
     patterns = [re.compile(pattern_of(text)) for text in formats]
 
@@ -104,9 +104,9 @@ def date_reader(formats: Sequence[str]) -> Callable[[str], date]:
 
 
 def fitting_formats(formats: Sequence[str], samples: Sequence[str]) -> list[str]:
-    """The formats that all samples fit, without those that swap day and month of another.
+    """The formats that all samples fit, each format in only one order of day and month.
 
-    Where both ways fit, the order of the rows decides. `ValueError` when even that leaves it open.
+    Where both orders fit, the order of the rows decides. Raises `ValueError` when even that leaves it open.
     """
     fitting = date_formats(samples, formats)
     doubtful = [text for text in fitting if text[:2] in ("DD", "MM") and text[2] != "."]

@@ -1,4 +1,4 @@
-"""What stands above and below the table: account, currency, balances and their day."""
+"""The lines above and below the table: account, currency, balances and their day."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +27,7 @@ _read_any_day = date_reader(FORMATS)
 
 @dataclass(slots=True)
 class Metadata:
-    """Of one table; None where the file says nothing."""
+    """Facts about one table from the lines around it; None where the file does not state one."""
 
     account: str | None = None
     iban: str | None = None
@@ -40,7 +40,7 @@ class Metadata:
     read_day: Callable[[str], date] = _read_any_day
 
     def take(self, row: Sequence[str], mark: Mark) -> str | None:
-        """Learn from a row that is not a booking; the kind of its first label, if it has a known one."""
+        """Read facts from a row that is not a booking; returns the kind of its first known label, or None."""
         first = None
         cells = [cell for index, cell in enumerate(row) if not index or cell.strip()]
         for index, cell in enumerate(cells):
@@ -57,7 +57,7 @@ class Metadata:
         return first
 
     def take_table(self, labels: Sequence[str], values: Sequence[str], mark: Mark) -> None:
-        """Learn from a row of values below a row of labels, as Sparda banks write account and balance."""
+        """Read facts from a row of values below a row of labels, as Sparda banks write account and balance."""
         known = [label_kind(label) for label in labels]
         has_figures = any(character.isdigit() for label in labels for character in label)
         if len(labels) > 2 and not has_figures and {"account", "closing"} <= set(known):
@@ -65,7 +65,7 @@ class Metadata:
                 self.take((label, value), mark)
 
     def take_total(self, texts: Iterable[str | None], amount: Decimal | None, day: date | None) -> bool:
-        """Learn from a row inside the table whose whole text says that it is a balance and not a booking."""
+        """Read a balance from a row inside the table; False where no text of the row says that it is a balance."""
         words = {comparable(text).rstrip(" :") for text in texts if text and len(text) < _WORD_MAX}
         if not words:
             return False
@@ -79,7 +79,7 @@ class Metadata:
         return False
 
     def kind(self) -> AccountKind | None:
-        """The kind of account that its name tells."""
+        """The kind of account that the account's name suggests; None where it suggests none."""
         name = comparable(self.name or "")
         return next((kind for word, kind in _KINDS if word in name), None)
 
@@ -103,7 +103,7 @@ class Metadata:
                 try:
                     amount, currency = read_amount(value, mark)
                 except ValueError:
-                    continue  # a label may stand beside anything; only a balance that can be read counts
+                    continue  # a label may be beside anything; only a readable balance counts
                 self.currency = self.currency or currency
             elif "currency" in kinds(value):
                 self.currency = self.currency or value.strip()

@@ -1,4 +1,4 @@
-"""What a single cell looks like: a date, an amount, a figure (an amount or nothing), a currency, an IBAN, text."""
+"""Kinds of single cells: a date, an amount, a figure (an amount or nothing), a currency, an IBAN, a text."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _MARK = re.compile(r"[A-Za-z]{1,8}|[*+-]|[A-Z]{1,2}\.?")
 
 
 def kinds(cell: str) -> set[str]:
-    """The kinds that a cell may be of."""
+    """All kinds that fit the cell."""
     text = cell.strip()
     found = {"any", "blank" if not text else "text"}
     if _DATE.fullmatch(text):
@@ -39,7 +39,8 @@ def kinds(cell: str) -> set[str]:
 
 
 def fits(row: Sequence[str], shape: Sequence[str]) -> bool:
-    """Whether a row has this shape; cells that may hold anything may be missing at its end. A figure must be there."""
+    """Whether a row has this shape, with at least one figure filled where the shape has any; cells of any content may
+    be missing at the end."""
     cells = list(row)
     while len(cells) > len(shape) and not cells[-1].strip():
         cells.pop()
@@ -53,7 +54,7 @@ def fits(row: Sequence[str], shape: Sequence[str]) -> bool:
 
 
 def is_booking(row: Sequence[str]) -> bool:
-    """Whether a row holds a date, an amount with a decimal mark or sign, and something more."""
+    """Whether a row has a date, an amount with a decimal mark or sign, and a third cell."""
     found = [kinds(cell) for cell in row]
     has_amount = any("amount" in cell and "date" not in cell and "digits" not in cell for cell in found)
     return len(row) > 2 and has_amount and any("date" in cell for cell in found)

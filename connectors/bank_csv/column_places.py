@@ -1,4 +1,4 @@
-"""Where the columns that a profile names stand in a table, and what to do with rows that do not fit."""
+"""The places of the columns that a profile names in a table, and the repair of rows that do not fit."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,10 @@ _SHIFT_MAX = 3  # cells by which a row may differ from its header
 
 
 def from_the_right(row: Sequence[str], *, width: int, split: int) -> list[str] | None:
-    """A row with a cell too many or too few before its amount (at `split`), its end put under the header's end.
+    """A row with some cells too many or too few before its amount (at `split`), aligned at its right end; None where
+    the difference is too large.
 
-    Met at N26 (a category that is left out) and Bank Pocztowy (commas without quotes); None when it cannot be that.
+    Seen at N26 (a category is left out) and Bank Pocztowy (commas without quotes).
     """
     missing = width - len(row)
     if not width or abs(missing) > _SHIFT_MAX or split < 0:
@@ -23,7 +24,8 @@ def from_the_right(row: Sequence[str], *, width: int, split: int) -> list[str] |
 
 
 def place_of(text: str, names: Sequence[str]) -> int | None:
-    """The index of a column: "@3" counts from 1 (from the end when negative), "name#2" is the second of its name."""
+    """The index of a column, None where it is missing: "@3" counts from 1 (from the end when negative), "name#2" is the
+    second column of that name."""
     if text.startswith("@"):
         number = int(text[1:])
         return number - 1 if number > 0 else number
@@ -34,7 +36,7 @@ def place_of(text: str, names: Sequence[str]) -> int | None:
 
 
 def conditions(declared: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> list[tuple[int, frozenset[str]]]:
-    """The declared columns that this table has, each with its words."""
+    """The conditions of a profile on columns that this table has: each column's index, and the words it may contain."""
     found = []
     for name, words in declared.items():
         place = place_of(name, names)
@@ -44,14 +46,14 @@ def conditions(declared: Mapping[str, tuple[str, ...]], names: Sequence[str]) ->
 
 
 def label_pattern(labels: Mapping[str, str]) -> re.Pattern[str]:
-    """Finds the labels of a profile where a word may begin."""
+    """A pattern that finds the labels of a profile at the beginnings of words."""
     return re.compile(
         r"(?:^|(?<=[\s,;]))(" + "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True)) + r"):?\s"
     )
 
 
 def split_by_label(text: str, pattern: re.Pattern[str]) -> dict[str, str]:
-    """label -> text behind it; what stands before the first label under ""."""
+    """The text after each label, by label; the text before the first label is under ""."""
     pieces = pattern.split(f"{text} ")
     parts = {"": pieces[0].strip()}
     for label, value in zip(pieces[1::2], pieces[2::2], strict=True):

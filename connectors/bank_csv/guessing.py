@@ -1,4 +1,4 @@
-"""The last resort for an unknown layout: columns known by words or content, only where there is no doubt."""
+"""Guessing of an unknown layout, as the last resort: columns known by words or content, only without doubt."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -26,12 +26,13 @@ from connectors.connector import UnsupportedFile
 
 Row = Sequence[str]
 _SAMPLE_ROWS = 400
-_FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # what columns of other meanings hold, too
+_FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # occur in other columns, too
 _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 
 def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], delimiter: str) -> tuple[Profile, str]:
-    """A profile made from the words of a header row, and what was recognised; UnsupportedFile with the reason."""
+    """A profile made from the words of a header row, and a text that says what was recognised. Raises UnsupportedFile
+    with the reason."""
     fields = _fields(header)
     if "date" not in fields and "value_date" in fields:
         fields["date"] = fields.pop("value_date")
@@ -39,7 +40,7 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
     if "date" not in fields:
         raise UnsupportedFile(f"The CSV layout is unknown: no column is recognised as the booking date. {_HINT}")
     if "amount" in fields and "debit" in fields and "credit" in fields:
-        del fields["debit"], fields["credit"]  # the signed column says the same in one
+        del fields["debit"], fields["credit"]  # the signed column contains both
     if "amount" in fields:
         fields.pop("debit", None)
         fields.pop("credit", None)
@@ -74,7 +75,8 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
 
 
 def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
-    """A profile for a file without header whose columns can only be read in one way; None when there is doubt."""
+    """A profile, first row and explanation for a file without header whose columns can be read in only one way; None in
+    doubt."""
     start = next((index for index, row in enumerate(rows[:40]) if is_booking(row)), None)
     if start is None:
         return None
@@ -133,7 +135,7 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
 
 
 def _fields(header: Row) -> dict[str, tuple[str, ...]]:
-    """field -> columns. Two columns for one field: the first counts, texts are joined, doubtful amounts are refused."""
+    """The columns of each field. Where two columns fit a field, the first one counts; those of texts are joined."""
     fields: dict[str, tuple[str, ...]] = {}
     seen: dict[str, int] = {}
     for cell in header:
@@ -155,8 +157,9 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
 def _indicator(
     fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of the debit/credit column, if its cells hold nothing else; otherwise the column is a text."""
-    if "indicator" not in fields and not _is_said(fields, header, data):
+    """The debit and credit words of the indicator column, if its cells contain nothing else; otherwise the column
+    becomes a text."""
+    if "indicator" not in fields and not _has_sign_words(fields, header, data):
         return (), ()
     words = {comparable(cell) for cell in _cells(fields["indicator"], header, data)}
     if "amount" in fields and words and words <= DEBIT_WORDS | CREDIT_WORDS:
@@ -166,9 +169,9 @@ def _indicator(
     return (), ()
 
 
-def _is_said(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> bool:
-    """Whether amounts without any sign stand beside a column of words such as "spent" and "received"; it is the
-    indicator then, whatever its name."""
+def _has_sign_words(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> bool:
+    """Whether amounts without signs are beside a column of words such as "spent" and "received"; that column then
+    becomes the indicator, whatever its name."""
     amounts = _cells(fields.get("amount", ()), header, data)
     if not amounts or any(mark in cell for cell in amounts for mark in "+-−–("):
         return False
@@ -206,7 +209,7 @@ def _formats(dates: Sequence[str]) -> list[str]:
     if len(usual) * 2 <= len(dates):
         return []
     try:
-        return fitting_formats(FORMATS, usual)[:1]  # an odd one out is refused by the reader, with its line
+        return fitting_formats(FORMATS, usual)[:1]  # a date in another format is refused by the reader, with its line
     except ValueError:
         raise UnsupportedFile(
             f"The CSV layout is unknown: day and month of the dates cannot be told apart. {_HINT}"
@@ -228,7 +231,7 @@ def _is_mixed(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Ro
 
 
 def _is_amount_at_times(cells: Sequence[str]) -> bool:
-    """Whether a column holds amounts with a mark or a sign in some rows and nothing in all others."""
+    """Whether a column has amounts with a mark or sign in some rows and nothing in the others."""
     filled = [cell for cell in cells if cell.strip()]
     return (
         0 < len(filled) < len(cells)
@@ -238,7 +241,7 @@ def _is_amount_at_times(cells: Sequence[str]) -> bool:
 
 
 def is_balance(amounts: Sequence[str], balances: Sequence[str], mark: Mark) -> bool:
-    """Whether the second column runs on by the first, upwards or downwards: then it is the balance."""
+    """Whether the second column is the running balance of the first one, upwards or downwards."""
     if len(amounts) < 3:
         return False
     try:

@@ -1,4 +1,5 @@
-"""What is said of a CSV file that follows no known layout: how its columns were taken, and what that rests on."""
+"""The layout of a CSV file that follows no shared profile, as reported to its user: how its columns were read, and
+why."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ UNSIGNED = (
     " its signs are meant."
 )
 NO_TABLE = "This is no CSV file, so a layout says nothing of it."
-GUESSED = "Guessed: "  # how a sentence begins that says what was
+GUESSED = "Guessed: "  # the beginning of a sentence about a guess
 EXAMPLE_CHARACTERS_MAX = 80
 NAME_CHARACTERS_MAX = 200
 
@@ -30,7 +31,7 @@ CurrencySource = Literal["column", "header", "file", "amounts", "account", "layo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutColumn:
-    """One column: what the file calls it, the field that it was taken for, and what stands in it."""
+    """One column: its name in the file, the field that it was read as, and an example of its content."""
 
     name: str
     field: str | None
@@ -39,9 +40,12 @@ class LayoutColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvLayout:
-    """How a file is read: its columns in their order, what its signs rest on, and where its currency comes from;
-    `profile` says the same as a profile, with which it could be read, or which lacks what nothing says. None where that
-    is too long."""
+    """The way in which a file was read: its columns in order, the evidence for its signs, and the source of its
+    currency.
+
+    `profile` is the same as a profile for reading such files, without entries that nothing in the file decides; None
+    where it would be too long.
+    """
 
     is_guessed: bool
     has_header: bool
@@ -54,7 +58,7 @@ class CsvLayout:
     profile: str | None
 
     def named(self, *fields: str) -> str | None:
-        """The columns that were taken for one of these fields, in words; None where there is none."""
+        """The columns read as one of these fields, in words; None where there is none."""
         return " + ".join(f'"{column.name}"' for column in self.columns if column.field in fields) or None
 
 
@@ -62,8 +66,8 @@ OnLayout = Callable[[CsvLayout], None]
 
 
 def layout_of(file: RecognisedFile, above: Metadata, *, is_signed: bool, currency: str | None) -> CsvLayout:
-    """The layout by which a file was read: `is_signed` says that an amount in it is negative, `currency` what its
-    bookings are in, `above` what stands above its table."""
+    """The layout by which a file was read. `is_signed` says that it has a negative amount, `currency` is that of its
+    bookings, `above` has the facts above its table."""
     reader = RowReader(file, currency=None)
     fields = {place: name for name, places in reader.places.items() for place in places}
     width = len(file.names) or reader.width
@@ -88,7 +92,7 @@ def layout_of(file: RecognisedFile, above: Metadata, *, is_signed: bool, currenc
 
 
 def guess_in_words(layout: CsvLayout) -> str:
-    """One sentence that says what was guessed, for reports that are read as text."""
+    """One sentence that says what was guessed, for reports in text form."""
     parts = [
         ("booking date", layout.named("date")),
         ("amount", layout.named("amount")),
@@ -102,13 +106,13 @@ def guess_in_words(layout: CsvLayout) -> str:
 
 
 def guesses_in_words(layouts: Iterable[CsvLayout]) -> list[str]:
-    """A sentence for each of these that was guessed."""
+    """A sentence for each guessed layout."""
     return [guess_in_words(each) for each in layouts if each.is_guessed]
 
 
 def check_layouts(layouts: Sequence[CsvLayout], *, is_chosen: bool = False) -> None:
-    """Raises UnsupportedFile where one of these guesses leaves open what was spent: too much money is wrong then. And
-    where one `is_chosen` for a file that holds no table."""
+    """Raise UnsupportedFile where a guess leaves open which amounts were spent, because too much money would be wrong;
+    also for a chosen layout of a file without a table."""
     if is_chosen and not layouts:
         raise UnsupportedFile(NO_TABLE)
     if any(each.sign == "unknown" and each.currency for each in layouts):
@@ -136,7 +140,8 @@ _CURRENCIES = {
 
 
 def _as_profile(file: RecognisedFile, width: int) -> str | None:
-    """What was guessed for files with the names of these columns, or, where they have none, of this look."""
+    """The guessed profile as JSON, for files with the same column names or, without names, the same shape; None where
+    it is too long."""
     profile = file.profile
     if profile.standing == "shared":
         names = dict.fromkeys(filter(None, map(comparable, file.names)))
@@ -147,7 +152,7 @@ def _as_profile(file: RecognisedFile, width: int) -> str | None:
 
 
 def _kind(sample: Sequence[Sequence[str]], place: int) -> str:
-    """What stands in a column of a table without names, where it holds days or money alone."""
+    """The kind of a column in a table without names, where it contains only dates or amounts; else "any"."""
     cells = [row[place] if place < len(row) else "" for row in sample if is_booking(row)]
     common = set.intersection(*map(kinds, cells))
     if "date" in common:
@@ -157,7 +162,8 @@ def _kind(sample: Sequence[Sequence[str]], place: int) -> str:
 
 
 def _name(names: Sequence[str], place: int) -> str:
-    """A column as a layout names it: the second of one name with its number, one without a name by its place."""
+    """The name of a column in a profile: with a number where the name occurs before, and "@" with its place where it
+    has none."""
     name = clean(names[place], NAME_CHARACTERS_MAX) if names else None
     if name is None:
         return f"@{place + 1}"
@@ -187,7 +193,7 @@ def _sign(file: RecognisedFile, reader: RowReader, *, is_signed: bool) -> Sign:
 
 
 def _currency_source(file: RecognisedFile, reader: RowReader, above: Metadata) -> CurrencySource:
-    """The first that counts, in the order of `RowReader`."""
+    """The source of the currency: the first that applies, in the order in which `RowReader` looks."""
     is_known = file.profile.currency is not None
     cells = [reader.cell(row, field) for row in file.sample for field in ("amount", "debit", "credit")]
     found: tuple[tuple[bool, CurrencySource], ...] = (

@@ -1,4 +1,4 @@
-"""Profiles: what a bank's CSV layout looks like, declared as facts in JSON, built in or written by the user."""
+"""Profiles: descriptions of a bank's CSV layout in JSON, built in or written by the user."""
 
 import hashlib
 import json
@@ -14,8 +14,8 @@ from analytics.letters import plain
 from storage.importing.records import AccountKind
 
 PROFILE_BYTES_MAX = 64 * 1024
-PROFILES_MAX = 1000  # of a user's folder
-LAYOUT_CHARACTERS_MAX = 4000  # of one that a person chose: it is sent within an address
+PROFILES_MAX = 1000  # in a user's folder
+LAYOUT_CHARACTERS_MAX = 4000  # of a profile that a person chose, which is sent as part of an address
 DATES_MAX = 20
 DATE_CHARACTERS_MAX = 20
 
@@ -29,7 +29,7 @@ FIELDS = frozenset(
     }
 )  # fmt: skip
 Standing = Literal["shared", "kept", "chosen", "offered"]
-JOINED = frozenset({"purpose", "id"})  # fields whose columns are joined; of the others the first that is filled counts
+JOINED = frozenset({"purpose", "id"})  # fields whose columns are joined; of other fields the first filled column counts
 
 
 _ENCODING = "cp1252"
@@ -43,15 +43,15 @@ class ProfileError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One layout. Column names are compared by `comparable`; `docs/csv-profiles.md` explains every entry."""
+    """One CSV layout. Column names are compared by `comparable`; `docs/csv-profiles.md` explains every entry."""
 
     name: str
     columns: Mapping[str, tuple[str, ...]]
     bank: str | None = None
     kind: AccountKind | None = None
-    header: tuple[tuple[str, ...], ...] = ()  # every entry must occur, each as one of its spellings
-    shape: tuple[str, ...] = ()  # of a row, for files without a header
-    encoding: str = _ENCODING  # where a line is not UTF-8
+    header: tuple[tuple[str, ...], ...] = ()  # every entry must occur, in one of its spellings
+    shape: tuple[str, ...] = ()  # of the rows of files without a header
+    encoding: str = _ENCODING  # for lines that are not UTF-8
     delimiter: str | None = None
     date: tuple[str, ...] = ()
     decimal: Mark | None = None
@@ -66,20 +66,20 @@ class Profile:
     is_in_minor_units: bool = False
     is_account_per_currency: bool = False
     is_ignored: bool = False  # a section without bookings, such as the orders of a depot
-    account: str | None = None  # of ours, which files are about that name none; not declared, but kept with it
+    account: str | None = None  # our id of the account for files that name none; not declared, but kept with it
     standing: Standing = "shared"  # by all users; "kept" by one, and then first; "chosen" for this file alone, or
     # "offered" to the files of a container, for those with its columns
 
 
 @lru_cache(maxsize=16384)
 def comparable(text: str) -> str:
-    """A name as it is compared: case, accents, quotes, "#" in front and runs of spaces do not matter."""
+    """A name in the form used for comparisons: case, accents, quotes, a leading "#" and repeated spaces are ignored."""
     return " ".join(plain(text.strip().strip('"#*\ufeff\u200b')).split())
 
 
 @cache
 def built_in_profiles() -> tuple[Profile, ...]:
-    """The profiles that ship with the service, in the order of their names."""
+    """The profiles that come with the service, sorted by name."""
     folder = resources.files("connectors.bank_csv") / "profiles"
     entries = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".json")), key=lambda e: e.name)
     return tuple(parse_profile(entry.read_text("utf-8"), name=entry.name[: -len(".json")]) for entry in entries)
@@ -91,7 +91,7 @@ def load_profiles(folder: Path) -> tuple[Profile, ...]:
 
 
 def profile_texts(folder: Path) -> Mapping[str, str]:
-    """The text of each profile by file name, in the order of these. Raises ProfileError naming the file."""
+    """The text of each profile in `folder` by file name, sorted. Raises ProfileError naming the file."""
     paths = sorted(path for path in folder.glob("*.json") if path.is_file() and not path.is_symlink())
     if len(paths) > PROFILES_MAX:
         raise ProfileError(f"more than {PROFILES_MAX} profiles")
@@ -99,7 +99,7 @@ def profile_texts(folder: Path) -> Mapping[str, str]:
 
 
 def profile_text(path: Path) -> str:
-    """The text of a profile's file; raises ProfileError naming the file where it is no text or too long."""
+    """The text of a profile's file. Raises ProfileError naming the file where it is no text or too long."""
     if path.stat().st_size > PROFILE_BYTES_MAX:
         raise ProfileError(f"{path.name}: larger than {PROFILE_BYTES_MAX} bytes")
     try:
@@ -109,7 +109,7 @@ def profile_text(path: Path) -> str:
 
 
 def parse_profiles(texts: Mapping[str, str]) -> tuple[Profile, ...]:
-    """The profiles that these files declare, text by file name. Raises ProfileError naming the file."""
+    """The profiles that these texts declare, given by file name. Raises ProfileError naming the file."""
     profiles = []
     for name, text in texts.items():
         try:
@@ -120,10 +120,10 @@ def parse_profiles(texts: Mapping[str, str]) -> tuple[Profile, ...]:
 
 
 def parse_profile(text: str, *, name: str) -> Profile:
-    """The profile that a JSON text declares, checked entry by entry."""
+    """The profile that a JSON text declares, checked entry by entry. Raises ProfileError."""
     try:
         entries = json.loads(text)
-        text.encode("utf-8"), json.dumps(entries, ensure_ascii=False).encode("utf-8")  # no half of a character
+        text.encode("utf-8"), json.dumps(entries, ensure_ascii=False).encode("utf-8")  # no lone surrogate
     except (ValueError, RecursionError):
         raise ProfileError("not valid JSON") from None
     if not isinstance(entries, dict):
@@ -166,20 +166,20 @@ def parse_profile(text: str, *, name: str) -> Profile:
 
 
 def chosen_texts(text: str) -> list[str]:
-    """The profiles that a person chose, each as its JSON text: a list says one for each layout of a ZIP container.
+    """The profiles that a person chose, each as its JSON text: one, or a list for the layouts in a ZIP container.
     Raises ProfileError."""
     try:
         said = json.loads(text)
     except (ValueError, RecursionError):
-        said = None  # what is wrong says whoever reads the text
+        said = None  # parsing each text says what is wrong
     if said == []:
         raise ProfileError("an empty list")
     return [json.dumps(each) for each in said] if isinstance(said, list) else [text]
 
 
 def chosen_profile(text: str) -> Profile:
-    """The profile by which a person wants one file to be read, checked more closely than an operator's: what stands in
-    it is told again. Raises ProfileError."""
+    """The profile that a person chose for one file, checked more strictly than an operator's, because its content is
+    shown again. Raises ProfileError."""
     if len(text) > LAYOUT_CHARACTERS_MAX:
         raise ProfileError(f"longer than {LAYOUT_CHARACTERS_MAX} characters")
     profile = parse_profile(text, name="chosen")
@@ -191,7 +191,7 @@ def chosen_profile(text: str) -> Profile:
 
 
 def profile_json(profile: Profile) -> str:
-    """The JSON text that declares a profile, from which `parse_profile` makes it again."""
+    """The JSON text that declares a profile; `parse_profile` reads it."""
     entries: dict[str, object] = {
         "bank": profile.bank,
         "kind": profile.kind,
@@ -221,7 +221,7 @@ def profile_json(profile: Profile) -> str:
 
 
 def layout_id(profile: Profile) -> str:
-    """What two profiles have in common that are about files of the same columns."""
+    """An id that profiles for files with the same columns share."""
     columns = [sorted(sorted(spellings) for spellings in profile.header), profile.shape]
     return f"lay_{hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:32]}"
 

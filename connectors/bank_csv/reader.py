@@ -1,4 +1,4 @@
-"""Bank CSV files read by declarative profiles: recognised by content, streamed, refused whole when in doubt."""
+"""Bank CSV files: recognised by content, read as a stream by declarative profiles, and refused whole in doubt."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,8 @@ from storage.importing.records import AccountRecord, Record, TransactionRecord
 
 
 def detect(head: bytes) -> bool:
-    """Whether a file is delimited text; to be asked last, `read` says which layout it is or what is missing."""
+    """Whether a file is delimited text. Ask after all other formats; `read` says which layout it has or what is
+    missing."""
     if not is_utf16(head) and b"\0" in head:
         return False
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"<", b"{", b"[", b":"):
@@ -33,11 +34,11 @@ def detect(head: bytes) -> bool:
 def read(
     stream: BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
 ) -> Iterator[Record]:
-    """The accounts and bookings of a bank's CSV file, in its order.
+    """The accounts and bookings of a bank's CSV file, in the file's order.
 
-    `profiles` come before the built-in ones (the user's own). Raises UnsupportedFile when the layout is unknown,
+    `profiles` (the user's own) come before the built-in ones. Raises UnsupportedFile when the layout is unknown,
     MalformedFile naming the line when a row cannot be read, LimitExceeded for oversized lines, fields or files.
-    A layout that was guessed, or that its user chose, is told to `on_layout`, also where the file is then refused.
+    `on_layout` gets a layout that was guessed or that its user chose, also where the file is then refused.
     """
     head = stream.read(HEAD_BYTES)
     if csv_statement.detect(head):
@@ -51,11 +52,11 @@ def read(
     reading = Reading(file, all_profiles(profiles))
     records = reading.records(Lines(stream, head=head, encoding=file.encoding))
     is_known = file.profile.standing == "shared" and file.profile.name != "generic"
-    yield from records if is_known else _told(file, reading, records, on_layout)
+    yield from records if is_known else _report(file, reading, records, on_layout)
 
 
-def _told(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_layout: OnLayout) -> Iterator[Record]:
-    """Pass the records on, and tell how they were read once all is known."""
+def _report(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_layout: OnLayout) -> Iterator[Record]:
+    """Yield the records, and at the end report to `on_layout` how they were read."""
     above, currency, is_signed = replace(reading.metadata), None, False
     try:
         for record in records:
@@ -69,7 +70,7 @@ def _told(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_
 
 
 def explain(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> "Explanation":
-    """How `read` would read a file, or why it would refuse it."""
+    """An explanation of how `read` would read a file, or why it would refuse it."""
     head = stream.read(HEAD_BYTES)
     if csv_statement.detect(head):
         columns = tuple((name, name) for name in csv_statement.COLUMNS)
@@ -102,13 +103,14 @@ def explain(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> "Exp
 
 
 def all_profiles(profiles: Sequence[Profile] | None) -> tuple[Profile, ...]:
-    """The user's profiles and then the built-in ones."""
+    """The user's profiles, followed by the built-in ones."""
     return (*(profiles or ()), *built_in_profiles())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What was recognised and why; `columns` pairs each column with its field, None where it is left out."""
+    """The recognised layout of a file and the reason; `columns` pairs each column with its field, None where it is
+    ignored."""
 
     profile: str | None
     bank: str | None
@@ -122,7 +124,7 @@ class Explanation:
 
 
 class _Joined(RawIOBase):
-    """The part of a stream that was read already, and the rest of it."""
+    """A stream of the part that was read already and the rest."""
 
     def __init__(self, head: bytes, stream: BinaryIO) -> None:
         self._head, self._stream = head, stream
@@ -138,7 +140,7 @@ class _Joined(RawIOBase):
 
 
 def _is_suitable(file: RecognisedFile) -> bool:
-    """Whether the first rows of a file can be read as this; names alone may be those of another bank."""
+    """Whether the first rows of a file can be read by this profile; column names alone may be those of another bank."""
     if file.profile.is_ignored or file.profile.group:
         return True  # the rows of other tables follow
     try:
@@ -162,7 +164,7 @@ def _is_suitable(file: RecognisedFile) -> bool:
 
 
 def _is_upside_down(bookings: Sequence[Booking]) -> bool:
-    """Whether the running balance fits the opposite signs better: then the columns mean something else."""
+    """Whether the running balance fits the opposite signs better, which means that the columns have another meaning."""
     steps = [(row.balance, row.record.amount) for row in bookings if row.balance is not None]
     right = wrong = 0
     for (before, amount), (after, following) in pairwise(steps):

@@ -1,4 +1,4 @@
-"""Recognition: which profile a CSV file follows, by its header row or by the shape of its rows."""
+"""Recognition of the profile that a CSV file follows, by its header row or by the shape of its rows."""
 
 import codecs
 import csv
@@ -22,7 +22,7 @@ _SHAPE_ROWS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecognisedFile:
-    """How one file is to be read."""
+    """The recognised way to read one file."""
 
     profile: Profile
     delimiter: str
@@ -35,7 +35,7 @@ class RecognisedFile:
 
 
 class UnknownLayout(UnsupportedFile):
-    """A table whose columns nothing names; `file` holds these."""
+    """A table with columns that no profile and no known word names; `file` describes it."""
 
     def __init__(self, message: str, file: RecognisedFile) -> None:
         super().__init__(message)
@@ -45,11 +45,12 @@ class UnknownLayout(UnsupportedFile):
 def recognise(
     head: bytes, profiles: Sequence[Profile], is_suitable: Callable[[RecognisedFile], bool]
 ) -> RecognisedFile:
-    """What the file is that begins with `head`. Raises UnsupportedFile saying what is missing.
+    """The profile and notation of the file that begins with `head`. Raises UnsupportedFile saying what is missing, as
+    UnknownLayout where bookings are visible.
 
-    It is an UnknownLayout where bookings can be seen. A profile that was chosen for the file is the only one that
-    counts, and so is one that was offered if the file has its columns; one that its user kept comes before all others,
-    and of several with the same names the longest header counts whose first rows `is_suitable` can read.
+    Only a profile that was chosen for the file counts, or one that was offered if the file has its columns. A profile
+    kept by the user comes before all others; of several with the same names, the one with the longest header counts
+    whose first rows `is_suitable` can read.
     """
     tried = []
     for encoding in _encodings(head):
@@ -76,16 +77,16 @@ def recognise(
     if shaped and shaped[0].header_row < 0:
         return shaped[0]
     try:
-        return _generic(tried)  # before the shapes of rows that something stands above: it may be a header
+        return _by_guessing(tried)  # before the shapes of rows with a line above them, which may be a header
     except UnsupportedFile:
         if shaped or found:
-            return [*shaped, *found][0]  # of the latter the reader says which row cannot be read
+            return [*shaped, *found][0]  # for a profile found by its header, the reader says which row cannot be read
         raise
 
 
 def _by_choice(found: Sequence[RecognisedFile], is_suitable: Callable[[RecognisedFile], bool]) -> RecognisedFile:
-    """How the file is to be read by what was chosen for it, or why it cannot be; of a row that cannot be read the
-    reader says which it is."""
+    """The file as read by the profile that was chosen for it. Raises UnsupportedFile where the profile's columns are
+    missing; which row cannot be read is found by the reader."""
     best = next((file for file in found if is_suitable(file)), found[0])
     names = [comparable(name) for name in best.names]
     width = len(names) or len(best.profile.shape)
@@ -97,7 +98,7 @@ def _by_choice(found: Sequence[RecognisedFile], is_suitable: Callable[[Recognise
 
 
 def header_profiles(row: Sequence[str], profiles: Sequence[Profile]) -> list[Profile]:
-    """The profiles whose header this row is; the one that names most columns comes first."""
+    """The profiles whose header this row is, the one that names most columns first."""
     names = {comparable(cell) for cell in row if cell}
     fitting = [
         profile
@@ -118,11 +119,11 @@ def _encodings(head: bytes) -> list[str]:
 
 
 def _rows(head: bytes, encoding: str, delimiter: str) -> list[tuple[str, ...]]:
-    """The rows of the head; what follows an oversized field or line is left to the reader to refuse."""
+    """The rows of the head; an oversized field or line and what follows are left to the reader, which refuses them."""
     rows: list[tuple[str, ...]] = []
     try:
         for row in csv.reader(Lines(BytesIO(head), encoding=encoding), delimiter=delimiter):
-            rows.append(tuple(row[: COLUMNS_MAX + 1]))  # one that is wider is left to the reader to refuse as well
+            rows.append(tuple(row[: COLUMNS_MAX + 1]))  # an even wider one is also left to the reader to refuse
     except (csv.Error, MalformedFile, LimitExceeded):
         pass
     return rows
@@ -158,7 +159,7 @@ def _by_shape(
         start = next((index for index, row in enumerate(rows[:HEADER_ROWS_MAX]) if fits(row, profile.shape)), None)
         if start is None:
             continue
-        # a row that is a booking but has another shape (a comma too many) stands inside the table, not above it
+        # a booking of another shape (a comma too many) belongs to the table, not to the lines above it
         start = next((index for index, row in enumerate(rows[:start]) if is_booking(row)), start)
         filled = [row for row in rows[start : start + _SHAPE_ROWS] if any(cell.strip() for cell in row)]
         if sum(fits(row, profile.shape) for row in filled) * 2 >= len(filled):
@@ -174,8 +175,9 @@ def _by_shape(
             )
 
 
-def _generic(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> RecognisedFile:
-    """The last resort: known words in a header row, or rows whose columns can only be read in one way."""
+def _by_guessing(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> RecognisedFile:
+    """The file read by guessing, as the last resort: known words in a header row, or rows whose columns can be read in
+    only one way."""
     best: tuple[int, str, str, list[tuple[str, ...]], int] | None = None
     for encoding, delimiter, rows in tried:
         for index, row in enumerate(rows[:HEADER_ROWS_MAX]):

@@ -1,4 +1,4 @@
-"""One row of a bank's table becomes one booking."""
+"""The rows of a bank's table, each of which becomes a booking."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ from storage.importing.records import TransactionRecord
 _CURRENCY = re.compile("[A-Z]{3}")
 
 
-_TOTAL_CELLS_MAX = 4  # of a line of totals: its word, an amount, a currency, a mark
+_TOTAL_CELLS_MAX = 4  # of a line of totals: its word, an amount, a currency, a debit or credit mark
 _FIGURES = {"date", "value_date", "amount", "debit", "credit", "indicator", "fee", "currency", "balance"}
 
 
@@ -41,7 +41,7 @@ def _mcc(text: str) -> str | None:
     return digits.zfill(4) if is_code else None
 
 
-# record field, field of the profile, what turns the cell into the value
+# record field, field of the profile, function from the cell to the value
 _PLAN: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
     ("counterpart_iban", "counterpart_iban", compact_iban),
     ("counterpart_bic", "counterpart_bic", parse_bic),
@@ -60,7 +60,7 @@ _PLAN: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
 
 
 class Booking(NamedTuple):
-    """A booking and what its row says beside it."""
+    """A booking, and the other facts in its row."""
 
     record: TransactionRecord
     account: str
@@ -71,7 +71,7 @@ class Booking(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A row that is not a booking: a label, a balance, a remark, or a booking that never happened."""
+    """A row that is not a booking: a label, a balance, a remark, or a booking to be left out."""
 
     cells: Sequence[str]
     amount: Decimal | None = None
@@ -80,7 +80,7 @@ class Note:
 
 
 class RowReader:
-    """Reads the rows of one table. `currency` is what the file says above the table."""
+    """Reads the rows of one table. `currency` is the one stated above the table."""
 
     def __init__(self, file: RecognisedFile, *, currency: str | None) -> None:
         profile = file.profile
@@ -99,7 +99,7 @@ class RowReader:
         self.formats = self._formats_of(file)
         self._day = date_reader(self.formats)
         self.mark: Mark = profile.decimal or self._mark_of(file)
-        self.unit = next(  # the currency that the name of a column states
+        self.unit = next(  # the currency in the name of a column
             (
                 code
                 for field in ("amount", "debit", "credit", "balance")
@@ -118,7 +118,7 @@ class RowReader:
         self._home: dict[str, str] = {}  # account -> currency of its country
 
     def read(self, row: Sequence[str], line: int) -> Booking | Note:
-        """The booking of a row, or the row as a note. Raises MalformedFile naming the line."""
+        """The booking in a row, or the row as a note. Raises MalformedFile naming the line."""
         if self._skip and any(place < len(row) and comparable(row[place]) in words for place, words in self._skip):
             return Note(row, is_skipped=True)
         text = self.cell(row, "date")
@@ -139,7 +139,7 @@ class RowReader:
                 return Note(row, amount)
             if word not in PENDING_WORDS and (text.strip() or day is None):
                 if not text.strip() and sum(1 for cell in row if cell.strip()) <= _TOTAL_CELLS_MAX:
-                    return Note(row, amount)  # a line of totals has no date
+                    return Note(row, amount)  # a line of totals without a date
                 raise MalformedFile(f"Line {line}: the booking date cannot be read.")
         is_pending = not is_dated or any(
             place < len(row) and comparable(row[place]) in words for place, words in self._pending
@@ -179,7 +179,7 @@ class RowReader:
         return Booking(record, account, get("account_name", ""), self._balance(row), is_dated)
 
     def _take_labels(self, texts: dict[str, str]) -> None:
-        """Move what stands behind the profile's labels in the purpose to the fields that they name."""
+        """Move the texts after the profile's labels from the purpose to the fields that the labels stand for."""
         assert self._labels is not None
         parts = split_by_label(texts.get("purpose", ""), self._labels)
         purpose = [parts.pop("", "")]
@@ -192,7 +192,7 @@ class RowReader:
         texts["purpose"] = " ".join(filter(None, purpose))
 
     def _original(self, texts: Mapping[str, str]) -> tuple[Decimal, str] | None:
-        """The amount before conversion, where both amount and currency are given."""
+        """The amount before conversion, with its currency; None where one of them is missing."""
         if "original_amount" not in texts:
             return None
         try:
@@ -203,7 +203,7 @@ class RowReader:
         return (amount, code) if _CURRENCY.fullmatch(code) else None
 
     def _amount(self, row: Sequence[str]) -> tuple[Decimal, str | None] | None:
-        """The signed amount of a row and its currency; None when no cell holds one."""
+        """The signed amount of a row and the currency beside it; None where no cell has one."""
         places = self.places
         written = None
         try:
@@ -234,7 +234,8 @@ class RowReader:
         return (-amount if self._profile.is_inverted else amount), written
 
     def _without_amount(self, row: Sequence[str], line: int, day: date | None) -> Note:
-        """A row without a readable amount is a note, unless it looks like a booking that was cut or is damaged."""
+        """A row without a readable amount, as a note. Raises MalformedFile where it looks like a cut or damaged
+        booking."""
         cells = [self.cell(row, field).strip() for field in ("amount", "debit", "credit") if field in self.places]
         if (
             day is not None
@@ -265,7 +266,7 @@ class RowReader:
             return None
 
     def _provider_id(self, account: str, text: str | None) -> str | None:
-        """The bank's own id; a repeated one gets its ordinal, so that no booking is lost."""
+        """The bank's own id; a repeated one gets a number, so that no booking is lost."""
         key = clean_key(text)
         if key is None:
             return None
@@ -273,7 +274,7 @@ class RowReader:
         return key if self._seen[account, key] == 1 else f"{key}|{self._seen[account, key]}"
 
     def cell(self, row: Sequence[str], field: str) -> str:
-        """The first of a field's columns that is filled in a row."""
+        """The first filled cell of a field's columns in a row; empty where there is none."""
         width = len(row)
         for place in self.places.get(field, ()):
             if -width <= place < width and (text := row[place]):
@@ -287,7 +288,8 @@ class RowReader:
         return ("|" if field == "id" else " ").join(cell for cell in cells if cell.strip())
 
     def _formats_of(self, file: RecognisedFile) -> Sequence[str]:
-        """The profile's date formats; where day and month could be swapped, the one that this file uses."""
+        """The profile's date formats; where day and month could be swapped, only the one that this file uses. Raises
+        UnsupportedFile."""
         formats = file.profile.date
         if len(formats) < 2 or not any(text.startswith("MM") for text in formats):
             return formats
@@ -303,7 +305,7 @@ class RowReader:
         return bool(amounts) and max(amounts) < 0
 
     def _mark_of(self, file: RecognisedFile) -> Mark:
-        """The decimal mark of a profile that leaves it open, from its first rows."""
+        """The decimal mark, found in the first rows, for a profile that does not state it."""
         cells = [self.cell(row, field) for row in file.sample for field in ("amount", "debit", "credit")]
         try:
             return decimal_mark(cells) or ("," if file.delimiter == ";" else ".")

@@ -1,4 +1,4 @@
-"""The run through one CSV file: its tables, the accounts in them, and the rows between."""
+"""The reading of a CSV file from top to bottom: its tables, the accounts in them, and the rows between."""
 
 import csv
 import sys
@@ -24,12 +24,12 @@ from storage.importing.records import AccountRecord, Record
 
 HELD_MAX = 100_000  # bookings of other accounts kept until their block can be written
 UNDATED_MAX = 1_000  # pending bookings without a day
-IDLE_MAX = 10_000  # lines that are no bookings, beside two for each booking
-_END = "\0"  # no line of a file holds it: `Lines` refuses those that do
+IDLE_MAX = 10_000  # lines that are no bookings, in addition to two for each booking
+_END = "\0"  # in no line of a file, because `Lines` refuses it
 
 
 class Reading:
-    """Turns the lines of a file into records; `profiles` are those its further tables may follow."""
+    """Turns the lines of a file into records; `profiles` are those that further tables of the file may follow."""
 
     def __init__(self, file: RecognisedFile, profiles: Sequence[Profile]) -> None:
         self.file = file
@@ -39,18 +39,18 @@ class Reading:
         self.active: AccountBlock | None = None
         self.undated: list[Booking] = []
         self.held = self.count = self.tables = 0
-        self.width = self.last_width = sys.maxsize  # of the shortest booking before the last one, and of that one
+        self.width = self.last_width = sys.maxsize  # of the shortest booking before the last one, and of the last one
         for row in file.preamble:
             self._note(row)
         rows = (*file.preamble, ())
         for labels, values, following in zip(rows, rows[1:], rows[2:], strict=False):
-            if len(values) == len(labels) != len(following):  # a table of one row: what the columns below it are not
+            if len(values) == len(labels) != len(following):  # a table of one row above the actual table
                 self.metadata.take_table(labels, values, self._mark())
         self.rows = RowReader(file, currency=self._currency())
         self.is_interleaved = self._is_interleaved()
 
     def records(self, lines: Lines) -> Iterator[Record]:
-        """The records of every account with its bookings; a refusal may come after thousands of them."""
+        """The records of every account with its bookings; an error may come after thousands of them."""
         last: list[str] = []
         for index, row in enumerate(self._cells(lines)):
             if index > IDLE_MAX + 3 * self.count:
@@ -65,7 +65,7 @@ class Reading:
         yield from self._end_of_table()
 
     def _cells(self, lines: Lines) -> Iterator[list[str]]:
-        """The rows of the file. The mark behind its last line is a row of its own unless a quote was left open."""
+        """The rows of the file. The mark after its last line is a row of its own, unless a quote was left open."""
         table = csv.reader(chain(lines, (_END,)), delimiter=self.file.delimiter)
         try:
             for row in takewhile(lambda row: row[-1:] != [_END], table):
@@ -80,12 +80,12 @@ class Reading:
 
     def _row(self, row: list[str], line: int) -> Iterator[Record]:
         if self.file.profile.is_ignored:
-            yield from self._between(row)
+            yield from self._other_row(row)
             return
         result = self.rows.read(row, line)
         if isinstance(result, Note):
             if not result.is_skipped:
-                yield from self._between(row, result)
+                yield from self._other_row(row, result)
             return
         self.width, self.last_width = min(self.width, self.last_width), len(row)
         record = result.record
@@ -100,23 +100,24 @@ class Reading:
             if len(self.undated) > UNDATED_MAX:
                 raise MalformedFile(f"Line {line}: too many bookings without a date.")
             return
-        yield from self._dated(result)
+        yield from self._with_undated(result)
 
     def _check_end(self, row: Sequence[str], lines: Lines) -> None:
-        """Refuse a file that was cut inside its last row; a remark or a balance may well end without a line end."""
+        """Raise MalformedFile for a file that was cut inside its last row; remarks and balances may end without a line
+        end."""
         width = self.width if len(row) == self.last_width else min(self.width, self.last_width)
         is_cut = len(row) < width < sys.maxsize and row[0][:1].isdigit() and not row[0].strip("0123456789./- ")
         if is_cut or lines.last.count('"') % 2:
             raise MalformedFile(f"Line {lines.number}: the file ends inside a row.")
 
-    def _dated(self, booking: Booking) -> Iterator[Record]:
+    def _with_undated(self, booking: Booking) -> Iterator[Record]:
         waiting, self.undated = self.undated, []
-        for earlier in waiting:  # pending rows stand above the booked ones and get the newest day of these
+        for earlier in waiting:  # pending rows are above the booked ones, and get their newest day
             record = structs.replace(earlier.record, booking_date=booking.record.booking_date)
-            yield from self._booked(earlier._replace(record=record, is_dated=True))
-        yield from self._booked(booking)
+            yield from self._booking_records(earlier._replace(record=record, is_dated=True))
+        yield from self._booking_records(booking)
 
-    def _booked(self, booking: Booking) -> Iterator[Record]:
+    def _booking_records(self, booking: Booking) -> Iterator[Record]:
         account = self._account(booking)
         record = booking.record
         account.take(booking)
@@ -133,8 +134,8 @@ class Reading:
             yield account.record
         yield record
 
-    def _between(self, row: Sequence[str], note: Note | None = None) -> Iterator[Record]:
-        """A row that is no booking: the next table's title or header, a balance, a remark."""
+    def _other_row(self, row: Sequence[str], note: Note | None = None) -> Iterator[Record]:
+        """The records after a row that is no booking: the next table's title or header, a balance, a remark."""
         if self.siblings and (found := header_profiles(row, self.siblings)):
             if self.accounts:
                 yield from self._end_of_table()
@@ -169,7 +170,7 @@ class Reading:
                 raise MalformedFile("No booking of the file has a date.")
             for booking in self.undated:
                 record = structs.replace(booking.record, booking_date=newest)
-                yield from self._booked(booking._replace(record=record, is_dated=True))
+                yield from self._booking_records(booking._replace(record=record, is_dated=True))
             self.undated = []
         is_ignored, self_closing = self.file.profile.is_ignored, self.metadata.closing is not None
         if not self.accounts and not is_ignored and (self.tables == 0 or self_closing):
@@ -183,7 +184,7 @@ class Reading:
         self.accounts, self.metadata = {}, Metadata(read_day=self.metadata.read_day)
 
     def _release(self) -> Iterator[Record]:
-        """Close the open block and write those of the accounts whose bookings were held."""
+        """End the open account block, and yield the blocks of the accounts whose bookings were held."""
         metadata = self.metadata if len(self.accounts) == 1 else None
         if self.active is not None:
             yield self.active.statement(metadata)
@@ -200,7 +201,7 @@ class Reading:
         return self.metadata.currency or (currency_of(self.metadata.iban) if self.metadata.iban else None)
 
     def _key(self, booking: Booking) -> str:
-        """What tells the accounts of one table apart; empty where a row names none."""
+        """The key that distinguishes the accounts in one table; empty where a row names none."""
         number, name = booking.account.strip(), booking.account_name.strip()
         key = number or (f"name {name}" if name else "")
         return f"{key} {booking.record.currency}" if self.file.profile.is_account_per_currency else key
@@ -237,7 +238,7 @@ class Reading:
         )
 
     def _is_interleaved(self) -> bool:
-        """Whether the accounts of the first rows come back after another one stood between."""
+        """Whether the first rows return to an account after another one."""
         closed: set[str] = set()
         current = ""
         reader = RowReader(self.file, currency=None)

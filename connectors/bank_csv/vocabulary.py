@@ -1,6 +1,6 @@
-"""The words of bank exports in some fifteen languages: names of columns, labels above a table, words of totals.
+"""The words of bank exports in some fifteen languages: names of columns, labels around a table, words for totals.
 
-Facts from published layouts (bank2ynab, firefly-iii import configurations, ofxstatement plugins, the banks' help).
+Collected from published layouts (bank2ynab, firefly-iii import configurations, ofxstatement plugins, the banks' help).
 """
 
 import json
@@ -17,7 +17,7 @@ def _names(key: str) -> frozenset[str]:
     return frozenset(map(comparable, _WORDS[key]))
 
 
-# field -> names of columns; the first field that knows a name takes it
+# field -> names of columns; the first field with a name takes it
 COLUMNS: Mapping[str, frozenset[str]] = {
     field: frozenset(map(comparable, names)) for field, names in _WORDS["columns"].items()
 }
@@ -47,7 +47,8 @@ _DATED = re.compile(r"(?:datei erstellt|datum:?$|stand|bis$|created|export)")
 
 
 def label_kind(label: str) -> str | None:
-    """What a label above or below the table announces: opening, closing, account, account_name, dated, currency."""
+    """The kind of a label above or below the table: opening, closing, account, account_name, dated, currency; None for
+    others."""
     label = comparable(label).rstrip(" :")
     if _OPENING.match(label):
         return "opening"
@@ -70,7 +71,7 @@ _UNITS = {"€": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP", "$": "USD", 
 
 
 def column_field(name: str) -> str | None:
-    """The field that a column of this name holds, a currency in its name left aside; None for unknown words."""
+    """The field of a column with this name, a currency in the name ignored; None for unknown names."""
     base = comparable(name).rstrip(":")
     for candidate in (base, _UNIT.sub("", base).strip(), base.replace("_", " ")):
         for field, names in COLUMNS.items():
@@ -80,7 +81,7 @@ def column_field(name: str) -> str | None:
 
 
 def column_currency(name: str) -> str | None:
-    """The currency that a column name states, as in "Betrag (EUR)"."""
+    """The currency that a column name states, as in "Betrag (EUR)"; None where it states none."""
     match = _UNIT.search(comparable(name))
     unit = next((group for group in match.groups() if group), None) if match else None
     if unit is None:

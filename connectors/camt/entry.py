@@ -1,4 +1,4 @@
-"""What one entry (Ntry) of a camt message means as transactions: sign, parties, references, texts, codes."""
+"""The transactions of one entry (Ntry) of a camt message: sign, parties, references, texts, codes."""
 
 import re
 from dataclasses import dataclass
@@ -33,14 +33,14 @@ _STRUCTURED = (
 )  # fmt: skip
 _MERCHANT_CATEGORY = (
     *(f"CardTx/{holder}MrchntCtgyCd" for holder in ("Tx/Indv/", "Tx/", "POI/", "")),
-    "CardTx/Tx/Indv/TxCtgy",  # since version 04 the schema's own place for a category code of ISO 18245
+    "CardTx/Tx/Indv/TxCtgy",  # since version 04 the place in the schema for a category code of ISO 18245
 )
 _PENDING = frozenset({"PDNG", "FUTR"})  # INFO is served: decision in docs/decisions/readers.md
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """The account a statement is about, and the day of an entry that names none."""
+    """The account of a statement, and the day for entries without one."""
 
     key: str
     iban: str | None
@@ -62,13 +62,11 @@ _NOTHING = Texts()
 
 
 def read_entry(entry: Texts, details: list[Texts], own: Own) -> list[TransactionRecord]:
-    """One transaction, or one for each detail of a batch that adds up (batch policy of sources 1.2).
-
-    `ValueError` says what the entry lacks.
-    """
+    """The transactions of an entry: one, or one for each detail of a batch that adds up (batch policy of sources 1.2).
+    Raises `ValueError` saying what the entry lacks."""
     amount = read_amount(entry)
     amount = -amount if _is_debit(entry.get("CdtDbtInd")) else amount
-    amounts = _split(entry, details, amount)
+    amounts = _split_amounts(entry, details, amount)
     if amounts is None:
         detail = details[0] if len(details) == 1 else _NOTHING
         return [_transaction(entry, detail, own, amount, details if len(details) > 1 else [])]
@@ -79,7 +77,7 @@ def read_entry(entry: Texts, details: list[Texts], own: Own) -> list[Transaction
 
 
 def read_amount(texts: Texts) -> Decimal:
-    """The amount as it is written, never negative by itself: CdtDbtInd alone gives the sign."""
+    """The amount as written, without a sign, which is in CdtDbtInd. Raises `ValueError`."""
     written = texts.get("Amt")
     if written is None:
         raise ValueError("has no amount")
@@ -87,7 +85,7 @@ def read_amount(texts: Texts) -> Decimal:
 
 
 def read_day(texts: Texts, *paths: str) -> date | None:
-    """The calendar day of a date or date-time; `ValueError` for anything else but nothing."""
+    """The day of the date or date-time at the first path that has a text; None where none has. Raises `ValueError`."""
     for path in paths:
         written = texts.get(path)
         if written and not written.isspace():
@@ -115,7 +113,7 @@ def _is_debit(mark: str | None) -> bool:
     return (mark or "").strip() == "DBIT"
 
 
-def _split(entry: Texts, details: list[Texts], total: Decimal) -> list[Decimal] | None:
+def _split_amounts(entry: Texts, details: list[Texts], total: Decimal) -> list[Decimal] | None:
     if len(details) < 2:
         return None
     currency = text(entry, "Amt/@Ccy")
@@ -174,7 +172,8 @@ def _transaction(
 
 
 def _booking_date(entry: Texts, detail: Texts, value_date: date | None, own: Own) -> date:
-    """BookgDt, else ValDt, else the settlement between the banks, else the statement's own day."""
+    """The booking date: BookgDt, else ValDt, else the settlement between the banks, else the statement's own day.
+    Raises `ValueError`."""
     found = read_day(entry, "BookgDt/Dt", "BookgDt/DtTm") or value_date
     found = found or read_day(detail, "RltdDts/IntrBkSttlmDt") or own.last_day
     if found is None:
@@ -183,7 +182,8 @@ def _booking_date(entry: Texts, detail: Texts, value_date: date | None, own: Own
 
 
 def _references(entry: Texts, detail: Texts, index: int | None) -> tuple[str, ...]:
-    """Strongest first (sources 4.3); the import core decides whether they are unique."""
+    """The references of a transaction, the strongest first (sources 4.3); the import core decides whether they are
+    unique."""
     servicer = reference("servicer", entry.get("AcctSvcrRef"))
     candidates = (
         f"{servicer}/{index}" if servicer and index is not None else servicer,
@@ -195,32 +195,33 @@ def _references(entry: Texts, detail: Texts, index: int | None) -> tuple[str, ..
 
 
 def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _Counterpart:
-    """The party that is not us: by our own IBAN, else by the sign, the roles swapped in a returned payment."""
+    """The counterpart: the party without our own IBAN, else the one that the sign implies, with swapped roles in a
+    returned payment."""
     creditor_iban, debtor_iban = _iban(detail, _CREDITOR), _iban(detail, _DEBTOR)
     side = _CREDITOR if (amount < 0) != is_return else _DEBTOR
     if own.iban and (creditor_iban == own.iban) != (debtor_iban == own.iban):
         side = _DEBTOR if creditor_iban == own.iban else _CREDITOR
     elif is_return and not _name(detail, side.names) and not _iban(detail, side):
-        side = _DEBTOR if side is _CREDITOR else _CREDITOR  # Swiss returns name one party only, under its new role
+        side = _DEBTOR if side is _CREDITOR else _CREDITOR  # Swiss returns name only one party, in its new role
     is_creditor = side is _CREDITOR
     has_agents = "RltdAgts" in detail
     return _Counterpart(
         name=_name(detail, side.names) or _name(detail, side.ultimate_names),
         iban=creditor_iban if is_creditor else debtor_iban,
-        bic=parse_bic(_first(detail, side.bics)) if has_agents else None,
-        bank_name=clean(_first(detail, side.bank_names)) if has_agents else None,
+        bic=parse_bic(_first_text(detail, side.bics)) if has_agents else None,
+        bank_name=clean(_first_text(detail, side.bank_names)) if has_agents else None,
         creditor_id=_creditor_id(detail) if is_creditor else None,
         debitor_id=None if is_creditor else next(iter(_identifications(detail, _DEBTOR)), None),
     )
 
 
 def _shared_counterpart(details: list[Texts], own: Own, amount: Decimal) -> _Counterpart:
-    """The counterpart of a batch that stays whole, if all its details have the same one."""
+    """The counterpart of a batch that is not divided, if all its details have the same one; else an empty one."""
     parties = [_counterpart(detail, own, amount, "RtrInf" in detail) for detail in details]
     return parties[0] if all(party == parties[0] for party in parties) else _Counterpart()
 
 
-def _first(texts: Texts, paths: tuple[str, ...]) -> str | None:
+def _first_text(texts: Texts, paths: tuple[str, ...]) -> str | None:
     for path in paths:
         if path in texts:
             return texts[path]
@@ -228,7 +229,7 @@ def _first(texts: Texts, paths: tuple[str, ...]) -> str | None:
 
 
 def _name(detail: Texts, paths: tuple[str, ...]) -> str | None:
-    name = clean(_first(detail, paths))
+    name = clean(_first_text(detail, paths))
     return None if name is None or is_placeholder(name) else name
 
 
@@ -251,7 +252,7 @@ def _creditor_id(detail: Texts) -> str | None:
 
 
 class _Side:
-    """Where a detail tells about its creditor or its debtor, up to camt version 7 and after."""
+    """The paths of a detail's facts about its creditor or its debtor, in camt up to version 7 and later."""
 
     def __init__(self, role: str) -> None:
         party, agent = f"RltdPties/{role}", f"RltdAgts/{role}Agt/FinInstnId"
@@ -280,7 +281,7 @@ def _remittance(detail: Texts) -> list[str]:
 
 
 def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str | None, str | None, str | None]:
-    """Bank transaction code, GVC and SWIFT code: the detail's own first, then the entry's."""
+    """Bank transaction code, GVC and SWIFT code: from the detail, else from the entry."""
     code = gvc = swift_code = None
     for level in (detail, entry):
         if "BkTxCd" not in level:
@@ -297,7 +298,7 @@ def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str 
 
 
 def _original(entry: Texts, detail: Texts, currency: str) -> tuple[Decimal | None, str | None]:
-    """The amount in the currency it was paid in, where that is another one; without a sign."""
+    """The amount and currency before conversion, without a sign; None where the currency is that of the booking."""
     for level in (detail, entry):
         if "AmtDtls" not in level:
             continue

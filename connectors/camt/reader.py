@@ -1,7 +1,7 @@
-"""Reads camt.052, .053 and .054 (ISO 20022) of every version, entry by entry, by local names alone.
+"""Reader of camt.052, .053 and .054 (ISO 20022) in all versions, entry by entry, by local names only.
 
-Never validated against a schema: 196 of 283 real files break their own and can be read all the same (sources, What
-decides 8). What one entry means is told in `connectors.camt.entry`.
+Nothing is validated against a schema: 196 of 283 real files break their own and can be read all the same (sources, What
+decides 8). The meaning of an entry is in `connectors.camt.entry`.
 """
 
 import re
@@ -52,7 +52,7 @@ def detect(head: bytes) -> bool:
 
 @dataclass(slots=True)
 class _OpenStatement:
-    """What has been read of the statement that is open."""
+    """The statement that is being read: what is known of it so far."""
 
     message: str
     element: etree._Element
@@ -64,7 +64,8 @@ class _OpenStatement:
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
-    """The statements of the message, streaming; `MalformedFile`, `UnsupportedFile` or `LimitExceeded` otherwise."""
+    """The records of the message's statements, as a stream. Raises `MalformedFile`, `UnsupportedFile` or
+    `LimitExceeded`."""
     source = _Window(stream)
     statement: _OpenStatement | None = None
     statements = entries = bookings = 0
@@ -79,7 +80,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             holder = element.getparent() if is_entry else element
             if statement is None:
                 _refuse_doctype(element)
-                statement = _begun(holder, entries)
+                statement = _begin_statement(holder, entries)
             if holder is not statement.element:
                 raise MalformedFile(f"entry {entries + 1}: stands outside its statement.")
             if statement.own is None or source.unswept > _SWEEP_MARKS or not is_entry:
@@ -88,7 +89,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             entries += is_entry
             entry, details = read_entry_texts(element) if is_entry else (Texts(), [])
             if statement.own is None:
-                statement.own = _own(statement, entry)
+                statement.own = _own_account(statement, entry)
                 yield _account(statement)
             if is_entry:
                 transactions = _transactions(entry, details, statement, entries)
@@ -97,7 +98,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                     raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
                 yield from transactions
             else:
-                yield _closed(statement)
+                yield _statement_record(statement)
                 statements += 1
                 if statements > STATEMENTS_MAX:
                     raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
@@ -112,7 +113,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         raise MalformedFile("the message holds no statement.")
 
 
-def _begun(element: etree._Element | None, entries: int) -> _OpenStatement:
+def _begin_statement(element: etree._Element | None, entries: int) -> _OpenStatement:
     message = _STATEMENTS.get(local_name(element.tag)) if element is not None else None
     if element is None or message is None:
         raise MalformedFile(f"entry {entries + 1}: stands outside a statement.")
@@ -135,13 +136,13 @@ def _transactions(
     return transactions
 
 
-def _own(statement: _OpenStatement, entry: Texts) -> Own:
-    """The account the statement is about; its currency from the account, a balance, or the first entry."""
+def _own_account(statement: _OpenStatement, entry: Texts) -> Own:
+    """The account of the statement, with the currency of the account, a balance, or the first entry."""
     header = statement.header
     written = text(header, "Acct/Id/IBAN", "Acct/Id/Othr/Id", *(f"Acct/Id/{kind}" for kind in _ACCOUNT_IDS))
     number = "".join((written or "").split())
     if (code := _german_bank_code(header)) and german_accounts.NUMBER.fullmatch(f"{code}/{number}"):
-        number = f"{code}/{number}"  # as MT940 and OFX write it: the number alone may be another bank's, too
+        number = f"{code}/{number}"  # as in MT940 and OFX; another bank may have the same number
     iban = compact_iban(written) or german_accounts.iban_of(number)
     bic = parse_bic(text(header, "Acct/Svcr/FinInstnId/BICFI", "Acct/Svcr/FinInstnId/BIC"))
     balance_currencies = (text(balance, "Amt/@Ccy") for balance in statement.balances)
@@ -149,7 +150,7 @@ def _own(statement: _OpenStatement, entry: Texts) -> Own:
     try:
         last_day = read_day(header, "FrToDt/ToDtTm", "FrToDt/ToDt", "CreDtTm")
     except ValueError:
-        last_day = None  # only needed where an entry has no date, and refused there
+        last_day = None  # only needed for an entry without a date, which is then refused
     return Own(
         key=compact_iban(written) or clean_key(number) or clean(text(header, "Acct/Nm")) or "unnamed",
         iban=iban,
@@ -160,7 +161,7 @@ def _own(statement: _OpenStatement, entry: Texts) -> Own:
 
 
 def _german_bank_code(header: Texts) -> str | None:
-    """What the statement says of the bank where it has no IBAN: a code of the German clearing system."""
+    """The bank's code in the German clearing system, for statements without an IBAN; None where it is not stated."""
     for institution in ("Acct/Svcr/FinInstnId", "Acct/Svcr/FinInstnId/CmbndId"):
         if text(header, f"{institution}/ClrSysMmbId/ClrSysId/Cd") == GERMAN_CLEARING:
             return text(header, f"{institution}/ClrSysMmbId/MmbId")
@@ -184,7 +185,7 @@ def _account(statement: _OpenStatement) -> AccountRecord:
     )
 
 
-def _closed(statement: _OpenStatement) -> StatementRecord:
+def _statement_record(statement: _OpenStatement) -> StatementRecord:
     opening, opening_date = _opening(statement)
     closing, closing_date = _closing(statement)
     header = statement.header
@@ -211,7 +212,8 @@ Balance = tuple[Decimal | None, date | None]
 
 
 def _opening(statement: _OpenStatement) -> Balance:
-    """OPBD, else the previous statement's PRCD; ITBD on the later pages of a statement (sources 1.2)."""
+    """The opening balance and its day: OPBD, else the previous statement's PRCD; ITBD on later pages of a statement
+    (sources 1.2)."""
     found = _of_kind(statement, "OPBD") or _of_kind(statement, "PRCD")
     if not found and _of_kind(statement, "CLBD"):
         found = _of_kind(statement, "ITBD")
@@ -219,7 +221,8 @@ def _opening(statement: _OpenStatement) -> Balance:
 
 
 def _closing(statement: _OpenStatement) -> Balance:
-    """CLBD, else ITBD in an intraday report or after an OPBD on a first page; never CLAV, which holds the overdraft."""
+    """The closing balance and its day: CLBD, else ITBD in an intraday report or after an OPBD on a first page; never
+    CLAV, which includes the overdraft."""
     found = _of_kind(statement, "CLBD")
     if not found and (statement.message == "052" or _of_kind(statement, "OPBD")):
         found = _of_kind(statement, "ITBD")
@@ -243,7 +246,7 @@ def _balance(balance: Texts) -> Balance:
 
 
 def _absorb(statement: _OpenStatement, before: etree._Element) -> None:
-    """Keep what the statement says about itself, and drop everything that stands before the entry from memory."""
+    """Store the statement's own facts, and remove everything before the entry from memory."""
     parent = statement.element
     count = len(parent) if before is parent else parent.index(before)
     for child in islice(parent, count):
@@ -264,18 +267,18 @@ def _refuse_doctype(element: etree._Element) -> None:
 
 
 class _Window:
-    """The stream as the parser reads it: bounded in all, and between two finished entries."""
+    """The stream as the parser reads it, with a limit on the whole and on the part between two finished entries."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._bytes = self._window_bytes = self._window_marks = 0
         self._has_begun = False
-        self.unswept = 0  # marks of elements that still hang in the tree
+        self.unswept = 0  # "<" and "=" of elements that are still in the tree
 
     def read(self, size: int = -1) -> bytes:
         chunk = self._chunk(size)
         if not self._has_begun:
-            chunk = self._first(chunk, size)
+            chunk = self._first_chunk(chunk, size)
         self._bytes += len(chunk)
         self._window_bytes += len(chunk)
         marks = chunk.count(b"<") + chunk.count(b"=")
@@ -290,8 +293,9 @@ class _Window:
     def _chunk(self, size: int) -> bytes:
         return self._stream.read(size if size > 0 else 64 * 1024)
 
-    def _first(self, chunk: bytes, size: int) -> bytes:
-        """Without the empty lines that some programs write before the XML declaration; without a DOCTYPE at all."""
+    def _first_chunk(self, chunk: bytes, size: int) -> bytes:
+        """The chunk without empty lines before the XML declaration, which some programs write. Raises UnsupportedFile
+        for a DOCTYPE."""
         while chunk and not (chunk := chunk.lstrip(b" \t\r\n")):
             chunk = self._chunk(size)
         self._has_begun = True

@@ -1,4 +1,4 @@
-"""The texts of a camt element by path, local names only: what the readers of statements and entries look at."""
+"""The texts of a camt element by path, with local names only, for the readers of statements and entries."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -13,7 +13,7 @@ _tag_of = attrgetter("tag")
 _DETAIL = "TxDtls"
 _TELLING = frozenset(
     {"RtrInf", "CardTx", "AmtDtls", "BkTxCd", "RltdAgts"}
-)  # being there says something: without, no look-ups
+)  # their presence alone matters; without them, look-ups are skipped
 _SKIPPED = frozenset({"PstlAdr", "CtctDtls", "Tax", "TaxRmt", "GrnshmtRmt", "RltdRmtInf", "SplmtryData"})
 _SHAPES_MAX = 500  # a bank writes a few dozen; a hostile file gets no more of our memory
 _SHAPE_NODES_MAX = 128
@@ -21,7 +21,7 @@ _PATH_CHARACTERS_MAX = 200  # the longest that is looked up has 60
 
 
 class Texts(dict[str, str]):
-    """The first text at each path below an element; an amount's currency at "../@Ccy"."""
+    """The first text at each path below an element; the currency of an amount is at "../@Ccy"."""
 
     repeated: dict[str, list[str]] | None = None  # the further texts at a path; most entries have none
 
@@ -33,7 +33,7 @@ class Texts(dict[str, str]):
         return [found, *(self.repeated or {}).get(path, ())]
 
     def add(self, path: str, written: str) -> None:
-        """A text at a path that may have one already."""
+        """Add a text at a path that may already have one."""
         if path not in self:
             self[path] = written
             return
@@ -43,7 +43,7 @@ class Texts(dict[str, str]):
 
 
 def text(texts: Texts, *paths: str) -> str | None:
-    """The first text at the first of the paths that has one."""
+    """The first text at the first of the paths that has one, stripped; None where none has."""
     for path in paths:
         found = texts.get(path)
         if found and (found := found.strip()):
@@ -52,11 +52,11 @@ def text(texts: Texts, *paths: str) -> str | None:
 
 
 def read_entry_texts(entry: etree._Element) -> tuple[Texts, list[Texts]]:
-    """The texts of an entry, and apart those of each of its details (TxDtls)."""
+    """The texts of an entry, and separately those of each of its details (TxDtls)."""
     details: list[Texts] = []
     nodes = list(entry.iterdescendants())
-    if len(nodes) > _SHAPE_NODES_MAX:  # a batch: its details have shapes of their own
-        nodes.clear()  # lxml takes a long time to clear what is still held
+    if len(nodes) > _SHAPE_NODES_MAX:  # a batch: each detail has a shape of its own
+        nodes.clear()  # lxml takes long to clear elements that are still referenced
         for detail in entry.iter(f"{{*}}{_DETAIL}"):
             if len(detail):
                 details.append(read_texts(detail))
@@ -67,7 +67,7 @@ def read_entry_texts(entry: etree._Element) -> tuple[Texts, list[Texts]]:
 
 
 def read_texts(element: etree._Element, *, below: str = "") -> Texts:
-    """The texts below an element by path, `below` before each path."""
+    """The texts below an element by path; each path begins with `below`."""
     nodes = list(element.iterdescendants())
     return _texts(_shape(nodes, below).parts[0], nodes)
 
@@ -106,17 +106,17 @@ class _Part:
         self.is_plain = True
 
     def add(self, path: str, name: str, place: int) -> None:
-        """A leaf."""
+        """Add the place of a text, and for an amount that of its currency."""
         self.leaves.append((path, place))
         if name == "Amt":
             self.amounts.append((f"{path}/@Ccy", place))
 
 
 class _Shape:
-    """Where the texts stand among the nodes of a tree, told by the tags and the numbers of children of the nodes.
+    """The places of texts in a tree, determined by tags and numbers of children.
 
-    Shapes repeat from entry to entry, so that paths are put together once for each shape and not for each entry.
-    `LimitExceeded` at the first tag that is longer than any that a bank writes.
+    Shapes repeat from entry to entry, so paths are built once for each shape and not for each entry. Raises
+    `LimitExceeded` for a tag longer than any bank writes.
     """
 
     __slots__ = ("parts",)

@@ -1,1 +1,1 @@
-"""MT940 and MT942 (SWIFT): read."""
+"""The formats MT940 and MT942 (SWIFT): reading."""

@@ -1,4 +1,5 @@
-"""What the :86: of a booking says, in the dialects of the banks: German ?20, Dutch /REMI/, labels, free text."""
+"""The details in the field :86: of a booking, in the dialects of the banks: German ?20, Dutch /REMI/, labels, free
+text."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,14 +16,14 @@ _SLASHED = re.compile(
     r"/(TRTP|TRCD|IBAN|BIC|NAME|REMI|EREF|MARF|CSID|CNTP|ORDP|BENM|ADDR|ISDT|PREF|RTRN|ACCW|PURP|ULTC|ULTD|ULTB|UCRD|"
     r"UDTR|SVCL|INIT|NRTX|OCMT|CHGS|EXCH|USTD|STRD|CREF|IREF|SUM)(?=/)"  # the slash may open the next one: /REMI/USTD/
 )
-_PLACED = frozenset({"CNTP", "BENM", "ORDP"})  # an empty place counts
+_PLACED = frozenset({"CNTP", "BENM", "ORDP"})  # fields in which an empty part counts
 _LABELS = re.compile(
     r"\b(IBAN|REK|BIC|NAAM|MACHTIGING|INCASSANT|OMSCHRIJVING|KENMERK|BETALINGSKENMERK|BETALINGSKENM\.)\s?:\s"
 )
 
 
 class Details(NamedTuple):
-    """Who and what for, as far as the dialect says it."""
+    """The counterpart, purpose and codes of a booking, as far as its dialect has them."""
 
     name: str | None = None
     iban: str | None = None
@@ -41,21 +42,22 @@ class Details(NamedTuple):
 def read_details(
     fields: Sequence[tuple[str, list[str]]], supplement: Sequence[str], customer: str, *, is_german: bool
 ) -> Details:
-    """The :86: (or :NS:) fields of one booking, its supplementary lines, and the customer reference of its :61:."""
+    """The details from the :86: (or :NS:) fields of one booking, its supplementary lines, and the customer reference in
+    its :61:."""
     lines = [line for tag, content in fields if tag == "86" for line in content]
     head = (lines[0] if lines else "").lstrip()
     structured = _STRUCTURED.match(head)
     if structured and _is_structured(structured, lines):
-        return _german("".join(lines), structured, is_german=is_german)
+        return _german_details("".join(lines), structured, is_german=is_german)
     if _SLASHED.match(head):
-        return _slashed(join_lines(lines), supplement, customer)
+        return _dutch_details(join_lines(lines), supplement, customer)
     if not lines and any(tag == "NS" for tag, _ in fields):
-        return _non_swift(line for tag, content in fields if tag == "NS" for line in content)
-    return _free(lines, supplement, customer)
+        return _non_swift_details(line for tag, content in fields if tag == "NS" for line in content)
+    return _free_details(lines, supplement, customer)
 
 
 def join_lines(lines: Iterable[str]) -> str:
-    """Lines as one text: without a break where the width cut a word, with a space where the line ended by itself."""
+    """The lines as one text: joined directly where the width cut a word, with a space where a line ended by itself."""
     text = ""
     was_cut = True
     for line in lines:
@@ -68,8 +70,9 @@ def _is_structured(match: re.Match[str], lines: list[str]) -> bool:
     return match["gvc"] is not None or len(_MARKS[match["mark"]].findall("".join(lines))) > 1
 
 
-def _german(text: str, match: re.Match[str], *, is_german: bool) -> Details:
-    """166?00bank text?10prima nota?20..?29?60..?63purpose?30BIC?31account?32?33name, any mark for the question mark."""
+def _german_details(text: str, match: re.Match[str], *, is_german: bool) -> Details:
+    """The details in the German form: 166?00bank text?10prima nota?20..?29?60..?63purpose?30BIC?31account?32?33name,
+    with any mark in place of the question mark."""
     fields: dict[str, str] = {}
     pieces: list[str] = []
     for chunk in _MARKS[match["mark"]].split(text.lstrip())[1:]:
@@ -98,15 +101,16 @@ def _german(text: str, match: re.Match[str], *, is_german: bool) -> Details:
 
 
 def clean_name(*parts: str | None) -> str | None:
-    """A name cut at 27 characters and gone on in the next subfield."""
+    """The name, whose parts were cut at 27 characters and continue in the next subfield."""
     text = ""
     for part in parts:
         text += (part or "") if len(text) % 27 == 0 else " " + (part or "")
     return clean(text)
 
 
-def _slashed(text: str, supplement: Sequence[str], customer: str) -> Details:
-    """/TRTP/../IBAN/../BIC/../NAME/../REMI/.., and ING's /CNTP/iban/bic/name/city/ (its fields in their order)."""
+def _dutch_details(text: str, supplement: Sequence[str], customer: str) -> Details:
+    """The details in the Dutch form: /TRTP/../IBAN/../BIC/../NAME/../REMI/.., and ING's /CNTP/iban/bic/name/city/
+    (parts in this order)."""
     pieces = _SLASHED.split(text)
     fields: dict[str, str] = {}
     for key, content in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -131,8 +135,8 @@ def _slashed(text: str, supplement: Sequence[str], customer: str) -> Details:
     )
 
 
-def _free(lines: list[str], supplement: Sequence[str], customer: str) -> Details:
-    """Free text; labels such as "IBAN: .. NAAM: .." are read where they stand, and ASN's account in the :61: itself."""
+def _free_details(lines: list[str], supplement: Sequence[str], customer: str) -> Details:
+    """The details in free text; labels such as "IBAN: .. NAAM: .." are read, and ASN's account in the :61: itself."""
     text = join_lines(line.rstrip() for line in lines if line.strip())
     iban, account, name = _iban(customer), customer.strip(), clean(join_lines(supplement))
     purpose = clean_purpose(text) or ""
@@ -141,7 +145,7 @@ def _free(lines: list[str], supplement: Sequence[str], customer: str) -> Details
         for known in (account, name or ""):
             purpose = purpose.removeprefix(known).lstrip()
         return Details(name=name, iban=iban, purpose=clean_purpose(purpose))
-    labels = _labelled(text)
+    labels = _labelled_fields(text)
     sepa = read_sepa_text([text]) if labels is None else SepaText()
     labels = labels or {}
     iban = _iban(labels.get("IBAN")) or _iban((labels.get("REK") or "").split("/")[0])
@@ -161,9 +165,9 @@ def _free(lines: list[str], supplement: Sequence[str], customer: str) -> Details
     )
 
 
-def _labelled(text: str) -> dict[str, str] | None:
+def _labelled_fields(text: str) -> dict[str, str] | None:
     pieces = _LABELS.split(text)
-    if len(pieces) < 5:  # one label alone may be a word of the text
+    if len(pieces) < 5:  # a single label may be a word of the text
         return None
     fields: dict[str, str] = {}
     for key, content in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -171,8 +175,9 @@ def _labelled(text: str) -> dict[str, str] | None:
     return fields
 
 
-def _non_swift(lines: Iterable[str]) -> Details:
-    """:NS: of German programs: 01-14 purpose, 15-16 name, 17 the bank's words, two digits before each line."""
+def _non_swift_details(lines: Iterable[str]) -> Details:
+    """The details in :NS: of German programs: two digits before each line, 01-14 purpose, 15-16 name, 17 the bank's
+    text."""
     parts: dict[str, list[str]] = {}
     for line in lines:
         code, content = line[:2], line[2:]
@@ -187,12 +192,13 @@ def _non_swift(lines: Iterable[str]) -> Details:
 
 
 def _account(supplement: Sequence[str], customer: str) -> str | None:
-    """The counterpart's IBAN in the :61: itself, or in its supplementary line (Rabobank)."""
+    """The counterpart's IBAN from the :61: itself, or from its supplementary line (Rabobank); None where there is
+    none."""
     return _iban(customer) or next((found for line in supplement if (found := _iban(line))), None)
 
 
 def _bank_text(supplement: Sequence[str]) -> str | None:
-    """The supplementary lines of :61: unless they hold codes (/TRCD/00100/, /OCMT/EUR12,00/) or an account."""
+    """The supplementary lines of :61:, except those with codes (/TRCD/00100/, /OCMT/EUR12,00/) or an account."""
     return clean(join_lines(line for line in supplement if not line.lstrip().startswith("/") and not _iban(line)))
 
 

@@ -1,4 +1,4 @@
-"""The fields of SWIFT statements (MT940, MT942) as they stand in a file, envelopes and headers left out."""
+"""The fields of SWIFT statements (MT940, MT942) in a file, without envelopes and headers."""
 
 import io
 import re
@@ -9,14 +9,14 @@ from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE_CHARACTERS_MAX, LINES_MAX
 
 _TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
-_ENVELOPE = "{4:"  # what stands before the text block of a message, and opens it
-LINE_MARK = "@@"  # in place of every line end, in the text of a FinTS answer (DFÜ agreement, annex 3, 8.1)
+_ENVELOPE = "{4:"  # the opening of the text block of a message; anything before it is envelope
+LINE_MARK = "@@"  # replaces every line end in the text of a FinTS answer (DFÜ agreement, annex 3, 8.1)
 _STRAY = " \t\x01\x02\x03\x0b\x0c\ufeff\u00ef\u00bb\u00bf"  # before a tag: control bytes of old envelopes, a BOM
-_CLOCK_TAGS = frozenset({"12", "13", "21", "25", "28", "34"})  # ":25:30" in a text is half a time of day, not a field
+_CLOCK_TAGS = frozenset({"12", "13", "21", "25", "28", "34"})  # ":25:30" in a text is part of a time, not a field
 
 
 class Field(NamedTuple):
-    """A tag such as 61, its option letter, its lines, and the number of the first."""
+    """A tag such as 61, its option letter, its lines, and the number of the first line."""
 
     tag: str
     option: str
@@ -25,7 +25,7 @@ class Field(NamedTuple):
 
 
 def fields(source: "NumberedLines") -> Iterator[Field]:
-    """The fields of all blocks; envelopes, headers and terminators left out."""
+    """The fields of all blocks, without envelopes, headers and terminators."""
     current: Field | None = None
     is_after_entries = False
     lines = source.numbered()
@@ -61,14 +61,14 @@ def fields(source: "NumberedLines") -> Iterator[Field]:
 
 
 class NumberedLines:
-    """Numbered lines, whatever ends them; each UTF-8 if it can be, else cp1252, as banks mix them."""
+    """Numbered lines with any line ends; each is UTF-8 if it can be, else cp1252, because banks mix them."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self.entries = 0  # lines that begin with :61:, counted apart from the reading of fields
+        self.entries = 0  # lines that begin with :61:, counted before fields are read
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """Each line with its number, counted from 1."""
+        """Each line with its number, counted from 1. Raises LimitExceeded."""
         start = self._stream.read(2)
         encoding = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(start)
         before = "" if encoding else start.decode("latin-1")
@@ -89,7 +89,7 @@ class NumberedLines:
                 if "\x00" in line:
                     raise MalformedFile(f"line {number}: holds a NUL byte, which is no text.")
                 line, before = before + line.rstrip("\n"), ""
-                line = line if encoding or line.isascii() else _decoded(line.encode("latin-1"))
+                line = line if encoding or line.isascii() else _decode(line.encode("latin-1"))
                 is_marked = is_marked or (number == 1 and line.startswith(LINE_MARK))
                 for part in line.split(LINE_MARK) if is_marked else (line,):
                     self._count(part)
@@ -97,7 +97,7 @@ class NumberedLines:
         except UnicodeError:
             raise MalformedFile(f"line {number + 1}: not text in the encoding the file begins with.") from None
         finally:
-            if not self._stream.closed:  # a reader that is given up may outlive its file
+            if not self._stream.closed:  # an abandoned reader may outlive its file
                 text.detach()
 
     def _count(self, line: str) -> None:
@@ -107,7 +107,7 @@ class NumberedLines:
                 raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
 
 
-def _decoded(line: bytes) -> str:
+def _decode(line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:

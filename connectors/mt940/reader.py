@@ -1,7 +1,7 @@
-"""Reads MT940 and MT942 (SWIFT customer statements) line by line, one statement per :20: block.
+"""Reader of MT940 and MT942 (SWIFT customer statements), line by line, one statement per :20: block.
 
-An own tokenizer instead of the mt-940 library: the reasons stand in docs/decisions/readers.md. What the free text of
-a booking (:86:) means is told in `connectors.mt940.details`.
+Why it uses its own tokenizer and not the mt-940 library is in docs/decisions/readers.md. The meaning of a booking's
+free text (:86:) is in `connectors.mt940.details`.
 """
 
 import re
@@ -33,7 +33,7 @@ from storage.importing.records import AccountRecord, Record, StatementRecord, Tr
 _BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\n]*\n){0,3}:(?:13|2[158]|60|34|NS|61)")
 _LINE_ENDS = re.compile(r"[\r\n]+")
 _LINE = re.compile(
-    r"(?P<value>\d{6})(?P<entry>\d{4}|[ ]{4})?"  # 20260131 instead of 2601310131 is met too: see _LONG_DATE
+    r"(?P<value>\d{6})(?P<entry>\d{4}|[ ]{4})?"  # 20260131 instead of 2601310131 occurs, too: see _LONG_DATE
     r"(?P<mark>R?[CDcd]|E[CD])[ ]*+(?P<funds>[A-Z]{0,3})[ ]*+(?P<amount>\d[\d.,]*|,\d+)[ ]?"  # *+: blanks are read once
     r"(?P<type>[A-Z][A-Z0-9]{3}|[NSF][A-Z0-9]{2}[ ])?(?P<customer>.*?)(?://(?P<bank>.*))?"
 )
@@ -44,20 +44,20 @@ _BALANCE = re.compile(
 )
 _FLOOR = re.compile(r"([A-Z]{3})")
 _ORIGINAL = re.compile(r"/OCMT/([A-Z]{3})([\d.,]+)")
-_REFERENCE_DIGITS_MIN = 4  # after "//" some banks go on with words of the text
+_REFERENCE_DIGITS_MIN = 4  # after "//" some banks continue with words of the text
 _BIC_ACCOUNT = re.compile(r"([A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)/")
 _RETURNS = frozenset({"RRTN", "UPDD", "UPCT", "UPCQ", "PRDD", "RPCR", "RCDD"})
 
 
 def detect(head: bytes) -> bool:
-    """Whether a :20: block with an account, a number or a balance after it stands in the beginning of the file."""
+    """Whether the beginning of the file has a :20: block followed by an account, a number or a balance."""
     text = _LINE_ENDS.sub("\n", head.lstrip(b"\xef\xbb\xbf\xff\xfe").replace(b"\x00", b"").decode("latin-1"))
     text = text.replace(LINE_MARK, "\n") if text.startswith(LINE_MARK) else text
     return bool(_BLOCK.search(text))
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
-    """The statements of the file, streaming; `MalformedFile` or `LimitExceeded` when it cannot be read whole."""
+    """The records of the file's statements, as a stream. Raises `MalformedFile` or `LimitExceeded`."""
     source = NumberedLines(stream)
     statement: _OpenBlock | None = None
     statements = transactions = 0
@@ -68,38 +68,38 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                 raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
             if statement is not None:
                 transactions += len(statement.held) + (statement.entry is not None)
-                yield from _closed(statement)
+                yield from _close_statement(statement)
             statement = _OpenBlock()
         if found.tag in ("61", "62") and statement.currency and statement.record is None:
-            yield _opened(statement)
+            yield _open_account(statement)
         for record in _take(found, statement):
             transactions += 1
             yield record
     if statement is None:
         raise MalformedFile("the file holds no statement.")
     transactions += len(statement.held) + (statement.entry is not None)
-    yield from _closed(statement)
+    yield from _close_statement(statement)
     if transactions != source.entries:
         raise MalformedFile(f"{source.entries} lines begin with :61:, but {transactions} bookings were found.")
 
 
 @dataclass(slots=True)
 class _OpenBlock:
-    """What has been read of the block that is open."""
+    """The block that is being read: what is known of it so far."""
 
     account: str = ""
     currency: str | None = None
     sequence: str | None = None
     opening: tuple[Decimal, date | None] | None = None
     closing: tuple[Decimal, date | None] | None = None
-    is_interim: bool = False  # MT942: nothing in it is booked yet
-    record: AccountRecord | None = None  # once it has been handed over
+    is_interim: bool = False  # MT942: an interim report, in which nothing is booked yet
+    record: AccountRecord | None = None  # once the account has been yielded
     is_after_entries: bool = False
     booked: Decimal = Decimal(0)
     entry: Field | None = None
     details: list[Field] = field(default_factory=list)
     details_size: int = 0
-    held: list[tuple[Field, list[Field]]] = field(default_factory=list)  # until the currency is known
+    held: list[tuple[Field, list[Field]]] = field(default_factory=list)  # entries that wait until the currency is known
 
 
 def _take(found: Field, statement: _OpenBlock) -> Iterator[Record]:
@@ -110,7 +110,7 @@ def _take(found: Field, statement: _OpenBlock) -> Iterator[Record]:
             if statement.details_size > DETAILS_CHARACTERS_MAX:
                 raise LimitExceeded(f"line {found.line}: a booking with more text than allowed.")
         return
-    yield from _flushed(statement)
+    yield from _end_entry(statement)
     content = found.lines[0].strip()
     if found.tag == "61":
         statement.entry = found
@@ -132,19 +132,19 @@ def _take(found: Field, statement: _OpenBlock) -> Iterator[Record]:
             statement.currency = statement.currency or currency_found[1]
 
 
-def _flushed(statement: _OpenBlock) -> Iterator[TransactionRecord]:
-    """The entry that has just ended, or nothing while no currency is known."""
+def _end_entry(statement: _OpenBlock) -> Iterator[TransactionRecord]:
+    """The transaction of the entry that has just ended; none while no currency is known. Raises LimitExceeded."""
     if statement.entry is None:
         return
     statement.held.append((statement.entry, statement.details))
     statement.entry, statement.details, statement.details_size = None, [], 0
     if statement.record is not None:
-        yield from _unheld(statement, statement.record)
+        yield from _release_entries(statement, statement.record)
     elif len(statement.held) > HELD_ENTRIES_MAX:
         raise LimitExceeded(f"more than {HELD_ENTRIES_MAX} bookings before the statement's currency.")
 
 
-def _unheld(statement: _OpenBlock, account: AccountRecord) -> Iterator[TransactionRecord]:
+def _release_entries(statement: _OpenBlock, account: AccountRecord) -> Iterator[TransactionRecord]:
     held, statement.held = statement.held, []
     for entry, details in held:
         transaction = _transaction(entry, details, statement, account)
@@ -153,13 +153,13 @@ def _unheld(statement: _OpenBlock, account: AccountRecord) -> Iterator[Transacti
         yield transaction
 
 
-def _opened(statement: _OpenBlock) -> AccountRecord:
+def _open_account(statement: _OpenBlock) -> AccountRecord:
     statement.record = _account(statement)
     return statement.record
 
 
 def _account(statement: _OpenBlock) -> AccountRecord:
-    """The account of :25:, which may be an IBAN, one with its currency behind it, bank code/number, or free text."""
+    """The account in :25:, which may be an IBAN, an IBAN followed by its currency, bank code/number, or free text."""
     written = statement.account
     compact = "".join(written.split())
     iban, currency = parse_iban(compact), statement.currency
@@ -179,15 +179,15 @@ def _account(statement: _OpenBlock) -> AccountRecord:
     return AccountRecord(stable_key=key or "unnamed", currency=currency, iban=iban, bic=bic, is_anonymous=key is None)
 
 
-def _closed(statement: _OpenBlock) -> Iterator[Record]:
+def _close_statement(statement: _OpenBlock) -> Iterator[Record]:
     if statement == _OpenBlock():
-        return  # a block that says nothing, such as the first one of two :20: in a row
+        return  # an empty block, such as the first of two :20: in a row
     account = statement.record
     if account is None:
-        account = _opened(statement)
+        account = _open_account(statement)
         yield account
-    yield from _flushed(statement)
-    yield from _unheld(statement, account)
+    yield from _end_entry(statement)
+    yield from _release_entries(statement, account)
     opening, closing = statement.opening, statement.closing
     yield StatementRecord(
         opening=opening[0] if opening else None,
@@ -209,7 +209,7 @@ def _transaction(entry: Field, extra: list[Field], statement: _OpenBlock, accoun
         value_date = _short_date(parts["value"])
     except ValueError as error:
         raise MalformedFile(f"line {entry.line}: a :61: with {error}.") from None
-    is_debit = parts["mark"].upper() in ("D", "RC", "ED")  # a reversed credit leaves the account
+    is_debit = parts["mark"].upper() in ("D", "RC", "ED")  # a reversed credit reduces the balance
     amount = -amount if is_debit else amount
     currency = account.currency
     supplement = [text for text in entry.lines[1:] if text.strip()]
@@ -246,20 +246,21 @@ def _transaction(entry: Field, extra: list[Field], statement: _OpenBlock, accoun
 
 
 def _is_german(account: AccountRecord) -> bool:
-    """Whether the three digits before a :86: are a GVC: an IBAN of Germany, or a German bank code before a number."""
+    """Whether the three digits before a :86: are a GVC, because the account is German by IBAN, bank code or BIC."""
     key = account.stable_key
     return key.startswith("DE") or (key[:8].isdigit() and key[8:9] == "/") or (account.bic or "")[4:6] == "DE"
 
 
 def _original(supplement: str, currency: str) -> tuple[Decimal | None, str | None]:
-    """/OCMT/USD12,50/: the amount in the currency it was paid in, where that is another one; without a sign."""
+    """The amount and currency before conversion, from /OCMT/USD12,50/, without a sign; None where the currency is that
+    of the account."""
     found = _ORIGINAL.search(supplement)
     if found is None or found[1] == currency:
         return None, None
     try:
         return _amount(found[2]), found[1]
     except ValueError:
-        return None, None  # a text that only looks like one
+        return None, None  # a text that only looks like an amount
 
 
 def _references(bank: str | None) -> tuple[str, ...]:
@@ -273,7 +274,7 @@ def _balance(found: Field) -> tuple[Decimal | None, date | None, str | None]:
     content = found.lines[0].replace(" ", "")
     parts = _BALANCE.fullmatch(content)
     if parts is None:
-        if not content or "null" in content.lower():  # an empty value of the bank's own program
+        if not content or "null" in content.lower():  # an empty value in the bank's own program
             return None, None, None
         raise MalformedFile(f"line {found.line}: a balance that cannot be read.")
     try:
@@ -283,18 +284,19 @@ def _balance(found: Field) -> tuple[Decimal | None, date | None, str | None]:
     try:
         day = _short_date(parts["date"][-6:])
     except ValueError:
-        day = None  # 000000: a balance of no particular day
+        day = None  # 000000: a balance without a date
     return -amount if parts["mark"].upper() in ("D", "RC") else amount, day, parts["currency"]
 
 
 def _amount(written: str) -> Decimal:
-    """The decimal mark is the comma; a file that writes points has no commas."""
+    """The amount; the decimal mark is the comma, except in files that write points and no commas. Raises ValueError."""
     return parse_amount(written, "," if "," in written else ".")
 
 
 @lru_cache(maxsize=4096)
 def _short_date(written: str) -> date:
-    """YYMMDD; years from 80 are of the last century, and 30 February is the last day of February."""
+    """The date in the form YYMMDD; years from 80 are in the last century, and 30 February is the last day of February.
+    Raises ValueError."""
     year, month, day = int(written[:2]), int(written[2:4]), int(written[4:])
     try:
         return day_or_month_end(year + (1900 if year >= 80 else 2000), month, day)
@@ -304,7 +306,7 @@ def _short_date(written: str) -> date:
 
 @lru_cache(maxsize=4096)
 def _booking_date(entry: str | None, value_date: date) -> date:
-    """MMDD in the year that brings it nearest to the value date; the value date where there is none."""
+    """The booking date: MMDD in the year that makes it nearest to the value date; without it, the value date."""
     if not entry or not entry.strip():
         return value_date
     found = []

@@ -1,4 +1,4 @@
-"""The SEPA keywords (EREF+, MREF+, CRED+, SVWZ+ ...) that German banks put into the text of a booking."""
+"""The SEPA keywords (EREF+, MREF+, CRED+, SVWZ+ ...) that German banks write into the text of a booking."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _LABEL_START = re.compile(rf"(?:{_KEYWORDS})[+:]")
 
 
 class SepaText(NamedTuple):
-    """What the keywords say; `purpose` is the text without them."""
+    """The values of the keywords; `purpose` is the text without them."""
 
     purpose: str | None = None
     end_to_end_id: str | None = None
@@ -24,16 +24,16 @@ class SepaText(NamedTuple):
     purpose_code: str | None = None
     iban: str | None = None
     bic: str | None = None
-    other_name: str | None = None  # ABWA/ABWE: who really pays or is paid
+    other_name: str | None = None  # ABWA/ABWE: the actual payer or payee
     is_return: bool = False
 
 
 def read_sepa_text(pieces: Sequence[str]) -> SepaText:
-    """The subfields of one remittance text, in order; a text without keywords is all purpose."""
-    text = _joined(pieces)
+    """The values in the subfields of one remittance text, given in order; a text without keywords is all purpose."""
+    text = _join_pieces(pieces)
     parts = _KEYWORD.split(text)
     if len(parts) == 1:
-        return _labelled(text)
+        return _read_labels(text)
     fields: dict[str, str] = {}
     for keyword, content in zip(parts[1::2], parts[2::2], strict=True):
         fields[keyword] = fields.get(keyword, "") + content
@@ -52,8 +52,9 @@ def read_sepa_text(pieces: Sequence[str]) -> SepaText:
     )
 
 
-def _joined(pieces: Sequence[str]) -> str:
-    """One text: a full piece goes on without a break, a short one ended by itself, a keyword begins a new line."""
+def _join_pieces(pieces: Sequence[str]) -> str:
+    """The subfields as one text: a full piece continues without a break, a short one ended by itself, a keyword begins
+    a new line."""
     text = ""
     was_full = True
     for piece in pieces:
@@ -66,8 +67,8 @@ def _joined(pieces: Sequence[str]) -> str:
     return text
 
 
-def _labelled(text: str) -> SepaText:
-    """Cooperative banks write "EREF: .. IBAN: ..": values are taken, the text stays whole."""
+def _read_labels(text: str) -> SepaText:
+    """The values of labels as cooperative banks write them ("EREF: .. IBAN: .."); the purpose keeps the whole text."""
     parts = _LABEL.split(text)
     fields = {key: content.split() for key, content in zip(parts[1::2], parts[2::2], strict=True)}
     words = {key: content[0] for key, content in fields.items() if content}

@@ -1,1 +1,1 @@
-"""OFX and QFX: read and written."""
+"""The formats OFX and QFX: reading and writing."""

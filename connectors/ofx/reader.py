@@ -1,7 +1,7 @@
-"""OFX and QFX statements, 1.x (SGML, unclosed tags) and 2.x (XML), read by our own tokenizer as a stream of records.
+"""Reader of OFX and QFX statements, 1.x (SGML, unclosed tags) and 2.x (XML), as a stream, with its own tokenizer.
 
-Only what a booking needs is looked at. Left out, because the records have no place for it: securities trades and
-positions, available balances, check and server ids, exchange rates.
+It reads only what a booking needs. Left out, because the records have no place for it: securities trades and positions,
+available balances, check and server ids, exchange rates.
 """
 
 import re
@@ -29,7 +29,7 @@ from connectors.text import (
 )
 from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
-TAGS_MAX = 1_000_000  # beside those of bookings; a list of 10,000 securities has about 150,000
+TAGS_MAX = 1_000_000  # besides those of bookings; a list of 10,000 securities has about 150,000
 TAGS_PER_BOOKING = 100  # closing tags included; real ones have some twenty
 _HEAD_BYTES = 8192
 _BEGINS = re.compile(r"[\s\ufeff]*(?:OFXHEADER\s*[:=]|DATA\s*:\s*OFXSGML|<\?xml|<\?OFX|<!--|<OFX[\s>])", re.IGNORECASE)
@@ -40,12 +40,12 @@ _CURRENCY = re.compile("[A-Z]{3}")
 _PRICE = re.compile(r"(-?)(?:[A-Z]{0,2}[$€£]|[A-Z]{3})\s*(-?[0-9.,]+)")  # PagSeguro: "R$ 5.326,43"
 
 _STATEMENTS = {"STMTRS": "BANKACCTFROM", "CCSTMTRS": "CCACCTFROM", "INVSTMTRS": "INVACCTFROM"}
-_BOOKINGS = {"STMTTRN", "STMTTRNP"}  # the second is the pending one of OFX 2.2
+_BOOKINGS = {"STMTTRN", "STMTTRNP"}  # STMTTRNP is the pending one of OFX 2.2
 _LISTS = {"BANKTRANLIST", "BANKTRANLISTP", "INVBANKTRAN"}
 _PARTS = {"PAYEE", "EXTDPAYEE", "CURRENCY", "ORIGCURRENCY", "BANKACCTTO", "CCACCTTO", "IMAGEDATA"}
 _OTHERS = {"OFX", "LEDGERBAL", "AVAILBAL", "BALLIST", "BAL", "INVTRANLIST", "INVPOSLIST", "INVBAL", "FI", "STATUS"}
 _CONTAINERS = {*_STATEMENTS, *_STATEMENTS.values(), *_BOOKINGS, *_LISTS, *_PARTS, *_OTHERS}
-_ONCE = {"TRNAMT", "FITID", "DTPOSTED"}  # twice in one booking: the end of another one was lost
+_ONCE = {"TRNAMT", "FITID", "DTPOSTED"}  # twice in one booking: the end tag of another booking is missing
 
 _KINDS: dict[str, AccountKind] = {
     "CHECKING": "checking",
@@ -64,10 +64,10 @@ def detect(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
-    """The accounts and bookings of an OFX file, in its order.
+    """The accounts and bookings of an OFX file, in the file's order.
 
-    Raises UnsupportedFile when it holds no statement (a sign-on answer), MalformedFile naming the line when it cannot
-    be read whole, LimitExceeded for an endless value or too many bookings.
+    Raises UnsupportedFile when it has no statement (a sign-on answer), MalformedFile naming the line when it cannot be
+    read whole, LimitExceeded for an endless value or too many bookings.
     """
     head = stream.read(_HEAD_BYTES)
     reader = _TagReader(charset=declared_charset(head))
@@ -85,7 +85,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
 
 @dataclass(slots=True)
 class _TagReader:
-    """The path of open aggregates and the values collected for the statement and the booking that are open."""
+    """Turns tags into records: keeps the path of open aggregates, and the values of the open statement and booking."""
 
     charset: str
     path: list[str] = field(default_factory=list)
@@ -100,20 +100,20 @@ class _TagReader:
     seen: Counter[str] = field(default_factory=Counter)
 
     def take(self, token: Token) -> Iterator[Record] | tuple[Record, ...]:
-        """The records that this tag completes."""
+        """The records that this tag completes. Raises MalformedFile and LimitExceeded."""
         name, self.line = token.name, token.line
         if name in _CONTAINERS and (token.is_closing or name in _BOOKINGS or not token.text.strip()):
-            return self._left(name) if token.is_closing else self._entered(name)
+            return self._leave(name) if token.is_closing else self._enter(name)
         if not token.is_closing:
-            self._valued(name, token.text)
+            self._take_value(name, token.text)
         return ()
 
-    def _entered(self, name: str) -> tuple[Record, ...]:
-        # A second one inside the first, of its kind at least, means that the closing tag is missing, as SGML writers
-        # forget it
+    def _enter(self, name: str) -> tuple[Record, ...]:
+        # A second aggregate of the same kind inside the first means that the closing tag of the first is missing, as
+        # SGML writers forget it
         same = _BOOKINGS if name in _BOOKINGS else _STATEMENTS if name in _STATEMENTS else (name,)
         first = next((each for each in self.path if each in same), None)
-        records = self._left(first) if first else ()
+        records = self._leave(first) if first else ()
         self.path.append(name)
         if name in _STATEMENTS:
             self.statement, self.account, self.seen = {"KIND": name.encode()}, None, Counter()
@@ -123,22 +123,22 @@ class _TagReader:
             self.booking = {}
         return records
 
-    def _left(self, name: str) -> tuple[Record, ...]:
+    def _leave(self, name: str) -> tuple[Record, ...]:
         if name not in self.path:
             return ()
         records: tuple[Record, ...] = ()
         while True:
             last = self.path.pop()
             if last in _BOOKINGS:
-                records += self._booked(is_pending=last == "STMTTRNP")
+                records += self._end_booking(is_pending=last == "STMTTRNP")
             elif last in _STATEMENTS:
-                records += self._closed()
+                records += self._end_statement()
             if last == name:
                 break
         self.is_ended = name == "OFX"
         return records
 
-    def _valued(self, name: str, value: bytes) -> None:
+    def _take_value(self, name: str, value: bytes) -> None:
         parent = self.path[-1] if self.path else ""
         if self.booking is not None:
             key = name if parent in _BOOKINGS else f"{parent}.{name}"
@@ -153,7 +153,7 @@ class _TagReader:
         elif parent == "FI" and name == "ORG":
             self.bank_name = clean(decode_value(value, self.charset))
 
-    def _booked(self, *, is_pending: bool) -> tuple[Record, ...]:
+    def _end_booking(self, *, is_pending: bool) -> tuple[Record, ...]:
         assert self.booking is not None
         values = {name: decode_value(value, self.charset).strip() for name, value in self.booking.items()}
         self.booking = None
@@ -188,7 +188,7 @@ class _TagReader:
         )
         return (record,) if account is self.account else (self._open(account), record)
 
-    def _closed(self) -> tuple[Record, ...]:
+    def _end_statement(self) -> tuple[Record, ...]:
         assert self.statement is not None
         account = self._account()
         balance = self._text("LEDGERBAL.BALAMT")
@@ -201,7 +201,8 @@ class _TagReader:
         return (*opened, record)
 
     def _closing_day(self) -> date | None:
-        """The day of the balance; that of the list where it is none that OFX knows ("23/04/2025")."""
+        """The day of the balance; the end of the booking list where the balance has no date in OFX form
+        ("23/04/2025")."""
         try:
             day = self._day(self._text("LEDGERBAL.DTASOF"))
         except MalformedFile:
@@ -213,7 +214,8 @@ class _TagReader:
         return account
 
     def _account(self, *, has_booking: bool = False) -> AccountRecord:
-        """The account of the statement; one that says nothing of it at all has an account if it has a booking."""
+        """The account of the statement; a statement without any facts about an account still has one if it has a
+        booking. Raises MalformedFile."""
         if self.account is not None:
             return self.account
         assert self.statement is not None
@@ -241,7 +243,7 @@ class _TagReader:
         )
 
     def _provider_id(self, fitid: str | None, day: date, amount: Decimal) -> str | None:
-        """FITID with date and amount, because banks reuse a FITID (sources 4.3); a true repeat gets its ordinal."""
+        """The FITID with date and amount, because banks reuse a FITID (sources 4.3); a true repeat gets a number."""
         key = clean_key(fitid)
         if key is None:
             return None
@@ -250,7 +252,8 @@ class _TagReader:
         return key if self.seen[key] == 1 else f"{key}|{self.seen[key]}"
 
     def _amount(self, text: str, noun: str) -> Decimal:
-        # OFX 3.2.9.2: comma or point mark decimals and nothing groups thousands; where both stand, the last one does
+        # OFX 3.2.9.2: comma or point is the decimal mark and nothing groups thousands; where both occur, the last one
+        # is
         mark: Literal[",", "."] = "," if text.rfind(",") > text.rfind(".") and (text.count(",") == 1) else "."
         try:
             return parse_amount(text, mark)
@@ -264,7 +267,8 @@ class _TagReader:
         return code or None
 
     def _day(self, text: str | None) -> date | None:
-        """The calendar day as written: an offset such as [-5:EST] does not move it (decision 10)."""
+        """The calendar day as written: an offset such as [-5:EST] does not change it (decision 10). Raises
+        MalformedFile."""
         if not text or not text[:8].strip("0"):
             return None
         match = _DAY.fullmatch(text)
@@ -276,7 +280,8 @@ class _TagReader:
             raise self._malformed("a date cannot be read") from None
 
     def _last_day(self) -> date:
-        """A booking without a date stands on the last day of its statement, as in camt (sources 1.2)."""
+        """The date of a booking without one: the last day of its statement, as in camt (sources 1.2). Raises
+        MalformedFile."""
         day = self._day(self._text("BANKTRANLIST.DTEND"))
         if day is None:
             raise self._malformed("a booking has no date")

@@ -8,9 +8,9 @@ from typing import BinaryIO, NamedTuple
 from connectors.connector import LimitExceeded, MalformedFile
 
 CHUNK_BYTES = 1 << 16
-VALUE_BYTES_MAX = 1 << 18  # one value, tag or comment; the longest real memo met has some 2,000 characters
+VALUE_BYTES_MAX = 1 << 18  # one value, tag or comment; the longest real memo has some 2,000 characters
 
-# A stray "<" in an unescaped SGML value ("A < B") matches nothing here and stays part of the value.
+# A stray "<" in an unescaped SGML value ("A < B") does not match and stays part of the value.
 _TAG = re.compile(
     rb"<(?:(/?)([A-Za-z][A-Za-z0-9._-]{0,79})(?:\s[^<>]{0,512}|/)?>|(!--)|(!\[CDATA\[)|(\?)|(!(?:DOCTYPE|ENTITY)))",
     re.IGNORECASE,
@@ -22,7 +22,7 @@ _CODEC = re.compile(r"(?:cp|windows-?)?(125\d|437|850|932|936|949|950)|(iso-?)?8
 
 
 class Token(NamedTuple):
-    """One tag and the bytes up to the next one."""
+    """One tag, and the bytes up to the next one."""
 
     name: str  # upper case
     is_closing: bool
@@ -31,12 +31,12 @@ class Token(NamedTuple):
 
 
 def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
-    """Every tag of `head` and the rest of `stream` in order, comments and processing instructions left out.
+    """Every tag of `head` and the rest of `stream` in order, without comments and processing instructions.
 
     Raises MalformedFile for a DOCTYPE (entities are never expanded) and LimitExceeded for an endless value.
     """
     buffer, line = b"", 1
-    waiting: tuple[str, bool, int] | None = None  # the tag whose text is still being collected, and its line
+    waiting: tuple[str, bool, int] | None = None  # the tag whose text is being collected, and its line
     parts: list[bytes] = []
     size = 0  # of the parts
     chunks = _as_ascii_superset(stream, head)
@@ -55,10 +55,10 @@ def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
                 mark = b"-->" if comment else b"]]>" if cdata else b">"
                 end = buffer.find(mark, match.end())
                 if end < 0:
-                    break  # wait for the rest of it
+                    break  # wait for the rest of the tag
             piece = buffer[position : match.start()]
             if cdata:
-                piece += _escaped(buffer[match.end() : end])
+                piece += _escape(buffer[match.end() : end])
             if piece:
                 parts.append(piece)
                 size += len(piece)
@@ -85,7 +85,7 @@ def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
 
 
 def decode_value(value: bytes, charset: str) -> str:
-    """The text of a value: UTF-8 where it is valid UTF-8 (many files declare 1252 and are not), else `charset`."""
+    """The text of a value: decoded as UTF-8 where it is valid (many files wrongly declare 1252), else by `charset`."""
     try:
         text = value.decode("utf-8")
     except UnicodeDecodeError:
@@ -94,7 +94,8 @@ def decode_value(value: bytes, charset: str) -> str:
 
 
 def declared_charset(head: bytes) -> str:
-    """The single-byte (or East Asian) charset an OFX header names, as a Python codec; cp1252 when it says nothing."""
+    """The single-byte (or East Asian) charset that an OFX header names, as a Python codec; cp1252 where it names
+    none."""
     text = head.partition(b"<OFX>")[0].decode("ascii", "replace")
     found = _CHARSET.search(text)
     codec = _CODEC.fullmatch(found[1]) if found else None
@@ -116,13 +117,13 @@ def _as_ascii_superset(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
         return
     decoder = codecs.getincrementaldecoder("utf-16")("replace")
     while chunk:
-        # never an empty piece, which would read as the end: half a character stays inside the decoder
+        # never an empty piece, which would count as the end: half a character stays in the decoder
         if piece := decoder.decode(chunk).encode("utf-8", "replace"):
             yield piece
         chunk = stream.read(CHUNK_BYTES)
 
 
-def _escaped(raw: bytes) -> bytes:
+def _escape(raw: bytes) -> bytes:
     return raw.replace(b"&", b"&amp;").replace(b"<", b"&lt;")
 
 

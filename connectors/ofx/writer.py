@@ -1,10 +1,10 @@
-"""Writes OFX 2.2: bank accounts, then credit cards; what is booked, without what is only announced.
+"""Writer of OFX 2.2: bank accounts, then credit cards; booked transactions without pending ones.
 
 Left out, because the format has no place for it: names of accounts, creditor and debtor ids, mandates, end-to-end ids,
-purpose codes, bank transaction codes and GVC (the nearest TRNTYPE stands for them), the counterpart's bank name and,
-without an IBAN, BIC, the bank's words, a separate merchant name, original amounts, reversal and return flags, the
-opening balance. Longer than the specification allows, so that nothing is lost: IBAN in ACCTID, BIC in BANKID, MEMO.
-A booking without an id of its bank gets one made of its content, because FITID is required.
+purpose codes, bank transaction codes and GVC (replaced by the nearest TRNTYPE), the counterpart's bank name and,
+without an IBAN, BIC, the bank's text, a separate merchant name, original amounts, reversal and return flags, the
+opening balance. Longer than the specification allows, so that nothing is lost: IBAN in ACCTID, BIC in BANKID, MEMO. A
+booking without an id from its bank gets one made of its content, because FITID is required.
 """
 
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ from xml.sax.saxutils import escape
 from connectors.blocks import COPY_BYTES, MEMORY_BYTES, Block, blocks
 from storage.importing.records import AccountRecord, Record, TransactionRecord
 
-NAME_CHARACTERS_MAX = 32  # OFX 11.4.4.1: a longer name stands in EXTDNAME
+NAME_CHARACTERS_MAX = 32  # OFX 11.4.4.1: a longer name goes into EXTDNAME
 TYPES = frozenset(
     {
         "CREDIT", "DEBIT", "INT", "DIV", "FEE", "SRVCHG", "DEP", "ATM", "POS", "XFER", "CHECK", "PAYMENT", "CASH",
         "DIRECTDEP", "DIRECTDEBIT", "REPEATPMT", "OTHER",
     }
 )  # fmt: skip
-FAMILIES = (  # parts of a bank transaction code in the order of their weight
+FAMILIES = (  # parts of a bank transaction code, the most telling first
     ("-STDO", "REPEATPMT"),
     ("-SALA", "DIRECTDEP"),
     ("-CWDL", "ATM"),
@@ -46,9 +46,9 @@ OK = "<STATUS><CODE>0</CODE><SEVERITY>INFO</SEVERITY></STATUS>"
 
 
 def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime, today: date) -> None:
-    """The records as one OFX document; rows wait on disk until their period is known, so memory stays bounded.
+    """Write the records as one OFX document; rows wait on disk until their period is known, so memory stays bounded.
 
-    `created` is a moment in UTC, `today` the day of an account that states no other.
+    `created` is a time in UTC, `today` the day of accounts that state no other.
     """
     stream.write(
         '<?xml version="1.0" encoding="UTF-8" standalone="no"?>\n'
@@ -79,44 +79,44 @@ def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime, tod
 
 def _statement(block: Block, stream: IO[bytes], today: date) -> None:
     account, card = block.account, "CC" if block.account.kind == "credit_card" else ""
-    number = _in("ACCTID", account.iban or account.stable_key.rpartition("/")[2])
+    number = _tag("ACCTID", account.iban or account.stable_key.rpartition("/")[2])
     if card:
         source = f"<CCACCTFROM>{number}</CCACCTFROM>"
     else:
         bank = account.bic if account.iban else account.stable_key.rpartition("/")[0]
         kind = KINDS.get(account.kind or "", "CHECKING")
-        source = f"<BANKACCTFROM>{_in('BANKID', bank)}{number}<ACCTTYPE>{kind}</ACCTTYPE></BANKACCTFROM>"
+        source = f"<BANKACCTFROM>{_tag('BANKID', bank)}{number}<ACCTTYPE>{kind}</ACCTTYPE></BANKACCTFROM>"
     closing_date = block.statement.closing_date or block.last or today
     stream.write(
-        f"<{card}STMTTRNRS><TRNUID>{block.number}</TRNUID>{OK}<{card}STMTRS>{_in('CURDEF', account.currency)}{source}\n"
-        f"<BANKTRANLIST>{_in('DTSTART', _day(block.first or closing_date))}{_in('DTEND', _day(closing_date))}"
-        "\n".encode()
+        f"<{card}STMTTRNRS><TRNUID>{block.number}</TRNUID>{OK}<{card}STMTRS>{_tag('CURDEF', account.currency)}"
+        f"{source}\n<BANKTRANLIST>{_tag('DTSTART', _day(block.first or closing_date))}"
+        f"{_tag('DTEND', _day(closing_date))}\n".encode()
     )
     block.copy_rows(stream)
     found = block.balances()
-    ledger = "" if found is None else f"{_in('BALAMT', f'{found[1]:f}')}{_in('DTASOF', _day(closing_date))}"
-    stream.write(f"</BANKTRANLIST>\n{_in('LEDGERBAL', raw=ledger)}</{card}STMTRS></{card}STMTTRNRS>\n".encode())
+    ledger = "" if found is None else f"{_tag('BALAMT', f'{found[1]:f}')}{_tag('DTASOF', _day(closing_date))}"
+    stream.write(f"</BANKTRANLIST>\n{_tag('LEDGERBAL', raw=ledger)}</{card}STMTRS></{card}STMTTRNRS>\n".encode())
 
 
 def _transaction(account: AccountRecord, row: TransactionRecord) -> str:
     if row.status == "pending":
         return ""
     name = row.counterpart_name or ""
-    other = _in("BANKID", row.counterpart_bic) + _in("ACCTID", row.counterpart_iban) + _in("ACCTTYPE", "CHECKING")
-    foreign = _in("CURRATE", "1") + _in("CURSYM", row.currency)
+    other = _tag("BANKID", row.counterpart_bic) + _tag("ACCTID", row.counterpart_iban) + _tag("ACCTTYPE", "CHECKING")
+    foreign = _tag("CURRATE", "1") + _tag("CURSYM", row.currency)
     return (
         "<STMTTRN>"
-        + _in("TRNTYPE", _type(row))
-        + _in("DTPOSTED", _day(row.booking_date))
-        + _in("DTAVAIL", _day(row.value_date) if row.value_date else None)
-        + _in("TRNAMT", f"{row.amount:f}")
-        + _in("FITID", row.provider_id or _made_id(row))
-        + _in("SIC", row.mcc)
-        + _in("NAME", name[:NAME_CHARACTERS_MAX].rstrip())
-        + _in("EXTDNAME", name if len(name) > NAME_CHARACTERS_MAX else None)
-        + _in("BANKACCTTO", raw=other if row.counterpart_iban else "")
-        + _in("MEMO", row.purpose)
-        + _in("CURRENCY", raw=foreign if row.currency != account.currency else "")
+        + _tag("TRNTYPE", _type(row))
+        + _tag("DTPOSTED", _day(row.booking_date))
+        + _tag("DTAVAIL", _day(row.value_date) if row.value_date else None)
+        + _tag("TRNAMT", f"{row.amount:f}")
+        + _tag("FITID", row.provider_id or _made_id(row))
+        + _tag("SIC", row.mcc)
+        + _tag("NAME", name[:NAME_CHARACTERS_MAX].rstrip())
+        + _tag("EXTDNAME", name if len(name) > NAME_CHARACTERS_MAX else None)
+        + _tag("BANKACCTTO", raw=other if row.counterpart_iban else "")
+        + _tag("MEMO", row.purpose)
+        + _tag("CURRENCY", raw=foreign if row.currency != account.currency else "")
         + "</STMTTRN>\n"
     )
 
@@ -138,7 +138,7 @@ def _day(day: date) -> str:
     return f"{day:%Y%m%d}"
 
 
-def _in(name: str, text: str | None = None, *, raw: str = "") -> str:
-    """An element around a text or around elements; nothing at all when it would be empty."""
+def _tag(name: str, text: str | None = None, *, raw: str = "") -> str:
+    """An element around a text or other elements; an empty text where it would be empty."""
     inner = raw if text is None else escape(text)
     return f"<{name}>{inner}</{name}>" if inner else ""

@@ -1,1 +1,1 @@
-"""The formats that this service writes and reads again: CSV, JSON lines, Parquet, Beancount."""
+"""The formats that this service both writes and reads: CSV, JSON lines, Parquet, Beancount."""

@@ -1,4 +1,4 @@
-"""Reads the Beancount ledgers that `beancount_writer` writes, and refuses all others as not ours."""
+"""Reader of the Beancount ledgers that `beancount_writer` writes; all others are refused."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +45,7 @@ WHITE_SPACE = {"n": "\n", "r": "\r", "t": "\t"}
 
 @dataclass(slots=True)
 class Directive:
-    """A line that begins with a day, and the lines indented below it."""
+    """A line that begins with a date, and the indented lines below it."""
 
     number: int
     day: str
@@ -55,7 +55,7 @@ class Directive:
     postings: list[tuple[str, Decimal, str]] = field(default_factory=list)
 
     def keep(self, line: str) -> None:
-        """Take in one of the lines below; raises ValueError for more than we write."""
+        """Add one of the lines below. Raises ValueError for a line that we would not write."""
         if found := POSTING.fullmatch(line):
             self.postings.append(_posting(found))
         elif (found := METADATA.fullmatch(line)) and found[1] in NAMES and found[1] not in self.metadata:
@@ -67,10 +67,10 @@ class Directive:
             raise ValueError("postings where none belong")
 
     def cells(self, names: Mapping[str, str]) -> dict[str, str | None]:
-        """What the metadata say, by the names of the cells."""
+        """The metadata as texts, by cell name."""
         cells: dict[str, str | None] = dict.fromkeys(names.values())
         for name, value in self.metadata.items():
-            cells[names[name]] = value if names[name] in DAYS else _unquoted(QUOTED.fullmatch(value), 1)
+            cells[names[name]] = value if names[name] in DAYS else _unquote(QUOTED.fullmatch(value), 1)
         return cells
 
 
@@ -80,18 +80,18 @@ def detect(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
-    """The records of a ledger that bankdata wrote; raises UnsupportedFile for others, else naming the line."""
+    """The records of a ledger that bankdata wrote. Raises UnsupportedFile for others, MalformedFile naming the line."""
     ledger = _OpenLedger()
     for directive in _directives(Lines(stream)):
         try:
             yield from ledger.records(directive)
         except (ValueError, KeyError) as error:
-            raise _damaged(directive.number, error) from error
+            raise _damage(directive.number, error) from error
     yield from ledger.end()
 
 
 class _OpenLedger:
-    """The account whose bookings follow, and what was said of it."""
+    """The account whose bookings follow, and the facts about its statement so far."""
 
     def __init__(self) -> None:
         self._name: str | None = None
@@ -99,7 +99,7 @@ class _OpenLedger:
         self._accounts = self._bookings = 0
 
     def records(self, directive: Directive) -> Iterator[Record]:
-        """What one directive says."""
+        """The records in one directive."""
         match directive.kind:
             case "open":
                 if directive.rest.startswith("Assets:"):
@@ -107,10 +107,10 @@ class _OpenLedger:
             case "balance":
                 self._balance(directive)
             case _:
-                yield from self._posted(directive)
+                yield from self._transaction(directive)
 
     def end(self) -> Iterator[Record]:
-        """What closes the account, if there is one."""
+        """The statement of the open account, if there is one."""
         if self._name is not None:
             yield self._statement
 
@@ -130,13 +130,13 @@ class _OpenLedger:
             raise ValueError("the balance of another account")
         self._statement = replace(
             self._statement,
-            opening=self._statement.opening or Decimal(0),  # none is written of nothing
+            opening=self._statement.opening or Decimal(0),  # an opening balance of zero is not written
             closing=closing,
-            closing_date=parse_date(directive.day) - timedelta(days=1),  # it holds in the morning
+            closing_date=parse_date(directive.day) - timedelta(days=1),  # a Beancount balance holds in the morning
         )
 
-    def _posted(self, directive: Directive) -> Iterator[Record]:
-        """A booking, or where the money was before; what moved without a booking is nobody's word."""
+    def _transaction(self, directive: Directive) -> Iterator[Record]:
+        """The record of a booking; an opening balance goes into the statement, and an adjustment has no record."""
         self._check(directive)
         (_, amount, currency), (other, _, _), *_ = directive.postings
         if other == OPENING_BALANCES:
@@ -148,7 +148,7 @@ class _OpenLedger:
             yield _booking(directive, amount, currency)
 
     def _check(self, directive: Directive) -> None:
-        """Postings that are nothing together, the first of them of the account that was opened last."""
+        """Raise ValueError unless the postings add up to zero and the first of them is of the account opened last."""
         if len(directive.postings) < 2:
             raise ValueError("not two postings")
         name, _, currency = directive.postings[0]
@@ -161,10 +161,10 @@ def _booking(directive: Directive, amount: Decimal, currency: str) -> Transactio
     said = SAID.fullmatch(directive.rest)
     cells = directive.cells(BOOKING | MERCHANT | DERIVED | WORDS)
     if cells["merchant_name"] is None:
-        cells["counterpart_name"] = _unquoted(said, 1)
+        cells["counterpart_name"] = _unquote(said, 1)
     told: Cells = cells | {
         "booking_date": directive.day,
-        "purpose": _unquoted(said, 2),
+        "purpose": _unquote(said, 2),
         "amount": f"{amount:f}",
         "currency": currency,
     }
@@ -172,9 +172,9 @@ def _booking(directive: Directive, amount: Decimal, currency: str) -> Transactio
 
 
 def _directives(lines: Lines) -> Iterator[Directive]:
-    """The directives of the ledger; a line that is none of ours is refused."""
+    """The directives of the ledger. Raises MalformedFile for a line that we would not write."""
     current: Directive | None = None
-    for text in _stripped(lines):
+    for text in _strip_lines(lines):
         try:
             if text.startswith("  ") and current is not None:
                 current.keep(text)
@@ -189,12 +189,12 @@ def _directives(lines: Lines) -> Iterator[Directive]:
                 raise ValueError("not a directive of ours")
             current = Directive(lines.number, found[1], found[2], found[3])
         except ValueError as error:
-            raise _damaged(lines.number, error) from error
+            raise _damage(lines.number, error) from error
     if current is not None:
         yield current
 
 
-def _stripped(lines: Iterable[str]) -> Iterator[str]:
+def _strip_lines(lines: Iterable[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         text = line.rstrip("\n")
         if number == 0 and text != FIRST_LINE:
@@ -208,12 +208,12 @@ def _posting(found: re.Match[str] | None) -> tuple[str, Decimal, str]:
     return found[1], parse_amount(found[2]), found[3]
 
 
-def _unquoted(found: re.Match[str] | None, group: int) -> str | None:
+def _unquote(found: re.Match[str] | None, group: int) -> str | None:
     if found is None:
         raise ValueError("not a text in quotes")
     text = found[group]
     return text and ESCAPED.sub(lambda found: WHITE_SPACE.get(found[1], found[1]), text)
 
 
-def _damaged(number: int, error: Exception) -> MalformedFile:
+def _damage(number: int, error: Exception) -> MalformedFile:
     return MalformedFile(f"Line {number}: cannot be read.", detail=type(error).__name__)

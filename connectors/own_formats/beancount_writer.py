@@ -1,8 +1,8 @@
-"""Writes a Beancount ledger: Assets:<Bank>:<Account> against Expenses or Income:<Category>, everything else that is
-said of accounts and bookings as metadata, so that connectors.own_formats.beancount_reader reads it back.
+"""Writer of Beancount ledgers: Assets:<Bank>:<Account> against Expenses or Income:<Category>, with all other facts
+about accounts and bookings as metadata, so that connectors.own_formats.beancount_reader can read them back.
 
-Left out: announced bookings, weak references. Both legs of a transfer between own accounts are written, each against
-its category.
+Left out: pending bookings, weak references. Both legs of a transfer between own accounts are written, each against its
+category.
 """
 
 import re
@@ -41,9 +41,10 @@ BOOKING = {
     "return": "is_return",
 }
 MERCHANT = {"merchant": "merchant_name", "counterpart": "counterpart_name"}
-"""Metadata with the cells that they are; MERCHANT only where the payee is a merchant and not the counterpart."""
+"""The names of metadata, each with its cell. MERCHANT is used only where the payee is a merchant different from the
+counterpart."""
 DERIVED = {"detailed-category": "detailed_category"}
-"""Metadata for the eye, which is derived anew from what is read; only where finer categories are asked for."""
+"""Metadata for people, which importing derives anew; written only where finer categories are requested."""
 SAID = {
     "note": "note",
     "tags": "tags",
@@ -57,7 +58,7 @@ NO_LETTERS = re.compile("[^A-Za-z0-9]+")
 
 
 def write(pairs: Iterable[Pair], stream: BinaryIO) -> None:
-    """The records as a ledger, each booking against its category."""
+    """Write the records as a ledger, each booking against its category."""
     ledger = _LedgerNames()
     stream.write(ledger.opened(OPENING_BALANCES).encode())
     for block in blocks_of_pairs(pairs, ledger.transaction):
@@ -68,14 +69,14 @@ def write(pairs: Iterable[Pair], stream: BinaryIO) -> None:
 
 
 class _LedgerNames:
-    """Names that are given once, and what is opened already."""
+    """The names of the ledger's accounts, and which accounts have been opened."""
 
     def __init__(self) -> None:
         self._open: set[str] = set()
         self._accounts: dict[tuple[str, str], str] = {}
 
     def account(self, account: AccountRecord) -> str:
-        """The account's name in the ledger; one that is taken gets the end of its number."""
+        """The account's name in the ledger; if the name is taken, the end of the account number is added."""
         key = (account.stable_key, account.currency)
         if key not in self._accounts:
             number = _component(account.stable_key[-4:])
@@ -86,25 +87,25 @@ class _LedgerNames:
         return self._accounts[key]
 
     def opened(self, name: str) -> str:
-        """The directive that opens an account of the ledger, once."""
+        """The directive that opens an account of the ledger; empty after the first time."""
         if name in self._open:
             return ""
         self._open.add(name)
         return f"{OPENED} open {name}\n"
 
     def transaction(self, account: AccountRecord, row: TransactionRecord, classification: Classification) -> str:
-        """One booking with its two postings, or one for each of its parts."""
+        """One booking with its two postings, or with one posting for each of its parts."""
         if row.status == "pending":
             return ""
         side = "Expenses" if row.amount < 0 else "Income"
         places = [(category, part.amount) for category, part in classification.said.splits]
         if (
             not places or sum(amount for _, amount in places) != row.amount
-        ):  # of a bank that states more digits than its currency has
+        ):  # at a bank that states more digits than the currency has
             places = [(classification.category or "OTHER", row.amount)]
         others = [(f"{side}:{_component(category.title())}", amount) for category, amount in places]
         payee = row.merchant_name or row.counterpart_name
-        told = f"{f'{_quoted(payee)} ' if payee else ''}{_quoted(row.purpose or '')}{_hashed(classification)}"
+        told = f"{f'{_quote(payee)} ' if payee else ''}{_quote(row.purpose or '')}{_hashtags(classification)}"
         return (
             "".join(self.opened(other) for other, _ in others)
             + f"{row.booking_date} * {told}\n"
@@ -117,7 +118,8 @@ class _LedgerNames:
         )
 
     def balances(self, block: Block) -> str:
-        """Where the money was before, what moved without a booking, and the balance that the bank states at the end."""
+        """The opening balance, the adjustment for changes without a booking, and the balance that the bank states at
+        the end."""
         found, name, currency = block.balances(), self.account(block.account), block.account.currency
         if found is None:
             return ""
@@ -140,21 +142,21 @@ class _LedgerNames:
 
 
 def _metadata(cells: Cells, names: Mapping[str, str]) -> str:
-    """A line for each cell that says something."""
+    """A line for each cell with a value."""
     return "".join(
-        f"  {name}: {value if cell in DAYS else _quoted(value)}\n"
+        f"  {name}: {value if cell in DAYS else _quote(value)}\n"
         for name, cell in names.items()
         if (value := cells[cell])
     )
 
 
-def _hashed(classification: Classification) -> str:
-    """The tags as Beancount has them, where its letters allow."""
+def _hashtags(classification: Classification) -> str:
+    """The tags in Beancount's form, as far as their letters allow."""
     return "".join(f" #{tag}" for tag in classification.said.tags if not NO_LETTER_OF_TAGS.search(tag))
 
 
 def _component(text: str) -> str:
-    """A part of an account name: letters, digits and dashes, beginning with a capital or a digit."""
+    """A part of an account name: letters, digits and dashes, beginning with a capital letter or a digit."""
     plain = NO_LETTERS.sub("-", text.translate(UMLAUTS)).strip("-")
     return (plain[:1].upper() + plain[1:]) or "X"
 
@@ -162,7 +164,7 @@ def _component(text: str) -> str:
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.translate(ESCAPED) + '"'
 
 

@@ -1,4 +1,4 @@
-"""A booking and its account as named texts, and back: what the formats share that carry every field of a record.
+"""A booking and its account as named texts, for the formats that contain every field of a record.
 
 Names are those of the columns of our CSV (connectors.own_formats.csv); an absent value is None.
 """
@@ -43,14 +43,14 @@ READ_AS: dict[str, Callable[[str | None], str | None]] = {
     "bank_transaction_code": partial(clean, characters=CODE_CHARACTERS_MAX),
     "purpose_code": partial(clean, characters=CODE_CHARACTERS_MAX),
 }
-"""Columns that are more, or less, than a name."""
+"""The function that reads a column, for columns that `clean` does not fit."""
 YES = "true"
 
 Cells = Mapping[str, str | None]
 
 
 def account_cells(account: AccountRecord) -> dict[str, str | None]:
-    """What is known of an account."""
+    """The facts about an account, by column."""
     values = (
         account.stable_key, account.iban, account.name, account.kind, account.currency, account.bank_name, account.bic
     )  # fmt: skip
@@ -58,7 +58,7 @@ def account_cells(account: AccountRecord) -> dict[str, str | None]:
 
 
 def booking_cells(row: TransactionRecord) -> dict[str, str | None]:
-    """All that the source said of a booking."""
+    """The source's facts about a booking, by column."""
     texts: dict[str, str | None] = {name: getattr(row, name) for name in TEXT_COLUMNS}
     return texts | {
         "booking_date": row.booking_date.isoformat(),
@@ -74,7 +74,7 @@ def booking_cells(row: TransactionRecord) -> dict[str, str | None]:
 
 
 def account_of(cells: Cells) -> AccountRecord:
-    """The account that these texts name; `ValueError` where they cannot be one."""
+    """The account that these cells describe. Raises `ValueError` where they describe none."""
     key, kind = clean(cells["account"], KEY_CHARACTERS_MAX), cells["account_type"]
     if key is None:
         raise ValueError("no key")
@@ -92,7 +92,7 @@ def account_of(cells: Cells) -> AccountRecord:
 
 
 def booking_of(cells: Cells) -> TransactionRecord:
-    """The booking that these texts tell, each read as what it is; `ValueError` where they cannot be one."""
+    """The booking that these cells describe, each read by its type. Raises `ValueError` where they describe none."""
     texts = {name: READ_AS.get(name, clean)(cells.get(name)) for name in TEXT_COLUMNS}
     original, references = cells.get("original_amount"), cells.get("references")
     return TransactionRecord(
@@ -105,7 +105,7 @@ def booking_of(cells: Cells) -> TransactionRecord:
         original_amount=parse_amount(original) if original else None,
         is_reversal=cells.get("is_reversal") == YES,
         is_return=cells.get("is_return") == YES,
-        is_potential_duplicate=False,  # found anew where it is imported
+        is_potential_duplicate=False,  # determined anew by the import
         words=_words_of(cells),
         detail=0,  # each row is a booking of its own
         **texts,
@@ -113,7 +113,7 @@ def booking_of(cells: Cells) -> TransactionRecord:
 
 
 def _words_of(cells: Cells) -> str | None:
-    """What the owner of the booking says of it, as an import takes it over."""
+    """The owner's words on the booking, in the form that an import takes over; None where there are none."""
     note, tags, category, splits, own = (cells.get(name) for name in WORDS)
     if not (note or tags or category or splits):
         return None
@@ -125,8 +125,8 @@ def _words_of(cells: Cells) -> str | None:
 
 
 def records_of(rows: Iterable[Cells], place: str) -> Iterator[Record]:
-    """The records of rows that each carry their account and its balance; adjusting entries are made anew where a gap
-    is (decision 50). Raises MalformedFile naming the row as `place` and its number."""
+    """The records of rows that each contain their account and its balance; adjusting entries are left out, because an
+    import makes them anew (decision 50). Raises MalformedFile naming the row by `place` and number."""
     account: Cells | None = None
     number = accounts = 0
     try:
@@ -156,7 +156,7 @@ def _closing(row: Cells) -> StatementRecord:
 
 
 def required_text(cells: Cells, name: str) -> str:
-    """A text that must be there."""
+    """A text that must be there. Raises ValueError."""
     value = cells[name]
     if value is None:
         raise ValueError(f"{name} is empty")
@@ -164,5 +164,5 @@ def required_text(cells: Cells, name: str) -> str:
 
 
 def day_of(text: str | None) -> date | None:
-    """A day, where there is one."""
+    """The day in the text; None where it is empty."""
     return parse_date(text) if text else None

@@ -1,10 +1,10 @@
-"""The project's own CSV layout, written and read: one header, one line per booking, any number of accounts.
+"""Our own CSV layout, for writing and reading: one header, one line per booking, any number of accounts.
 
-Every field of the records has its column, so nothing is left out but whether the pending rows are all there are. ISO
-dates, decimal points, commas, UTF-8. `record` says what a line is: `booked` or `pending` bookings, `opening` or
-`closing` balances (`booking_date` is their day), or an `account` without any of these. A cell that a spreadsheet would
-take for a formula is prefixed with an apostrophe, and so is one that begins with an apostrophe; reading takes it off.
-`type`, `category` and `detailed_category` are for the eyes of people: they are derived anew from what is read.
+Every field of the records has its column, so nothing is left out but whether the pending rows are complete. ISO dates,
+decimal points, commas, UTF-8. `record` is the kind of a line: `booked` or `pending` bookings, `opening` or `closing`
+balances (`booking_date` is their day), or an `account` without any of these. A cell that a spreadsheet would take for a
+formula gets an apostrophe in front, and so does one that begins with an apostrophe; reading removes it. `type`,
+`category` and `detailed_category` are for people: importing derives them anew.
 """
 
 import csv
@@ -47,8 +47,11 @@ Line = dict[str, str | None]
 
 
 def write(pairs: Iterable[Pair], stream: BinaryIO, *, is_detailed: bool = False, with_words: bool = False) -> None:
-    """The records as CSV, streaming, with type and category of each booking, with finer categories if `is_detailed`,
-    and `with_words` of its owner as they are, nothing put before them for spreadsheets."""
+    """Write the records as CSV, streaming, with type and category of each booking.
+
+    `is_detailed` adds finer categories, `with_words` the owner's words, unchanged and without protection from
+    spreadsheets.
+    """
     columns = (*COLUMNS, *DETAILED) if is_detailed else COLUMNS
     words = WORDS if with_words else ()
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
@@ -57,18 +60,18 @@ def write(pairs: Iterable[Pair], stream: BinaryIO, *, is_detailed: bool = False,
         lines.writerow((*columns, *words))
         for line in _lines(pairs):
             cells = [guarded(line.get(column) or "") for column in columns]
-            lines.writerow([*cells, *(_whole(line.get(column) or "") for column in words)])
+            lines.writerow([*cells, *(_wrap(line.get(column) or "") for column in words)])
     finally:
         text.detach()
 
 
 def detect(head: bytes) -> bool:
-    """Whether a file begins with this layout's header."""
+    """Whether a file begins with the header of this layout."""
     return head.decode("utf-8", "replace").lstrip("\ufeff").startswith(",".join(COLUMNS[:6]))
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
-    """The records of a file of this layout; raises MalformedFile naming the line."""
+    """The records of a file of this layout. Raises MalformedFile naming the line."""
     lines = csv.reader(Lines(stream), strict=True)
     account: AccountRecord | None = None
     statement: StatementRecord | None = None
@@ -82,7 +85,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             if len(cells) != len(header):
                 raise MalformedFile(f"Line {lines.line_num}: {len(cells)} columns where {len(header)} are expected.")
             line = {
-                name: (_unwrapped(cell) if name in WORDS else _bare(cell)) or None
+                name: (_unwrap(cell) if name in WORDS else _unguard(cell)) or None
                 for name, cell in zip(header, cells, strict=True)
             }
             found = account_of(line)
@@ -101,12 +104,12 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         yield statement or StatementRecord()
 
 
-def _whole(text: str) -> str:
-    """A text of the owner's as a cell: one that reading lines would change is written as JSON has it."""
+def _wrap(text: str) -> str:
+    """A text of the owner as a cell: written as JSON where reading lines would change it."""
     return json.dumps(text, ensure_ascii=False) if "\r" in text or text.startswith('"') else text
 
 
-def _unwrapped(cell: str) -> str:
+def _unwrap(cell: str) -> str:
     return str(json.loads(cell)) if cell.startswith('"') else cell
 
 
@@ -168,9 +171,9 @@ def _statement(line: Line, known: StatementRecord) -> StatementRecord:
 
 
 def guarded(cell: str) -> str:
-    """The cell, so that no spreadsheet takes it for a formula."""
+    """The cell, with an apostrophe in front where a spreadsheet would take it for a formula."""
     return f"'{cell}" if cell.startswith(FORMULA) and not NUMBER.fullmatch(cell) else cell
 
 
-def _bare(cell: str) -> str:
+def _unguard(cell: str) -> str:
     return cell[1:] if cell.startswith("'") else cell

@@ -1,8 +1,10 @@
-"""JSON lines: one booking each, in the shape of the API's TransactionDetail, with its account and its source's words.
+"""JSON lines: one booking each, in the form of the API's TransactionDetail, with its account and the source's own
+facts.
 
-`account` and `source` are ours: what of the account stands neither in the booking nor in its `bankAccount`, and what
-the API does not show of a booking but a store that begins anew derives from. Amounts have all their digits. An account
-without a booking has no line. What is derived (type, category, merchant) is for the eye: it is derived anew.
+`account` and `source` are additions: facts about the account that are neither in the booking nor in its `bankAccount`,
+and facts about the booking that the API does not show but a new store derives from. Amounts have all their digits. An
+account without a booking has no line. Derived values (type, category, merchant) are for people: importing derives them
+anew.
 """
 
 import json
@@ -45,31 +47,31 @@ SOURCE = {
     "original_currency": "originalCurrency",
 }
 FLAGS = {"is_reversal": "isReversal", "is_return": "isReturn"}
-"""Where the cells of a booking stand: BOOKING in the line itself, SOURCE and FLAGS in `source`, where they say more
-than null or false."""
+"""The cells of a booking with their names: BOOKING in the line itself, SOURCE and FLAGS in `source`, where they are
+neither null nor false."""
 
 Json = Mapping[str, object]
 
 
 class Number(str):
-    """A number as it is written: never by way of binary floating point."""
+    """A number as it was written, so that it never becomes a binary floating-point number."""
 
     __slots__ = ()
 
 
 def line(detail: Json, account: AccountRecord, closing: StatementRecord, row: TransactionRecord) -> bytes:
-    """One booking; `detail` is its TransactionDetail, `closing` says the balance of its account."""
+    """The line of one booking; `detail` is its TransactionDetail, `closing` has the balance of its account."""
     day = closing.closing_date
     told = {
         **detail,
-        "amount": _exact(row.amount),
-        "bankAccount": {**_object(detail["bankAccount"]), "accountName": account.name},  # as said, not as shown
+        "amount": _exact_number(row.amount),
+        "bankAccount": {**_object(detail["bankAccount"]), "accountName": account.name},  # the name in the source
         "account": {
             "key": account.stable_key,
             "accountType": account.kind,
             "currency": account.currency,
             "bic": account.bic,
-            "balance": None if closing.closing is None else _exact(closing.closing),
+            "balance": None if closing.closing is None else _exact_number(closing.closing),
             "balanceDate": day.isoformat() if day else None,
         },
         "source": _source(row),
@@ -78,12 +80,13 @@ def line(detail: Json, account: AccountRecord, closing: StatementRecord, row: Tr
 
 
 def detect(head: bytes) -> bool:
-    """Whether a file begins as a JSON object does; `read` says whether it is ours."""
+    """Whether a file begins like a JSON object; `read` says whether it is ours."""
     return BEGINNING.match(head) is not None
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
-    """The records of JSON lines that bankdata wrote; raises UnsupportedFile for others, else naming the line."""
+    """The records of JSON lines that bankdata wrote. Raises UnsupportedFile for others, MalformedFile naming the
+    line."""
     return records_of(_rows(stream), "Line")
 
 
@@ -91,7 +94,7 @@ def _rows(stream: BinaryIO) -> Iterator[dict[str, str | None]]:
     lines = Lines(stream)
     for text in lines:
         try:
-            row = _cells(_object(json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refused)))
+            row = _cells(_object(json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refuse)))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if lines.number == 1:
                 raise UnsupportedFile("not JSON lines that bankdata exported.") from error
@@ -100,7 +103,8 @@ def _rows(stream: BinaryIO) -> Iterator[dict[str, str | None]]:
 
 
 def _cells(told: Json) -> dict[str, str | None]:
-    """One line by the names that all our formats share; `TypeError` or `KeyError` where it is not ours."""
+    """The cells of one line, by the names that our formats share. Raises `TypeError` or `KeyError` where it is not
+    ours."""
     bank_account, account, source = (_object(told[name]) for name in ("bankAccount", "account", "source"))
     return {
         "account": _text(account["key"]),
@@ -129,12 +133,12 @@ def _cells(told: Json) -> dict[str, str | None]:
 def _source(row: TransactionRecord) -> dict[str, object]:
     told: dict[str, object] = {name: getattr(row, cell) for cell, name in (SOURCE | FLAGS).items()}
     if row.original_amount is not None:
-        told["originalAmount"] = _exact(row.original_amount)
+        told["originalAmount"] = _exact_number(row.original_amount)
     return {name: value for name, value in told.items() if value is not None and value is not False}
 
 
-def _exact(amount: Decimal) -> orjson.Fragment:
-    """A JSON number with all digits that the amount has."""
+def _exact_number(amount: Decimal) -> orjson.Fragment:
+    """A JSON number with all digits of the amount."""
     return orjson.Fragment(f"{amount:f}")
 
 
@@ -162,5 +166,5 @@ def _flag(value: object) -> str | None:
     return YES if value else None
 
 
-def _refused(_constant: str) -> NoReturn:
+def _refuse(_constant: str) -> NoReturn:
     raise ValueError("NaN and infinity are not numbers")

@@ -1,6 +1,8 @@
-"""Parquet that `parquet_writer` wrote, read by DuckDB (`parquet_texts`), because Polars panics on damaged files.
+"""Reader of the Parquet files that `parquet_writer` writes, by DuckDB (`parquet_texts`), because Polars panics on
+damaged files.
 
-What is derived (type, category, merchant, rules, transfers) is for those who compute with it: it is derived anew.
+Derived columns (type, category, merchant, rules, transfers) are for calculations by others: importing derives them
+anew.
 """
 
 import shutil
@@ -38,7 +40,7 @@ BOOKING: Mapping[str, tuple[str, str]] = {
     **{name: (name, MONEY) for name in ("amount", "original_amount")},
     **{name: (name, FLAG) for name in ("is_reversal", "is_return", "is_adjusting_entry")},
 }
-"""The columns that are read, each with the cell that it is and its type."""
+"""The columns that are read, each with its cell and type."""
 
 
 def detect(head: bytes) -> bool:
@@ -47,8 +49,8 @@ def detect(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
-    """The records of a Parquet file that bankdata wrote; raises UnsupportedFile for others, MalformedFile for damage,
-    LimitExceeded for more than a file may hold."""
+    """The records of a Parquet file that bankdata wrote. Raises UnsupportedFile for others, MalformedFile for damage,
+    LimitExceeded for more than a file may contain."""
     return records_of(_rows(stream), "Row")
 
 

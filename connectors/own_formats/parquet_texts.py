@@ -1,6 +1,6 @@
-"""Reads Parquet files of strangers, in a small DuckDB of its own that may open that one file and nothing else.
+"""Reader of Parquet files from strangers, with a small DuckDB of its own that can open only that one file.
 
-Polars would read them, too, but panics on damaged ones and reserves what a page claims to hold.
+Polars could read them, too, but panics on damaged ones and reserves the memory that a page claims to need.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 MEMORY = "256MB"  # a file whose pages claim more is refused
 ROWS_AT_ONCE = 200
-VALUE_CHARACTERS_MAX = 20_000  # the store keeps no more of the longest text
+VALUE_CHARACTERS_MAX = 20_000  # more than the store keeps of the longest text
 
 
 class UnknownColumns(ValueError):
-    """Other columns than the wanted ones, or of other types."""
+    """A wanted column is missing from the file, or has another type."""
 
 
 class Damaged(ValueError):
-    """Not a whole Parquet file."""
+    """The file is no complete Parquet file."""
 
 
 class TooLarge(ValueError):
-    """More rows, or more text in them, than allowed."""
+    """The file has more rows, or more text in them, than allowed."""
 
 
 def texts(
@@ -37,15 +37,15 @@ def texts(
     rows_max: int,
     characters_max: int,
 ) -> Iterator[tuple[str | None, ...]]:
-    """The rows in their order, each with the wanted columns in theirs, every value as text (true, 2026-01-31, 12.5).
+    """The rows in order, each with the wanted columns, every value as text (true, 2026-01-31, 12.5).
 
-    `columns` says their SQL types, `perhaps` those of more that may be absent and are null then. Raises UnknownColumns,
+    `columns` and `perhaps` give SQL types by name; the latter may be absent and are null then. Raises UnknownColumns,
     Damaged and TooLarge, possibly after some rows.
     """
-    import duckdb  # starts threads, which the process that waits to be forked must not have (connectors.parser_process)
+    import duckdb  # starts threads, which the process that is forked must not have (connectors.parser_process)
 
     try:
-        with closing(_opened(path)) as database:
+        with closing(_open_database(path)) as database:
             types = _check(database, path, columns, rows_max)
             has = {name: types.get(name) == type_ for name, type_ in {**columns, **perhaps}.items()}
             wanted = ", ".join(
@@ -63,7 +63,7 @@ def texts(
         raise Damaged(type(error).__name__) from error
 
 
-def _opened(path: Path) -> "duckdb.DuckDBPyConnection":
+def _open_database(path: Path) -> "duckdb.DuckDBPyConnection":
     import duckdb  # as above
 
     database = duckdb.connect(config={"memory_limit": MEMORY, "threads": 1, "temp_directory": ""})

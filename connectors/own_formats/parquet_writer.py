@@ -1,6 +1,6 @@
-"""Parquet: one booking per row with everything that is stored of it, and with its account and balance.
+"""Writer of Parquet: one booking per row with everything that is stored of it, and with its account and balance.
 
-Written by Polars, a row group at a time. An account without a booking has no row.
+Polars writes a row group at a time. An account without a booking has no row.
 """
 
 import os
@@ -28,12 +28,12 @@ Block = tuple[AccountRecord, StatementRecord, Iterable[pl.DataFrame]]
 
 
 def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.DataType]) -> int:
-    """Each account, what is said of it, and its bookings in frames of `schema`, which has all columns of BOOKING; how
-    many bookings that were."""
+    """Write each account with its statement and its bookings, given as frames of `schema`, which has all columns of
+    BOOKING; returns the number of bookings."""
     count = 0
     account = {name: DTYPES[kind] for name, (_, kind) in ACCOUNT.items()}
 
-    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:  # pragma: no cover - asked in a thread that Polars makes
+    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:  # called in a thread that Polars makes
         nonlocal count
         for about, said, pieces in blocks:
             values = (
@@ -53,6 +53,6 @@ def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.
     except pl.exceptions.ComputeError as error:
         if found := OS_ERROR.search(str(error)):
             number = int(found[1])
-            raise OSError(number, os.strerror(number)) from error  # a full disk is none of Polars' errors
+            raise OSError(number, os.strerror(number)) from error  # a full disk is no Polars error
         raise
     return count

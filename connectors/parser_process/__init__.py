@@ -1,1 +1,1 @@
-"""Statement files are parsed in a process of its own, within limits of time, memory and open files."""
+"""The parsing of statement files in a separate process, with limits on time, memory and open files."""

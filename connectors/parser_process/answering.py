@@ -1,4 +1,4 @@
-"""What the process that parses says of a file: everything wanted of it, or why it is refused."""
+"""The answer of the parsing process about a file: everything requested, or the reason why it is refused."""
 
 from typing import BinaryIO
 
@@ -8,7 +8,7 @@ from connectors.parser_process.messages import FileRefusal, FormatName, Packer, 
 
 
 def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
-    """Write everything that is wanted of the file, or its refusal; whatever goes wrong is a refusal."""
+    """Write everything that was requested of the file, or its refusal; any error becomes a refusal."""
     try:
         match request.wanted:
             case "format":

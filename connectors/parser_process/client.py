@@ -1,4 +1,4 @@
-"""Asks the process that parses: hands it an open file, and takes what it found in bounded pieces."""
+"""The client of the parsing process: it passes an open file to the process and reads the answers in bounded pieces."""
 
 import atexit
 import io
@@ -35,16 +35,19 @@ _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
     " from connectors.parser_process.process import main; main()"
 )
-CHECK_MILLISECONDS = 250  # between two looks whether anybody still waits
-_ATTEMPTS = 2  # the waiting process may end just when it is asked
+CHECK_MILLISECONDS = 250  # between two checks whether the caller still waits
+_ATTEMPTS = 2  # the waiting process may end at the moment of a request
 
 
 def ask_process(
     source: Path | BinaryIO, request: ParseRequest, check: Callable[[], None] = lambda: None
 ) -> Iterator[Answer]:
-    """What the process answers, lazily. Raises the refusal of the file, MalformedFile when it could not be read to
-    its end, LimitExceeded when that took too long, ProviderUnavailable when there is no process, and what `check`
-    raises, which is called again and again: the reading then ends."""
+    """The answers of the process, lazily.
+
+    Raises the refusal of the file, MalformedFile when it could not be read to its end, LimitExceeded when that took too
+    long, and ProviderUnavailable when the process cannot be started. `check` is called repeatedly; an exception from it
+    ends the reading.
+    """
     with ExitStack() as stack:
         stream = stack.enter_context(source.open("rb")) if isinstance(source, Path) else source
         if _is_too_large(stream):
@@ -54,15 +57,15 @@ def ask_process(
         written = encoded_request(request)
         spool.write(written)
         for _ in range(_ATTEMPTS):
-            channel = stack.enter_context(os.fdopen(_sent(descriptor, spool.fileno()), "rb", buffering=0))
-            if first := _said(channel, check):
-                yield from _answers(first, partial(_said, channel, check), spool.fileno(), len(written))
+            channel = stack.enter_context(os.fdopen(_send_request(descriptor, spool.fileno()), "rb", buffering=0))
+            if first := _next_message(channel, check):
+                yield from _answers(first, partial(_next_message, channel, check), spool.fileno(), len(written))
                 return
         raise ProviderUnavailable("The process that reads statement files cannot be started.")
 
 
-def _said(channel: io.RawIOBase | io.FileIO, check: Callable[[], None]) -> bytes:
-    """What is said next on the channel; nothing once its other end is closed."""
+def _next_message(channel: io.RawIOBase | io.FileIO, check: Callable[[], None]) -> bytes:
+    """The next message on the channel; empty once its other end is closed."""
     check()
     poll = select.poll()
     poll.register(channel, select.POLLIN)
@@ -92,7 +95,7 @@ def _answers(said: bytes, following: Callable[[], bytes], spool: int, place: int
 
 
 def interrupted() -> MalformedFile:
-    """The parsing process crashed over a file, or said what nobody says."""
+    """The error for a parsing process that crashed over a file or broke the protocol."""
     return MalformedFile("the file cannot be read: its reader was stopped.")
 
 
@@ -103,7 +106,7 @@ def _is_too_large(stream: BinaryIO) -> bool:
 
 
 def _descriptor(stream: BinaryIO, stack: ExitStack) -> int:
-    """The file as the system knows it; a stream that is none is copied into one."""
+    """The file descriptor of the stream; a stream without one is copied into a temporary file."""
     try:
         return stream.fileno()
     except (OSError, AttributeError):
@@ -123,7 +126,7 @@ class _Process:
         self._process: subprocess.Popen[bytes] | None = None
 
     def send(self, descriptors: Sequence[int]) -> None:
-        """Hand over the descriptors of one request; a process that has ended is replaced."""
+        """Pass the descriptors of one request to the process; one that has ended is replaced."""
         with self._lock:
             if self._control is None or self._process is None or self._process.poll() is not None:
                 self._start()
@@ -135,7 +138,7 @@ class _Process:
                 socket.send_fds(self._control, [b"."], descriptors)
 
     def end(self) -> None:
-        """Let it go; the next request starts another."""
+        """End the process; the next request starts another one."""
         if self._control is not None:
             self._control.close()
         if self._process is not None:
@@ -156,7 +159,7 @@ class _Process:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={name: os.environ[name] for name in ("TMPDIR", "LD_LIBRARY_PATH") if name in os.environ},
-                start_new_session=True,  # an interrupt at the terminal is for the command, which then lets it go
+                start_new_session=True,  # an interrupt at the terminal is for the command, which then ends the process
             )
 
 
@@ -164,8 +167,8 @@ _process = _Process()
 atexit.register(_process.end)
 
 
-def _sent(source: int, spool: int) -> int:
-    """The channel on which the process will tell of the pieces that it has written to the spool."""
+def _send_request(source: int, spool: int) -> int:
+    """The channel on which the process reports the pieces that it has written to the spool."""
     listening, telling = os.pipe()
     try:
         _process.send((source, spool, telling))

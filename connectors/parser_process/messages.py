@@ -1,6 +1,6 @@
-"""How records travel from the process that parses to the one that stores: MessagePack, decoded to exact types.
+"""The messages between the parsing process and the storing one: MessagePack, decoded to exact types.
 
-Not pickled: whoever takes over the parsing process may tell wrong bookings and run nothing in ours.
+Nothing is pickled: an attacker who controls the parsing process can report wrong bookings, but run nothing in ours.
 """
 
 import struct
@@ -18,16 +18,16 @@ from connectors.limits import PIECE_BYTES
 from connectors.text import clean
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
-PIECE, END, TOO_LONG, CRASHED = b".", b"!", b"t", b"x"  # what is said on the channel of a request
+PIECE, END, TOO_LONG, CRASHED = b".", b"!", b"t", b"x"  # the messages on the channel of a request
 LENGTH_BYTES = 4  # before a piece
 
-_FRAME = struct.Struct(">cI")  # what it is, and the bytes of it
+_FRAME = struct.Struct(">cI")  # the kind of an answer, and its length in bytes
 _REASON_CHARACTERS_MAX = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseRequest:
-    """What is wanted of a file; `profiles` are the user's own."""
+    """The request for a file; `profiles` are the user's own."""
 
     wanted: Literal["records", "format", "explanation"]
     profiles: tuple[Profile, ...] = ()
@@ -35,21 +35,21 @@ class ParseRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRefusal:
-    """Why a file is not read, in one sentence."""
+    """The refusal of a file, with its reason in one sentence."""
 
     kind: Literal["UnsupportedFile", "MalformedFile", "LimitExceeded"]
     reason: str
     detail: str = ""
 
     def error(self) -> SourceError:
-        """The refusal as it is raised; its words come from the parsing process and are cleaned."""
+        """The refusal as an exception; its texts come from the parsing process and are cleaned."""
         errors = {"UnsupportedFile": UnsupportedFile, "MalformedFile": MalformedFile, "LimitExceeded": LimitExceeded}
         return errors[self.kind](clean(self.reason, _REASON_CHARACTERS_MAX), detail=clean(self.detail) or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatName:
-    """What a file is called in reports; None for an unknown format."""
+    """The name of a file's format for reports; None for an unknown format."""
 
     name: str | None
 
@@ -72,14 +72,14 @@ decoded_request = msgspec.msgpack.Decoder(ParseRequest).decode
 
 
 class Packer:
-    """Collects answers and hands them over in pieces of about PIECE_BYTES."""
+    """Collects answers and passes them on in pieces of about PIECE_BYTES."""
 
     def __init__(self, hand_over: Callable[[bytes], None]) -> None:
         self._hand_over = hand_over
         self._piece = bytearray()
 
     def add(self, answer: Answer) -> None:
-        """Add an answer."""
+        """Add an answer to the piece that is being collected."""
         content = _encode(answer)
         self._piece += _FRAME.pack(_MARKS[type(answer)], len(content))
         self._piece += content
@@ -87,14 +87,14 @@ class Packer:
             self.flush()
 
     def flush(self) -> None:
-        """Hand over what has been collected."""
+        """Pass on the collected answers."""
         if self._piece:
             self._hand_over(bytes(self._piece))
             self._piece.clear()
 
 
 def answers(piece: bytes) -> Iterator[Answer]:
-    """The answers of a piece; raises MalformedFile for anything else."""
+    """The answers in a piece. Raises MalformedFile for anything else."""
     place = 0
     view = memoryview(piece)
     try:
@@ -103,5 +103,5 @@ def answers(piece: bytes) -> Iterator[Answer]:
             place += _FRAME.size
             yield _DECODERS[mark](view[place : place + size])
             place += size
-    except (KeyError, ValueError, ArithmeticError, struct.error) as error:  # of msgspec: all are ValueErrors
+    except (KeyError, ValueError, ArithmeticError, struct.error) as error:  # errors of msgspec are ValueErrors
         raise MalformedFile("the file cannot be read.", detail=type(error).__name__) from error

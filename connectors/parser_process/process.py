@@ -1,8 +1,9 @@
-"""What runs in the process that parses: it waits, and every file is read by a child of its own.
+"""The parsing process: it waits, and a child process reads each file.
 
 The waiting process has loaded everything and never looks into a file; a fork of it costs milliseconds, begins clean,
-and takes all that a hostile file did to it along when it ends. Files that come together are read together: who asks
-decides how many. A process between the two looks after each child, and ends it once nobody waits for it any more.
+and takes everything that a hostile file did along when it ends. Simultaneous requests are read at the same time; their
+number is up to the callers. A process between the two supervises each child, and ends it once nobody waits for it any
+more.
 """
 
 import gc
@@ -37,14 +38,14 @@ from connectors.text import parse_iban
 
 
 def main() -> None:
-    """Serve the socket that is standard input, until its other end is closed or nothing has come for a while."""
+    """Serve the socket that is standard input, until its other end is closed or no request has come for a while."""
     with socket.socket(fileno=os.dup(0)) as control:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         control.settimeout(IDLE_SECONDS_MAX)
         built_in_profiles()
-        parse_iban("DE89370400440532013000")  # loads what is known of the countries
+        parse_iban("DE89370400440532013000")  # loads the data about countries
         gc.freeze()
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how those ended that look after a child
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how the supervising processes ended
         while True:
             try:
                 said, descriptors, *_ = socket.recv_fds(control, 1, 3)
@@ -79,7 +80,7 @@ def _attend(source: int, spool: int, channel: int, *, folder: Path) -> None:
     os.close(its_end)
     poll = select.poll()
     poll.register(alive, 0)
-    poll.register(channel, 0)  # nobody waits any more
+    poll.register(channel, 0)  # closed when nobody waits any more
     poll.poll(seconds * READ_WAIT_FACTOR * 1000)
     if verdict := _verdict(child):
         try:
@@ -120,7 +121,7 @@ def _write_all(descriptor: int, content: bytes) -> None:
 
 
 def _verdict(child: int) -> bytes:
-    """How the child ended, where it did not end by itself; one that is still at work is killed."""
+    """The message about how the child ended, empty for a normal end; a child that is still running is killed."""
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if not os.WIFSIGNALED(status):

@@ -1,1 +1,1 @@
-"""Facts from elsewhere that bank data are read with: exchange rates, bank names, transaction codes."""
+"""Reference data from elsewhere for reading bank data: exchange rates, bank names, transaction codes."""

@@ -1,4 +1,4 @@
-"""Bank names by IBAN, bank code or BIC, from the registries that schwifty ships: where a source does not name them."""
+"""Bank names by IBAN, bank code or BIC, from the registries in schwifty, for sources that do not state them."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from connectors.reference import german_accounts
 from storage.importing.records import AccountRecord, Record, StatementRecord
 
-BANK_DIGITS_MAX = 12  # country, check digits and bank code of every country schwifty knows a registry of
+BANK_DIGITS_MAX = 12  # country, check digits and bank code of every country with a registry in schwifty
 CACHED_BANKS_MAX = 4096
 GERMAN_IBAN_LENGTH = 22
 
 
 def with_bank_names(records: Iterator[Record]) -> Iterator[Record]:
-    """The records with what the registries know: an IBAN for accounts whose bank code and number make a certain one,
-    and the name of their bank for accounts and counterparts without it."""
+    """The records with additions from the registries: an IBAN for accounts whose bank code and number determine it, and
+    missing bank names of accounts and counterparts."""
     for record in records:
         if isinstance(record, StatementRecord):
             yield record
@@ -29,11 +29,11 @@ def with_bank_names(records: Iterator[Record]) -> Iterator[Record]:
 
 
 def bank_name(iban: str | None) -> str | None:
-    """The bank that keeps this account, None where no registry says so."""
+    """The name of the bank that keeps this account; None where no registry has it."""
     compact = "".join((iban or "").split()).upper()
     if len(compact) <= BANK_DIGITS_MAX:
         return None
-    # Registries go by bank code, so one account answers for all; the check digits play no part
+    # Registries are sorted by bank code, so the answer for one account holds for all; the check digits do not matter
     return _of_bank(compact[:2] + "00" + compact[4:BANK_DIGITS_MAX], len(compact))
 
 
@@ -47,7 +47,7 @@ def _bank_of(account: AccountRecord) -> str | None:
 
 
 def _of_bic(bic: str | None) -> str | None:
-    """The one bank of this BIC; several are no answer."""
+    """The name of the bank with this BIC; None where there is none or several."""
     names = set(schwifty.BIC(bic, allow_invalid=True).bank_names) if bic else set()
     return str(names.pop()) if len(names) == 1 else None
 

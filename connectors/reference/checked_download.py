@@ -1,7 +1,8 @@
-"""Fetches a small document from an address that a stranger names, and never from a machine that only this one reaches.
+"""Downloads a small document from an address that a stranger names, but never from a machine that only this one can
+reach.
 
-`connectors/outgoing_http.py` asks hosts that the operator has named, by way of his proxy; here the name is resolved
-first, each address it leads to is checked, and the connection goes to one that was checked.
+`connectors/outgoing_http.py` asks hosts that the operator has named, through their proxy; here the name is resolved
+first, each resulting address is checked, and the connection goes to a checked one.
 """
 
 import http.client
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 from connectors.connector import ProviderUnavailable
 from connectors.public_addresses import Address, is_public, plain
 
-SECONDS_MAX = 5.0  # from the name to the last byte
+SECONDS_MAX = 5.0  # from resolving the name to the last byte
 BYTES_MAX = 5 * 1024
 AT_ONCE_MAX = 4
 HTTPS_PORT = 443
@@ -30,7 +31,7 @@ _turns = threading.BoundedSemaphore(AT_ONCE_MAX)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downloaded:
-    """What came with status 200, and how it is to be cached."""
+    """The document of an answer with status 200, and its caching header."""
 
     body: bytes
     media_type: str
@@ -38,8 +39,8 @@ class Downloaded:
 
 
 def download_checked(address: str, *, asks_loopback: bool = False, asks_private: bool = False) -> Downloaded:
-    """The document at this https address. Special-use addresses are refused, but those of this machine where
-    `asks_loopback`, and any where `asks_private`. Raises ProviderUnavailable with one sentence that names the host."""
+    """The document at this https address. Special-use addresses are refused, except those of this machine with
+    `asks_loopback` and any with `asks_private`. Raises ProviderUnavailable with one sentence that names the host."""
     parts = urlsplit(address)
     host, port = parts.hostname or "", parts.port or HTTPS_PORT
     if not _turns.acquire(blocking=False):
@@ -51,7 +52,7 @@ def download_checked(address: str, *, asks_loopback: bool = False, asks_private:
             raise ProviderUnavailable(f"{host} is no host on the public internet.")
         if port != HTTPS_PORT and not (asks_private or (asks_loopback and found[0].is_loopback)):
             raise ProviderUnavailable(f"{host} is asked at port {HTTPS_PORT} only.")
-        return _fetched(host, found[0], port, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), until)
+        return _fetch(host, found[0], port, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), until)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise ProviderUnavailable(f"{host} did not answer as it should.", detail=type(error).__name__) from None
     finally:
@@ -59,7 +60,8 @@ def download_checked(address: str, *, asks_loopback: bool = False, asks_private:
 
 
 def is_allowed(address: Address, asks_loopback: bool, asks_private: bool) -> bool:
-    """Whether an address may be asked: one of the public internet, also where it carries another one within."""
+    """Whether an address may be asked: one on the public internet, which also embeds no other address, or one of the
+    exceptions."""
     return asks_private or (asks_loopback and plain(address).is_loopback) or is_public(address)
 
 
@@ -68,40 +70,40 @@ def _addresses(host: str, port: int, until: float) -> list[Address]:
     try:
         found = looked_up.result(max(0.0, until - time.monotonic()))
     except Late:
-        looked_up.cancel()  # or those that still wait for their turn would make the next ones wait, too
+        looked_up.cancel()  # otherwise look-ups that still wait for their turn would delay the next ones, too
         raise ProviderUnavailable(f"{host} was not found in time.") from None
     return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
 
 
 class _PinnedConnection(http.client.HTTPSConnection):
-    """To an address that was checked, under the name that its certificate must bear."""
+    """A connection to a checked address, with the host name that the certificate must have."""
 
     def __init__(self, host: str, address: Address, port: int, until: float) -> None:
         self._tls = ssl.create_default_context()
         super().__init__(host, port, context=self._tls)
         self._address = address
         self._until = until
-        self.opened: ssl.SSLSocket | None = None  # `sock` is gone once the answer has begun
+        self.opened: ssl.SSLSocket | None = None  # `sock` is None once the answer has begun
 
     def connect(self) -> None:
-        plain = socket.create_connection((str(self._address), self.port), timeout=self._left())
+        plain = socket.create_connection((str(self._address), self.port), timeout=self._seconds_left())
         try:
-            plain.settimeout(self._left())
+            plain.settimeout(self._seconds_left())
             self.sock = self.opened = self._tls.wrap_socket(plain, server_hostname=self.host)
         except BaseException:
             plain.close()
             raise
-        self.sock.settimeout(self._left())  # the time may have run out while there was nothing to cut off
+        self.sock.settimeout(self._seconds_left())  # the time may have run out before there was anything to cut off
 
-    def _left(self) -> float:
-        """The seconds that are left; raises TimeoutError where none are."""
+    def _seconds_left(self) -> float:
+        """The seconds left. Raises TimeoutError where there are none."""
         left = self._until - time.monotonic()
         if left <= 0:
             raise TimeoutError
         return left
 
 
-def _fetched(host: str, address: Address, port: int, target: str, until: float) -> Downloaded:
+def _fetch(host: str, address: Address, port: int, target: str, until: float) -> Downloaded:
     connection = _PinnedConnection(host, address, port, until)
     deadline = threading.Timer(max(0.001, until - time.monotonic()), _cut_off, [connection])
     deadline.daemon = True
@@ -130,7 +132,8 @@ def _fetched(host: str, address: Address, port: int, target: str, until: float) 
 
 
 def _cut_off(connection: _PinnedConnection) -> None:
-    """A byte every few seconds would keep the one who reads waiting for long."""
+    """Shut the connection down when its time is over; a byte every few seconds would otherwise keep the reader
+    waiting."""
     if connection.opened is not None:
         with suppress(OSError):
             connection.opened.shutdown(socket.SHUT_RDWR)

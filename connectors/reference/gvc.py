@@ -1,10 +1,10 @@
-"""Which ISO 20022 bank transaction code a German Geschaeftsvorfallcode (GVC) stands for, by the sign of the booking.
+"""The ISO 20022 bank transaction code of a German Geschaeftsvorfallcode (GVC), depending on the sign of the booking.
 
-Facts of the German banks' common data format agreement (DFUE-Abkommen, annex 3); from our bank's view a direct debit
-that we pay is a received one (RDDT) and a card that we use an issued one (CCRD).
+From the German banks' common data format agreement (DFUE-Abkommen, annex 3); from our bank's view, a direct debit that
+we pay is a received one (RDDT) and a card that we use an issued one (CCRD).
 """
 
-# code of the booking when it is a debit, when it is a credit (empty: the same), and the GVCs that mean it
+# code of a debit, code of a credit (if different), and the GVCs with these codes
 _ROWS = """
 PMNT-RDDT-ESDD               005 015 105 107 195
 PMNT-RDDT-BBDD               004 104 197
@@ -95,7 +95,7 @@ CAMT-CAPL-OTHR               833 834
 
 
 def bank_transaction_code_of(gvc: str | None, *, is_credit: bool) -> str | None:
-    """DOMAIN-FAMILY-SUBFAMILY of a GVC; None for those that say nothing (such as 999, free text)."""
+    """The code DOMAIN-FAMILY-SUBFAMILY of a GVC; None for GVCs without a meaning (such as 999, free text)."""
     return _CODES.get((gvc, is_credit))
 
 

@@ -1,1 +1,1 @@
-"""Where bank data come from: one module or package per kind of connection."""
+"""The sources of bank data: one module or package per kind of connection."""

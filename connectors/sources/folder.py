@@ -1,9 +1,9 @@
-"""A bank connection whose source is a folder: statement files that a person, a bank client or a script puts there.
+"""A connection whose source is a folder with statement files that a person, a bank client or a script puts there.
 
-What is new is read by the ordinary sync; afterwards a file lies in `done/`, or in `failed/` beside a `.reason` file.
-Whoever may write into the folder may swap files, folders and links at any moment. So nothing is looked up twice by a
-path: the folder is opened once, everything in it is reached through that descriptor and without following links, and
-a file is hashed and read through one descriptor of its own.
+An ordinary sync reads new files; afterwards a file is in `done/`, or in `failed/` beside a `.reason` file. Whoever may
+write into the folder may swap files, folders and links at any moment. So nothing is looked up twice by a path: the
+folder is opened once, everything in it is reached through that descriptor and without following links, and a file is
+hashed and read through one descriptor of its own.
 """
 
 import hashlib
@@ -22,19 +22,19 @@ from storage.importing.records import Batch, Record
 
 QUIET_SECONDS = 5.0  # a file that changed more recently may still be written
 PARTIAL_ENDINGS = (".part", ".partial", ".tmp", ".crdownload", ".reason")
-FILES_MAX = 1000  # of one sync; the next one goes on
+FILES_MAX = 1000  # in one sync; the next one continues
 DONE, FAILED = "done", "failed"
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe must not keep us waiting for its writer
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # NONBLOCK: opening a pipe must not wait for its writer
 NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 UNREADABLE_FOLDER = "The folder of this connection cannot be read."
 
 ReadFile = Callable[[BinaryIO, str, Callable[[str], None]], Iterator[Record]]
-"""From a file and its user's id; told what a person should know of it."""
+"""A function that reads a file for a user id; the callback gets warnings for the user."""
 
 
 class Folder(Connector):
-    """`settings` of a connection are {"folder": absolute path}."""
+    """The source folder. The settings of a connection are {"folder": absolute path}."""
 
     name = "folder"
     is_local = True
@@ -44,8 +44,9 @@ class Folder(Connector):
         self._read_file = read_file
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
-        """Which files are new; raises Misconfigured when the folder, or where its files go, cannot be used."""
-        with _opened(connection) as folder:
+        """The names of the new files. Raises Misconfigured when the folder, or a folder for read files, cannot be
+        used."""
+        with _open_folder(connection) as folder:
             for name in (DONE, FAILED):
                 _check_place(folder, name)
             return {"files": _new_files(folder, now)[:FILES_MAX]}
@@ -55,16 +56,16 @@ class Folder(Connector):
         connection: Connection,
         handle: Json,
         *,
-        cursor: Json | None,  # noqa: ARG002 - what was read has left the folder
+        cursor: Json | None,  # noqa: ARG002 - files that were read have left the folder
         today: date,  # noqa: ARG002 - as above
     ) -> Iterator[Batch]:
-        """One batch per file, in the order of their names; its records raise what is wrong with the file."""
-        with _opened(connection) as folder:
+        """One batch per file, in the order of their names; reading its records raises the errors of the file."""
+        with _open_folder(connection) as folder:
             for name in handle["files"]:
                 try:
                     file = _plain_file(folder, name)
                 except PermissionError:
-                    yield Batch(id=_closed_to_us(name), name=name, records=_refused())
+                    yield Batch(id=_id_of_unreadable(name), name=name, records=_refuse_reading())
                     continue
                 if file is not None:
                     with file:
@@ -80,31 +81,32 @@ class Folder(Connector):
         batch: Batch,
         refusal: str | None,
     ) -> None:
-        """Move the file to done/ or, refused, to failed/ with the reason beside it; unless it is another one now."""
+        """Move the file to done/ or, if it was refused, to failed/ with the reason beside it; unless it has been
+        replaced since."""
         assert batch.name is not None, "a batch of a folder is named after its file"
         name = batch.name
-        with _opened(connection) as folder:
+        with _open_folder(connection) as folder:
             try:
                 file = _plain_file(folder, name)
             except PermissionError:
-                if batch.id == _closed_to_us(name):
+                if batch.id == _id_of_unreadable(name):
                     _put_away(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False), refusal)
                 return
             if file is not None:
-                with file:  # open until it is moved: meanwhile no other file can get its number
+                with file:  # kept open until it is moved, so that no other file can get its inode number
                     if batch_id(file, name) == batch.id:
                         _put_away(folder, name, os.fstat(file.fileno()), refusal)
 
     def has_news(self, connection: Connection, *, now: datetime) -> bool:
-        """Whether a file waits; a folder that cannot be read is for a sync to say."""
-        with suppress(Misconfigured), _opened(connection) as folder:
+        """Whether a file waits; an unreadable folder counts as no news, because a sync reports it."""
+        with suppress(Misconfigured), _open_folder(connection) as folder:
             return bool(_new_files(folder, now))
         return False
 
 
 def batch_id(file: BufferedReader, name: str) -> str:
-    """The same file is the same batch, wherever it lies and whatever it is called; one too large to be read has no
-    other mark than its name. The file is at its beginning again afterwards."""
+    """The id of a file's batch: the same for the same content, whatever its place and name; for a file that is too
+    large to read, the name. The file is at its beginning again afterwards."""
     if os.fstat(file.fileno()).st_size > FILE_BYTES_MAX:
         return f"file:too large:{name}"
     digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -112,11 +114,11 @@ def batch_id(file: BufferedReader, name: str) -> str:
     return f"file:{digest}"
 
 
-def _closed_to_us(name: str) -> str:
+def _id_of_unreadable(name: str) -> str:
     return f"file:not readable:{name}"
 
 
-def _refused() -> Iterator[Record]:
+def _refuse_reading() -> Iterator[Record]:
     def refuse() -> Record:
         raise MalformedFile("the file cannot be read: permission denied.")
 
@@ -124,7 +126,7 @@ def _refused() -> Iterator[Record]:
 
 
 def checked_folder(text: str) -> Path:
-    """The folder of a new connection, absolute and without symbolic links; raises Misconfigured."""
+    """The folder of a new connection, absolute and without symbolic links. Raises Misconfigured."""
     path = Path(text).expanduser()
     if not path.is_dir():
         raise Misconfigured(f"There is no folder {path}.")
@@ -132,15 +134,16 @@ def checked_folder(text: str) -> Path:
 
 
 def is_waiting(path: Path) -> bool:
-    """Whether a sync looks at the file: no folder, no link, not hidden, not named as a part."""
+    """Whether a sync would read the file: no folder, no link, not hidden, not named as an incomplete file."""
     with suppress(OSError):
         return _has_statement_name(path.name) and stat.S_ISREG(os.lstat(path).st_mode)
     return False
 
 
 @contextmanager
-def _opened(connection: Connection) -> Iterator[int]:
-    """The folder's descriptor, reached from the root step by step: no part of its path is a link."""
+def _open_folder(connection: Connection) -> Iterator[int]:
+    """The folder's descriptor, reached from the root step by step so that no part of the path is a link. Raises
+    Misconfigured."""
     path = Path(str(connection.settings.get("folder", "")))
     if not path.is_absolute():
         raise Misconfigured(UNREADABLE_FOLDER, detail=connection.id)
@@ -148,7 +151,7 @@ def _opened(connection: Connection) -> Iterator[int]:
         folder = os.open("/", FOLDER_FLAGS)
         for number, part in enumerate(path.parts[1:], start=2):
             above = folder
-            # the folders above need not be readable to be passed
+            # the folders above it need not be readable
             flags = FOLDER_FLAGS if number == len(path.parts) else FOLDER_FLAGS | getattr(os, "O_PATH", 0)
             try:
                 folder = os.open(part, flags, dir_fd=above)
@@ -163,15 +166,15 @@ def _opened(connection: Connection) -> Iterator[int]:
 
 
 def _check_place(folder: int, name: str) -> None:
-    """Check that the folder for read files is one of its own: a link would move them anywhere, into somebody else's
-    folder too."""
+    """Raise Misconfigured where the folder for read files is no real folder: a link would move files anywhere, even
+    into other users' folders."""
     with suppress(FileNotFoundError):
         if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise Misconfigured(f"{name} in the folder of this connection is not a folder. Move it away.")
 
 
 def _new_files(folder: int, now: datetime) -> list[str]:
-    """The names of the statements in waiting that are no longer being written, in order."""
+    """The names of waiting statement files that are no longer being written, sorted."""
     with os.scandir(folder) as entries:
         return sorted(entry.name for entry in entries if _has_statement_name(entry.name) and _is_complete(entry, now))
 
@@ -191,7 +194,7 @@ def _is_complete(entry: os.DirEntry[str], now: datetime) -> bool:
 
 
 def _plain_file(folder: int, name: str) -> BufferedReader | None:
-    """The file of this name, opened; None when there is none any more, or a link, a pipe or a folder in its place.
+    """The opened file with this name; None where there is none any more, or a link, a pipe or a folder in its place.
     Raises PermissionError."""
     try:
         descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
@@ -206,9 +209,9 @@ def _plain_file(folder: int, name: str) -> BufferedReader | None:
 
 
 def _put_away(folder: int, name: str, read: os.stat_result, reason: str | None) -> None:
-    """Move the file that was read; one of the same name that lies there already keeps its place."""
+    """Move the file that was read, under another name where its own is taken."""
     with _place(folder, DONE if reason is None else FAILED) as target:
-        place = _reserved(target, name)
+        place = _reserve_name(target, name)
         os.rename(name, place, src_dir_fd=folder, dst_dir_fd=target)
         moved = os.stat(place, dir_fd=target, follow_symlinks=False)
         if (moved.st_dev, moved.st_ino) != (read.st_dev, read.st_ino):  # swapped at the last moment: not read yet
@@ -232,8 +235,8 @@ def _place(folder: int, name: str) -> Iterator[int]:
         os.close(target)
 
 
-def _reserved(target: int, name: str) -> str:
-    """A name that nothing else has, held by an empty file until ours replaces it."""
+def _reserve_name(target: int, name: str) -> str:
+    """An unused name, reserved by an empty file until ours replaces it."""
     path, number, place = Path(name), 1, name
     while True:
         try:

@@ -1,9 +1,8 @@
-"""SimpleFIN: banks of the United States and Canada, through a bridge that their customer pays and trusts.
+"""SimpleFIN: banks of the United States and Canada, through a bridge that their customers pay and trust.
 
-The person makes a token at the bridge and hands it over; it can be exchanged once for an access URL, which opens the
-accounts for good until it is revoked there. One request tells everything, always of the last 90 days: late bookings and
+The person makes a token at the bridge and enters it here; it is exchanged once for an access URL, which opens the
+accounts until it is revoked there. One request returns everything, always for the last 90 days: late bookings and
 corrections cost nothing then, and the bridge counts requests (24 a day, after which it warns and then revokes).
-
 Protocol: https://www.simplefin.org/protocol.html, versions 1 and 2.
 """
 
@@ -30,7 +29,7 @@ from connectors.outgoing_http import Provider
 from connectors.text import clean, clean_key, clean_purpose, is_currency, parse_amount
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 
-SPAN = timedelta(days=90)  # "limited to 90 days": the bridge cuts more off and only says so in `errlist`
+SPAN = timedelta(days=90)  # "limited to 90 days": the bridge cuts off more, and only says so in `errlist`
 TOKEN_CHARACTERS_MAX = 2_000
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the store keeps UTC without zone
 
@@ -53,7 +52,7 @@ USED = (
 
 
 class SimpleFin(LiveSource):
-    """The secret of a connection is {"access_url": with user and password}."""
+    """The source SimpleFIN. The secret of a connection is {"access_url": with user and password}."""
 
     name = "simplefin"
     title = "SimpleFIN"
@@ -66,16 +65,16 @@ class SimpleFin(LiveSource):
     unattended_syncs_max = 24
 
     def __init__(self, address: str) -> None:
-        """`address` is the one server whose tokens are accepted, and all that is ever asked."""
+        """Prepare requests to the one server at `address`; only its tokens are accepted."""
         parts = urlsplit(address)
         self._provider = Provider(f"{parts.scheme}://{parts.netloc}")
 
     def begin_connect(self, connection: Connection, reply: Reply, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
-        """Ask for the token, then exchange it, once."""
+        """The next step: the question for the token, then its exchange, which is possible once."""
         token = str(reply.given.get("token", "")).strip()
         if not token:
             return TOKEN
-        path = self._path_of(_decoded(token))
+        path = self._path_of(_decode_token(token))
         if path is None:
             return Question(text=TOKEN.text, fields=TOKEN.fields, problem=NO_TOKEN)
         claimed = self._provider.post(path)
@@ -89,16 +88,17 @@ class SimpleFin(LiveSource):
         return Done(bank_name=self.title, secrets={"access_url": access_url})
 
     def is_same_login(self, known: Connection, done: Done) -> bool:  # noqa: ARG002 - the protocol names them
-        """Yes: nothing says whose a token is, and one subscription reaches all banks of a person. A second one gets a
-        name of its own."""
+        """Always True: nothing says whose a token is, and one subscription reaches all banks of a person. A second one
+        needs a name of its own."""
         return True
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:  # noqa: ARG002 - as above
-        """The person disables the access there."""
+        """Always raise SourceError, because only the person can disable the access, at SimpleFIN."""
         raise SourceError("SimpleFIN has no request for that.")
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - as above
-        """The bridge asks the banks once a day by itself; there is nothing to begin. The end is midnight after now."""
+        """Begin nothing, because the bridge asks the banks once a day by itself; the handle has the period, which ends
+        at the next midnight."""
         until = datetime(now.year, now.month, now.day) + timedelta(days=1)  # noqa: DTZ001 - as above
         return {"from": _seconds(until - SPAN), "until": _seconds(until)}
 
@@ -110,7 +110,7 @@ class SimpleFin(LiveSource):
         cursor: Json | None,  # noqa: ARG002 - every request tells everything
         today: date,
     ) -> Iterator[Batch | LeftOut]:
-        """One request, and of what it tells a batch per account, then what the bridge complains of."""
+        """One request, with a batch for each account in its answer, then the problems that the bridge reports."""
         told = self._ask(connection, handle)
         banks = {str(each.get("conn_id")): each for each in _objects(told.get("connections"))}
         accounts = _objects(told.get("accounts"))
@@ -161,7 +161,7 @@ class SimpleFin(LiveSource):
         raise ProviderUnavailable(detail=f"status {answer.status}")
 
     def _path_of(self, address: str) -> str | None:
-        """The path, if the address is at this server."""
+        """The path of an address on this server; None for any other address."""
         try:
             parts = urlsplit(address)
             here = urlsplit(self._provider.address)
@@ -176,8 +176,8 @@ class Unpaid(ProviderUnavailable):
     """SimpleFIN wants to be paid: see to the subscription there."""
 
 
-def _decoded(token: str) -> str:
-    """The address that a token is; empty for what is none."""
+def _decode_token(token: str) -> str:
+    """The address that a token encodes; empty for an invalid token."""
     if len(token) > TOKEN_CHARACTERS_MAX:
         return ""
     try:
@@ -188,7 +188,7 @@ def _decoded(token: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What the bridge complains of: a code of version 2, words for the user, and whose bank it is about."""
+    """A problem that the bridge reports: a code of version 2, a text for the user, and the bank concerned."""
 
     code: str
     words: str
@@ -196,7 +196,7 @@ class Problem:
 
 
 def _problems(told: Mapping[str, Any]) -> list[Problem]:
-    """`errlist` of version 2, else `errors` of version 1."""
+    """The problems in an answer: `errlist` of version 2, else `errors` of version 1."""
     structured = [
         Problem(
             code=str(each.get("code", "")),
@@ -212,7 +212,7 @@ def _problems(told: Mapping[str, Any]) -> list[Problem]:
 
 
 def _check(problems: Iterable[Problem]) -> None:
-    """Raise why nothing at all came, from what the bridge says."""
+    """Raise the reason why nothing came, according to the reported problems."""
     codes = sorted({each.code for each in problems})
     if any("quota" in code or "limit" in code for code in codes):
         raise RateLimited(detail=" ".join(codes))
@@ -223,9 +223,9 @@ def _check(problems: Iterable[Problem]) -> None:
 
 
 def _key_of(account: Mapping[str, Any], bank: Mapping[str, Any]) -> str:
-    """Ids of accounts are unique within their organization only."""
+    """The key of an account: its id with its organization, because ids are unique only within one."""
     at = bank.get("conn_id") or bank.get("domain") or bank.get("id") or bank.get("name") or ""
-    return f"{at}/{_required(account, 'id')}"
+    return f"{at}/{_required_text(account, 'id')}"
 
 
 def _bank_name(bank: Mapping[str, Any]) -> str | None:
@@ -261,7 +261,7 @@ def _booking(told: Mapping[str, Any], currency: str, today: date) -> Transaction
         currency=currency,
         booking_date=posted or _day(told, "transacted_at") or today,
         status="pending" if is_pending else "booked",
-        provider_id=clean_key(_required(told, "id")),
+        provider_id=clean_key(_required_text(told, "id")),
         counterpart_name=clean(_text(told, "payee")),
         purpose=clean_purpose(_text(told, "description"), _text(told, "memo")),
     )
@@ -275,7 +275,7 @@ def _objects(found: object) -> list[dict[str, Any]]:
     return found
 
 
-def _required(told: Mapping[str, Any], name: str) -> str:
+def _required_text(told: Mapping[str, Any], name: str) -> str:
     found = told.get(name)
     if not isinstance(found, str) or not found:
         raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail=f"no {name}")
@@ -295,7 +295,7 @@ def _amount(told: Mapping[str, Any], name: str) -> Any:
 
 
 def _day(told: Mapping[str, Any], name: str) -> date | None:
-    """The day in UTC of a moment in seconds since 1970; None for none, and for 0, which pending bookings have."""
+    """The day in UTC of a time in seconds since 1970; None for no time, and for 0, which pending bookings have."""
     found = told.get(name)
     if found is None or found == 0:
         return None

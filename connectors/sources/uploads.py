@@ -1,4 +1,4 @@
-"""The connection behind `bankdata import`: files arrive by command, so a sync finds nothing to fetch."""
+"""The connection behind `bankdata import`: files are brought by command, so a sync finds nothing to fetch."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -10,7 +10,7 @@ NAME = "files"
 
 
 class Uploads(Connector):
-    """Always ready, never anything new; the next file comes by `bankdata import`."""
+    """A source that is always ready and never has news; files come by `bankdata import`."""
 
     name = NAME
     is_local = True
@@ -24,5 +24,5 @@ class Uploads(Connector):
         cursor: Json | None,  # noqa: ARG002 - as above
         today: date,  # noqa: ARG002 - as above
     ) -> Iterator[Batch]:
-        """No batches."""
+        """No batches, because files come by command."""
         return iter(())

@@ -1,1 +1,1 @@
-"""Sends finished requests to addresses that apps name, from a process that holds nothing else."""
+"""The sending of webhooks: requests to addresses that apps name, from a process that has no other data."""

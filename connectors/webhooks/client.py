@@ -1,4 +1,4 @@
-"""Starts the process that sends, hands it requests and takes what came of them."""
+"""The client of the sending process: it starts the process, passes requests to it and reads the outcomes."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from typing import Any
 from connectors.public_addresses import Network
 
 _BEGIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from connectors.webhooks.process import main; main()"
-_KEPT = ("PATH", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")  # of the environment, in which there are secrets
+_KEPT = ("PATH", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")  # from the environment, the rest of which may have secrets
 END_SECONDS = 2.0
 READ_BYTES = 1 << 16
 
@@ -22,10 +22,10 @@ class SendingProcessGone(Exception):
 
 
 class SendingProcess:
-    """The process, for one thread. `close` it."""
+    """The sending process, for use by one thread. `close` it after use."""
 
     def __init__(self, allowed: Iterable[Network]) -> None:
-        """Start it; it may ask the `allowed` networks besides public addresses."""
+        """Start the process; it may connect to the `allowed` networks besides public addresses."""
         networks = json.dumps([str(network) for network in allowed])
         self._process = subprocess.Popen(  # noqa: S603 - this program itself
             [sys.executable, "-c", _BEGIN, json.dumps(sys.path), networks],
@@ -35,12 +35,12 @@ class SendingProcess:
             start_new_session=True,
         )
         assert self._process.stdout is not None
-        self._answers = select.poll()  # select() knows no file of a number above 1023, and each open stream has one
+        self._answers = select.poll()  # select() cannot handle file numbers above 1023, and each open stream has one
         self._answers.register(self._process.stdout, select.POLLIN)
         self._rest = b""
 
     def send(self, request: Mapping[str, Any]) -> None:
-        """Hand it one request; raises SendingProcessGone."""
+        """Pass a request to the process. Raises SendingProcessGone."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -49,7 +49,8 @@ class SendingProcess:
             raise SendingProcessGone from error
 
     def heard(self, *, within: float) -> Sequence[Mapping[str, Any]]:
-        """What came of requests, as soon as something has; nothing after so many seconds. Raises SendingProcessGone."""
+        """The outcomes of requests, as soon as there is one; empty after `within` seconds. Raises
+        SendingProcessGone."""
         assert self._process.stdout is not None
         if not self._answers.poll(within * 1000):
             return []
@@ -60,7 +61,7 @@ class SendingProcess:
         return [json.loads(line) for line in lines]
 
     def close(self) -> None:
-        """End it, with what is on its way."""
+        """End the process, with the requests under way."""
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             with suppress(OSError):

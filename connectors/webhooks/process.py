@@ -1,8 +1,8 @@
-"""The process that sends: it reads finished requests, a line of JSON each, and writes what came of them.
+"""The sending process: it reads finished requests, one line of JSON each, and writes their outcomes.
 
-It has no store, no keys and no secrets. It looks a name up once, refuses it if any of its addresses is not allowed, and
-connects to the very address it looked at, so that a name which leads elsewhere a moment later leads nowhere. It
-follows no redirect, knows no proxy, and reads no more of an answer than its head.
+It has no store, no keys and no secrets. It resolves a name once, refuses it if any of its addresses is not allowed, and
+connects to the very address that it checked, so that a name which changes a moment later leads nowhere else. It follows
+no redirect, uses no proxy, and reads only the head of an answer.
 """
 
 import asyncio
@@ -29,20 +29,20 @@ from connectors.public_addresses import Address, Network, is_public, is_within
 
 LINE_BYTES_MAX = 1 << 20
 HEAD_BYTES_MAX = 1 << 15
-LOOK_UPS_MAX = 256  # names at once, as many as are sent: those that take long hold up no other
-WAIT_MAX = 86_400  # seconds that a receiver may ask for
+LOOK_UPS_MAX = 256  # simultaneous look-ups, as many as requests: slow ones delay no others
+WAIT_MAX = 86_400  # seconds; the longest pause that a receiver can ask for
 STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r]")
 
 Json = dict[str, Any]
 
 
 class Failed(Exception):
-    """Nothing was answered; the text is one of the words of the contract."""
+    """No answer came; the text of the exception is an error word of the contract."""
 
 
 def main() -> None:  # pragma: no cover - in a process of its own; what it calls is tested in the tests' own
-    """Send what comes on standard input until it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this
+    """Send the requests on standard input until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
     networks = [ipaddress.ip_network(each) for each in json.loads(sys.argv[2])]
 
     async def work() -> None:
@@ -52,11 +52,12 @@ def main() -> None:  # pragma: no cover - in a process of its own; what it calls
         await serve(requests, lambda line: os.write(1, line), networks)
 
     asyncio.new_event_loop().run_until_complete(work())
-    os._exit(0)  # names that are still looked up would keep it
+    os._exit(0)  # unfinished look-ups of names would keep it running
 
 
 async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object], allowed: Sequence[Network]) -> None:
-    """Send what is read, all at once, and answer each as it ends; returns when nothing more can come."""
+    """Send all requests as they are read, at the same time, and answer each when it ends; returns at the end of the
+    input."""
     tls, sending = ssl.create_default_context(), set[asyncio.Task[None]]()
 
     async def one(request: Json) -> None:
@@ -71,11 +72,11 @@ async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object
 
 
 async def sent(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> Json:
-    """What came of a request: status or error, how long it took, and for how many seconds the receiver wants rest."""
+    """The outcome of a request: status or error, its duration, and the seconds that the receiver wants us to wait."""
     begun, status, error, wait = time.monotonic(), None, None, 0
     try:
         async with asyncio.timeout(request["seconds"]):
-            status, wait = await _posted(request, allowed, tls)
+            status, wait = await _post(request, allowed, tls)
     except Failed as failure:
         error = str(failure)
     except TimeoutError:
@@ -86,14 +87,14 @@ async def sent(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -
     return {"status": status, "error": error, "durationMs": duration, "retryAfter": wait}
 
 
-async def _posted(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> tuple[int, int]:
+async def _post(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> tuple[int, int]:
     parts = urlsplit(request["url"])
     is_safe, host = parts.scheme == "https", parts.hostname or ""
     port = parts.port or (443 if is_safe else 80)
     addresses = await _addresses(host, port)
     if not all(is_within(each, allowed) or (is_safe and is_public(each)) for each in addresses):
         raise Failed("address_not_allowed")
-    reader, writer = await _connected(addresses, port, tls if is_safe else None, host)
+    reader, writer = await _connect(addresses, port, tls if is_safe else None, host)
     try:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         body = request["body"].encode()
@@ -115,10 +116,11 @@ async def _addresses(host: str, port: int) -> list[Address]:
     return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
 
 
-async def _connected(
+async def _connect(
     addresses: Sequence[Address], port: int, tls: ssl.SSLContext | None, host: str
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the first of these that takes one, under the name that its certificate must bear."""
+    """A connection to the first of these addresses that accepts one, with the host name that the certificate must
+    have."""
     named = {"ssl": tls, "server_hostname": host} if tls is not None else {}
     for address in addresses:
         try:
@@ -131,7 +133,7 @@ async def _connected(
 
 
 async def _answer(reader: asyncio.StreamReader) -> tuple[int, int]:
-    """The status that ends the exchange, and the seconds after which the receiver wants to be asked again."""
+    """The final status of the exchange, and the seconds after which the receiver wants the next request."""
     while True:
         head = await reader.readuntil(b"\r\n\r\n")
         said = STATUS.match(head)
@@ -144,7 +146,7 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, int]:
 
 
 def _seconds(text: str) -> int:
-    """What Retry-After says, a number or a date."""
+    """The seconds that Retry-After names by a number or a date; 0 for anything else."""
     if text.isascii() and text.isdecimal():
         return min(int(text[:9]), WAIT_MAX)
     with suppress(ValueError, TypeError, OverflowError):

@@ -1,4 +1,4 @@
-"""Which addresses apps may have told what happens."""
+"""The rule which addresses apps may name for webhooks."""
 
 import ipaddress
 import re
@@ -13,11 +13,11 @@ NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # a host whose last label is one is 
 
 
 def is_usable(url: str, allowed: Sequence[Network]) -> bool:
-    """Whether it may be told: https at a public name or address, without user and fragment; in the `allowed` networks
-    http, too. Where a name leads is looked at whenever something is sent."""
+    """Whether a webhook may have this address: https with a public name or IP address, without user and fragment; http
+    only for the `allowed` networks. Where a name leads is checked with each request."""
     try:
         parts = urlsplit(url)
-        host, port = (parts.hostname or "").removesuffix("."), parts.port  # both raise for what is none
+        host, port = (parts.hostname or "").removesuffix("."), parts.port  # both raise ValueError if malformed
     except ValueError:
         return False
     if "@" in parts.netloc or "#" in url or "\\" in url or port == 0:

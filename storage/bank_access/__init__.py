@@ -1,1 +1,2 @@
-"""What opens banks: its keys, the secrets that they seal, attempts to connect a bank, and how often one was asked."""
+"""Access to banks: sealing keys, sealed secrets, attempts to connect a bank, and counts of how often a bank was
+asked."""

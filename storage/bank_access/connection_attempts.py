@@ -20,7 +20,8 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAttempt:
-    """One attempt; `content` is what was sealed: the step, what was typed, what the source remembers."""
+    """One attempt to connect a bank. `content` was stored sealed: the step, the user's entries, the source's own
+    notes."""
 
     user_id: str
     id: str
@@ -35,7 +36,7 @@ class StoredAttempt:
 
     @property
     def taken_at(self) -> datetime | None:
-        """Since when somebody is at work on the next step; None while the attempt waits for an answer."""
+        """Since when a request works on the next step; None while the attempt waits for the user's answer."""
         since = self.content.get(TAKEN_AT)
         return datetime.fromisoformat(since) if since is not None else None
 
@@ -53,7 +54,7 @@ def add(
     content: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """A new attempt; those of the user that are over go."""
+    """Store a new attempt, and delete those of the user that have expired."""
     session.execute("DELETE FROM connection_attempts WHERE user_id = $1 AND expires_at <= $2", user_id, now)
     session.execute(
         "INSERT INTO connection_attempts (user_id, id, connector, connection_id, browser_hash, state_hash, sealed,"
@@ -64,20 +65,20 @@ def add(
         connection_id,
         browser_hash,
         hashed(state),
-        keys.seal(as_json(content), about=_about(id_)),
+        keys.seal(as_json(content), about=_binding(id_)),
         now,
         now + LIFETIME,
     )
 
 
 def find(session: Session, keys: ConnectionKeys, user_id: str, id_: str) -> StoredAttempt | None:
-    """The user's attempt of this id, over or not."""
+    """The user's attempt with this id, ended or not; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND id = $2", user_id, id_)
     return _attempt(rows[0], keys) if rows else None
 
 
 def of_state(session: Session, keys: ConnectionKeys, user_id: str, state: str) -> StoredAttempt | None:
-    """The user's attempt that waits for a browser with this state; each state is good for one return."""
+    """The user's attempt that waits for a browser to return with this `state`; each state is good for one return."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND state_hash = $2", user_id, hashed(state)
     )
@@ -85,9 +86,11 @@ def of_state(session: Session, keys: ConnectionKeys, user_id: str, state: str) -
 
 
 def take(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, state: str, now: datetime) -> bool:
-    """Whether the next step is the caller's: of several at once the first one wins, and until `go_on` or `end` the
-    attempt says since when it is taken. The state of the last step is good for nothing any more; `state` is that of the
-    next one."""
+    """Claim the next step of an attempt; False where another request was faster or the attempt has ended.
+
+    Until `go_on` or `end`, the content says since when the step is claimed. The state of the last step becomes void and
+    `state` takes its place.
+    """
     taken = session.rows(
         "UPDATE connection_attempts SET version = version + 1, state_hash = $4, sealed = $6"
         " WHERE user_id = $1 AND id = $2 AND version = $3 AND outcome IS NULL AND expires_at > $5 RETURNING id",
@@ -96,25 +99,25 @@ def take(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, stat
         attempt.version,
         hashed(state),
         now,
-        keys.seal(as_json({**attempt.content, TAKEN_AT: now.isoformat()}), about=_about(attempt.id)),
+        keys.seal(as_json({**attempt.content, TAKEN_AT: now.isoformat()}), about=_binding(attempt.id)),
     )
     return bool(taken)
 
 
 def go_on(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, content: Mapping[str, Any]) -> None:
-    """Keep what the step that was taken has led to."""
+    """Store the content that the claimed step has led to; this ends the claim."""
     session.execute(
         "UPDATE connection_attempts SET sealed = $3 WHERE user_id = $1 AND id = $2",
         attempt.user_id,
         attempt.id,
-        keys.seal(as_json(content), about=_about(attempt.id)),
+        keys.seal(as_json(content), about=_binding(attempt.id)),
     )
 
 
 def end(
     session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, outcome: str, connection_id: str | None = None
 ) -> None:
-    """The attempt is over; nothing of what was typed or remembered stays."""
+    """End the attempt with this outcome, and erase its content."""
     session.execute(
         "UPDATE connection_attempts SET outcome = $3, created_connection_id = $4, sealed = $5"
         " WHERE user_id = $1 AND id = $2 AND outcome IS NULL",
@@ -122,23 +125,24 @@ def end(
         attempt.id,
         outcome,
         connection_id,
-        keys.seal("{}", about=_about(attempt.id)),
+        keys.seal("{}", about=_binding(attempt.id)),
     )
 
 
 def forget(session: Session, *, now: datetime) -> None:
-    """Leave nothing behind of attempts that are over, whoever's they were."""
+    """Delete the attempts of all users that have expired."""
     session.execute("DELETE FROM connection_attempts WHERE expires_at <= $1", now)
 
 
 def hashed(secret: str) -> str:
-    """How secrets of 256 bits are kept: SHA-256, for there is nothing to guess."""
+    """The SHA-256 under which a secret of 256 bits is stored; so long a secret cannot be guessed, so no salt is
+    needed."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _about(id_: str) -> str:
+def _binding(id_: str) -> str:
     return f"{id_} attempt"
 
 
 def _attempt(row: Row, keys: ConnectionKeys) -> StoredAttempt:
-    return StoredAttempt(content=json.loads(keys.open(row.pop("sealed"), about=_about(row["id"]))), **row)
+    return StoredAttempt(content=json.loads(keys.open(row.pop("sealed"), about=_binding(row["id"]))), **row)

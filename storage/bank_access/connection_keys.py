@@ -1,7 +1,7 @@
-"""The keys that seal what opens bank connections: in one private file beside the store and in no backup of it, or in a
-store that several machines share, sealed.
+"""The keys that seal secrets of bank connections: in one private file beside the store, in no backup of the store, or
+sealed in a store that several machines share.
 
-A copy of the store, or of a backup, opens no bank account; whoever loses the keys connects the banks anew.
+A copy of the store or of a backup opens no bank account. Whoever loses the keys has to connect the banks anew.
 """
 
 import base64
@@ -24,7 +24,7 @@ FILE_NAME = "connection-keys.json"
 KIND = "connection keys"
 KEY_BYTES = 32
 KEY_ID_BYTES = 8
-KEPT_WHERE_SHARED = 4  # keys, though nothing is sealed with them: another machine may be about to commit what is
+KEPT_WHERE_SHARED = 4  # keys, also unused ones: another machine may be about to commit a secret sealed with one
 
 Keys = dict[str, bytes]
 
@@ -40,16 +40,18 @@ class KeyMissing(KeysUnusable):
 
 
 class SecretsUnreadable(Exception):
-    """The key that sealed this is not among the keys, or the sealed text is damaged or another one's."""
+    """The key that sealed a text is not among the keys, or the text is damaged or was sealed for something else."""
 
 
 class ConnectionKeys:
-    """The keys of one store; the first one seals. They are made when something is sealed first. Safe from any thread,
-    and sees what other processes write."""
+    """The sealing keys of one store; the first one seals, all of them open. The first key is made when something is
+    first sealed. Safe to use from any thread; keys that other processes write are seen."""
 
     def __init__(self, kept: Path | KeyPlace, *, may_begin: Callable[[], bool] = lambda: True) -> None:
-        """Raises KeysUnusable for a file that others may read, or keys that are damaged; none is no fault.
-        `may_begin` says whether a first key may be made where there is none."""
+        """Read the keys, if there are any. Raises KeysUnusable for a file that others may read, or for damaged keys.
+
+        `may_begin` says whether a first key may be made where there is none.
+        """
         self.place: KeyPlace = KeyFile(kept) if isinstance(kept, Path) else kept
         self._may_begin = may_begin
         self._lock = threading.Lock()
@@ -59,12 +61,13 @@ class ConnectionKeys:
 
     @property
     def ids(self) -> list[str]:
-        """The ids of the keys, the one that seals first; none while there are no keys."""
-        self._glance()
+        """The ids of the keys, the one that seals first; empty while there are no keys."""
+        self._refresh_file()
         return list(self._keys)
 
     def look_again(self) -> bool:
-        """Read what others have written; whether they have. A store is asked, which takes a connection of its own."""
+        """Read the keys again if another process has changed them; True if so. For keys in a store, this takes a
+        connection."""
         if self.place.stamp() == self._stamp:
             return False
         with self._lock:
@@ -72,9 +75,9 @@ class ConnectionKeys:
         return True
 
     def get_ready(self) -> None:
-        """Have a key that seals, where none is a first one: before a transaction that has the one connection to the
+        """Make a first key where there is none. Call it before a transaction that holds the only connection to the
         store. Raises KeyMissing."""
-        self._glance()
+        self._refresh_file()
         if not self._keys:
             if not self._may_begin():
                 raise KeyMissing(self.place)
@@ -82,15 +85,15 @@ class ConnectionKeys:
             self.look_again()
 
     def seal(self, text: str, *, about: str) -> str:
-        """The text encrypted, bound to what it is `about`: sealed texts cannot change places. Raises KeyMissing."""
+        """The text encrypted and bound to `about`, so that sealed texts cannot be swapped. Raises KeyMissing."""
         self.get_ready()
         key_id, key = next(iter(self._keys.items()))
         nonce = secrets.token_bytes(NONCE_BYTES)
         return f"{key_id}.{_text(nonce + AESGCM(key).encrypt(nonce, text.encode(), about.encode()))}"
 
     def open(self, sealed: str, *, about: str) -> str:
-        """The text in clear; raises SecretsUnreadable."""
-        self._glance()
+        """The decrypted text. Raises SecretsUnreadable."""
+        self._refresh_file()
         key_id, _, content = sealed.partition(".")
         if key_id not in self._keys:
             self.look_again()
@@ -105,38 +108,42 @@ class ConnectionKeys:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """No key is forgotten meanwhile: for a transaction from its sealing to its commit. Any number at once."""
+        """Keep every key from being forgotten, from the sealing in a transaction until its commit. Any number may hold
+        this."""
         self.look_again()
-        with self._locked(fcntl.LOCK_SH):
+        with self._lock_folder(fcntl.LOCK_SH):
             yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Where the keys are a file, nobody seals for the store meanwhile, nor rotates: who is at it is waited for, in
-        any process of this machine. Keys in the store are forgotten so late that nobody has to wait."""
-        with self._locked(fcntl.LOCK_EX):
+        """Keep others from sealing and rotating where the keys are a file; waits for those at work in any process of
+        this machine.
+
+        Keys in a store are forgotten so late that nobody has to wait.
+        """
+        with self._lock_folder(fcntl.LOCK_EX):
             yield
 
     def begin_rotation(self) -> str:
-        """A new key that seals from now on; the others still open. Its id."""
+        """Add a new key, which seals from now on while the older ones still open; returns its id."""
         new = secrets.token_hex(KEY_ID_BYTES)
         self._change(lambda keys: {new: secrets.token_bytes(KEY_BYTES), **keys})
         return new
 
     def forget_all_but(self, used: Iterable[str]) -> None:
-        """Keep the key that seals and those that something is still sealed with; where others may be sealing, also the
-        last few."""
+        """Forget all keys but the sealing one and those in `used`; keys in a shared store also keep the last few,
+        because another machine may be sealing."""
         used, most = set(used), 1 if self.place.path is not None else KEPT_WHERE_SHARED
         self._change(lambda keys: {id_: keys[id_] for place, id_ in enumerate(keys) if place < most or id_ in used})
 
     def reseal(self) -> None:
-        """Write the same keys anew: where they are sealed, with the secret that seals now."""
+        """Store the same keys anew, sealed with the present secret of the operator where they are sealed at all."""
         if self.ids:
             self._change(lambda keys: keys)
 
     def take_over(self, file: Path, used: Callable[[], Iterable[str]]) -> int:
-        """Keep the keys of a file that are not here, too: all where there are none yet, else those that are used. How
-        many these are."""
+        """Add the keys of a file that are missing here: all of them where there are none yet, else those in `used`.
+        Returns how many were added."""
         found = ConnectionKeys(file)._keys
         new = {id_: key for id_, key in found.items() if id_ not in self._keys}
         if new and self._keys:
@@ -147,7 +154,7 @@ class ConnectionKeys:
         return len(new)
 
     def _change(self, change: Callable[[Keys], Keys]) -> None:
-        """Keep others, made of those that are kept; tried again where another machine was first."""
+        """Replace the keys by what `change` makes of them; tried again where another machine was faster."""
 
         def once(_: None) -> None:
             with self._lock:
@@ -158,8 +165,8 @@ class ConnectionKeys:
         tried_again(nullcontext, once)
 
     @contextmanager
-    def _locked(self, kind: int) -> Iterator[None]:
-        """A lock of the folder, for the file itself is another one after each change; it ends with its process."""
+    def _lock_folder(self, kind: int) -> Iterator[None]:
+        """Hold a lock on the folder (each change replaces the file itself); the lock ends with its process."""
         path = self.place.path
         if path is None:
             yield
@@ -174,8 +181,8 @@ class ConnectionKeys:
         finally:
             os.close(descriptor)
 
-    def _glance(self) -> None:
-        """Read the keys again, as `look_again` does, where that costs next to nothing."""
+    def _refresh_file(self) -> None:
+        """Read the keys again if they are a file, where looking costs next to nothing."""
         if self.place.path is not None:
             self.look_again()
 
@@ -186,7 +193,7 @@ class ConnectionKeys:
 
 
 def how_to_bring(place: KeyPlace) -> str:
-    """What the operator does about keys that are not here."""
+    """How the operator can bring back missing keys, as part of a message."""
     if place.path is not None:
         return "bring the file back"
     return f"restart the service on the machine that has them in {FILE_NAME}"

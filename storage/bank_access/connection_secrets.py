@@ -1,4 +1,5 @@
-"""What opens bank connections (access URLs, sessions, tokens, PINs): in the store only as `ConnectionKeys` seal it."""
+"""The secrets that open bank connections (access URLs, sessions, tokens, PINs), stored only as sealed by
+`ConnectionKeys`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from storage.database import Database, Session, as_json
 
 
 def keep(session: Session, keys: ConnectionKeys, user_id: str, connection_id: str, secrets: Mapping[str, Any]) -> None:
-    """Replace all secrets of the connection by these JSON values."""
+    """Replace all secrets of the connection by these JSON values, sealed."""
     forget(session, user_id, connection_id)
     for field, value in secrets.items():
         session.execute(
@@ -18,19 +19,20 @@ def keep(session: Session, keys: ConnectionKeys, user_id: str, connection_id: st
             user_id,
             connection_id,
             field,
-            keys.seal(as_json(value), about=_about(connection_id, field)),
+            keys.seal(as_json(value), about=_binding(connection_id, field)),
         )
 
 
 def find(session: Session, keys: ConnectionKeys, user_id: str, connection_id: str) -> dict[str, Any]:
-    """The secrets of the connection in clear; raises SecretsUnreadable where one of them cannot be opened."""
+    """The decrypted secrets of the connection, by field. Raises SecretsUnreadable where one of them cannot be
+    opened."""
     rows = session.rows(
         "SELECT field, sealed FROM connection_secrets WHERE user_id = $1 AND connection_id = $2 ORDER BY field",
         user_id,
         connection_id,
     )
     return {
-        row["field"]: json.loads(keys.open(row["sealed"], about=_about(connection_id, row["field"]))) for row in rows
+        row["field"]: json.loads(keys.open(row["sealed"], about=_binding(connection_id, row["field"]))) for row in rows
     }
 
 
@@ -40,21 +42,23 @@ def forget(session: Session, user_id: str, connection_id: str) -> None:
 
 
 def rotate(database: Database, keys: ConnectionKeys) -> int:
-    """Seal everything that can be opened anew, with a new key, and forget older ones; how many secrets. A key that is
-    forgotten seals nothing, not even in a transaction that is still open. Raises KeyMissing where the keys of a shared
-    store are not there; a key that is lost for good stops no rotation of a store that only this machine has."""
+    """Seal every readable secret anew with a new key, and forget older keys; returns how many secrets were sealed.
+
+    A forgotten key seals nothing, not even in a transaction that is still open. Raises KeyMissing where the keys of a
+    shared store are missing; in a store of this machine alone, a key lost for good stops no rotation.
+    """
     with keys.alone():
         if unreadable(database, keys) and (database.dialect.is_shared or not keys.ids):
             raise KeyMissing(keys.place)
         keys.begin_rotation()
         sealed = database.atomically(lambda session: _seal_anew(session, keys))
-        keys.forget_all_but(_used(database))
+        keys.forget_all_but(_used_key_ids(database))
     return sealed
 
 
 def take_over(session: Session, keys: ConnectionKeys, file: Path) -> int:
-    """Keep the keys of a file in the store that several machines share; how many were not there yet."""
-    return keys.take_over(file, lambda: _used(session))
+    """Copy the keys of a file into the store that several machines share; returns how many were missing there."""
+    return keys.take_over(file, lambda: _used_key_ids(session))
 
 
 def is_any_kept(session: Session) -> bool:
@@ -74,7 +78,7 @@ def is_sealed_with(session: Session, key_ids: Sequence[str], user_id: str, conne
 
 
 def unreadable(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
-    """User and id of the connections whose secrets were sealed with a key that is gone."""
+    """User and id of each connection with secrets sealed by a key that is missing."""
     keys.look_again()
     rows = session.rows(
         "SELECT DISTINCT user_id, connection_id FROM connection_secrets"
@@ -84,7 +88,7 @@ def unreadable(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
     return [(row["user_id"], row["connection_id"]) for row in rows]
 
 
-def _used(session: Session) -> list[str]:
+def _used_key_ids(session: Session) -> list[str]:
     rows = session.rows("SELECT DISTINCT split_part(sealed, '.', 1) AS key_id FROM connection_secrets")
     return [row["key_id"] for row in rows]
 
@@ -93,11 +97,11 @@ def _seal_anew(session: Session, keys: ConnectionKeys) -> int:
     count = 0
     rows = session.rows("SELECT user_id, connection_id, field, sealed FROM connection_secrets ORDER BY user_id, field")
     for row in rows:
-        about = _about(row["connection_id"], row["field"])
+        about = _binding(row["connection_id"], row["field"])
         try:
             text = keys.open(row["sealed"], about=about)
         except SecretsUnreadable:
-            continue  # it stays for keys that are brought back
+            continue  # stays as it was, for keys that may be brought back
         session.execute(
             "UPDATE connection_secrets SET sealed = $4 WHERE user_id = $1 AND connection_id = $2 AND field = $3",
             row["user_id"],
@@ -109,5 +113,5 @@ def _seal_anew(session: Session, keys: ConnectionKeys) -> int:
     return count
 
 
-def _about(connection_id: str, field: str) -> str:
+def _binding(connection_id: str, field: str) -> str:
     return f"{connection_id} {field}"

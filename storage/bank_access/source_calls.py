@@ -1,4 +1,4 @@
-"""How often a source that counts has been asked: syncs of the last 24 hours, while their user was absent."""
+"""Counts of unattended syncs in the last 24 hours, for sources that limit them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,28 +11,29 @@ PERIOD = timedelta(hours=24)  # rolling, as PSD2 counts (Delegated Regulation (E
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncQuota:
-    """How many syncs of one connection its source allows in 24 hours, and when it was asked, oldest first."""
+    """The number of syncs of one connection that its source allows in 24 hours, and the times of past ones, oldest
+    first."""
 
     limit: int
     calls: Sequence[datetime]
 
     @property
     def used(self) -> int:
-        """How many of them are used up."""
+        """The number of syncs used up."""
         return min(len(self.calls), self.limit)
 
     @property
     def remaining(self) -> int:
-        """How many are left."""
+        """The number of syncs left."""
         return self.limit - self.used
 
     def resets_at(self, now: datetime) -> datetime:
-        """The moment at which one more call is free: now, unless some are used."""
+        """The time at which one more sync is free: now where none is used."""
         return self.calls[-self.used] + PERIOD if self.used else now
 
 
 def quota(session: Session, user_id: str, connection_id: str, *, limit: int, now: datetime) -> SyncQuota:
-    """What is left of the last 24 hours."""
+    """The connection's quota, with the syncs of the last 24 hours."""
     rows = session.rows(
         "SELECT called_at FROM source_calls WHERE user_id = $1 AND connection_id = $2 AND called_at > $3"
         " ORDER BY called_at",
@@ -44,7 +45,7 @@ def quota(session: Session, user_id: str, connection_id: str, *, limit: int, now
 
 
 def count(session: Session, user_id: str, connection_id: str, *, job_id: str, now: datetime) -> None:
-    """Remember that the source is asked for this job; what is older than the period is forgotten."""
+    """Record that the source is asked for this job, and delete the records older than the period."""
     session.execute("DELETE FROM source_calls WHERE user_id = $1 AND called_at <= $2", user_id, now - PERIOD)
     session.execute(
         "INSERT INTO source_calls (user_id, job_id, connection_id, called_at) VALUES ($1, $2, $3, $4)",

@@ -1,1 +1,1 @@
-"""What changed of a user's data since a client asked last, and which life of the store that is of."""
+"""Changes of a user's data since a client last asked, and the incarnation of the store in which they count."""

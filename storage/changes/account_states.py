@@ -1,7 +1,7 @@
-"""What accounts show, compared with what they showed before, whenever something of their user is committed.
+"""Account changes: at each commit, what the user's accounts show is compared with what they showed before.
 
-Whatever changed an account (an import, a sync that failed, its user who names or hides it, a merge), it is found here:
-no change of an account has to be told anywhere else.
+This finds every change of an account, whatever made it (an import, a failed sync, a name or hiding by the user, a
+merge), so that no other code has to report one.
 """
 
 from typing import Protocol
@@ -16,7 +16,8 @@ SHOWN = (
     " FROM accounts AS a JOIN connections AS c ON c.user_id = a.user_id AND c.id = a.connection_id"
     " WHERE a.user_id = $1 AND c.user_id = $1 AND a.hidden_at IS NULL ORDER BY a.id"
 )
-"""Of each account that is not hidden: what its transactions show of it, and what it shows besides."""
+"""For each account that is not hidden: the texts that its transactions show of it, and the texts that it shows
+itself."""
 
 
 class Settling(Protocol):
@@ -28,8 +29,8 @@ class Settling(Protocol):
 
 
 def settle(session: Settling, user_id: str, state: int) -> None:
-    """Mark what this transaction, which ends in this state, has changed of the user's accounts and thereby of their
-    transactions; the last thing before it is committed."""
+    """Mark the accounts that this transaction has changed, and their transactions, with `state`, the state in which the
+    transaction ends. Has to be the last thing before the commit."""
     shown = {row["id"]: row for row in session.rows(SHOWN, user_id)}
     told = {
         row["id"]: row
@@ -64,7 +65,7 @@ def settle(session: Settling, user_id: str, state: int) -> None:
 
 
 def _appear(session: Settling, user_id: str, id_: str, state: int, texts: tuple[str, str], *, is_back: bool) -> None:
-    """The account is new, or back, and so are those of its transactions that were hidden with it."""
+    """Mark the account as added, whether new or back, and with it the transactions that were hidden with it."""
     session.execute(
         "UPDATE account_states SET added_state = $3, changed_state = $3, removed_state = NULL, bank_account = $4,"
         " account = $5 WHERE user_id = $1 AND id = $2"
@@ -81,7 +82,7 @@ def _appear(session: Settling, user_id: str, id_: str, state: int, texts: tuple[
 
 
 def _disappear(session: Settling, user_id: str, id_: str, state: int) -> None:
-    """The account is gone, or hidden, and its transactions with it."""
+    """Mark the account as removed, whether deleted or hidden, and its transactions with it."""
     session.execute(
         "UPDATE account_states SET removed_state = $3 WHERE user_id = $1 AND id = $2", *(user_id, id_, state)
     )

@@ -1,7 +1,7 @@
-"""What changed of a user's transactions and accounts since a state of their data (`Store.state`).
+"""The feed of changes to a user's transactions and accounts since a state of their data (`Store.state`).
 
-Each transaction bears the state in which it was added and the one in which it was changed last; what is gone leaves its
-id in `removed`. What accounts show is compared when a transaction of the store ends (`storage.changes.account_states`).
+Each transaction bears the state in which it was added and the one in which it last changed; a deleted one leaves its id
+in `removed`. What accounts show is compared when a transaction of the store ends (`storage.changes.account_states`).
 """
 
 from collections.abc import Collection, Sequence
@@ -16,26 +16,26 @@ from storage.connections import Status
 from storage.database import Row, Session, Transaction
 from storage.transactions import DETAIL_COLUMNS, Selection
 
-REMEMBERED_FOR = timedelta(days=400)  # what is gone; whoever asks later starts anew
+REMEMBERED_FOR = timedelta(days=400)  # how long removals are kept; whoever asks later has to read everything anew
 STATES: dict[str, pl.DataType] = {"added_state": pl.Int64(), "changed_state": pl.Int64()}
 
 
 class Position(NamedTuple):
-    """How far somebody has read: everything of states before this one, and of it what has no greater id."""
+    """A client's position in the feed: it has read all changes of earlier states, and of this state up to this id."""
 
     state: int
     id: str
 
 
 class AccountFilter(NamedTuple):
-    """Whose removals are meant: those of these accounts, or of all but these."""
+    """The accounts whose removed transactions are asked for: these, or all but these."""
 
     ids: Collection[str] = ()
     is_all_but: bool = True
 
 
 class AccountState(NamedTuple):
-    """An account that is shown, or the `id` alone of one that is not any more, with its states."""
+    """An account with the states in which it was added and changed; `shown` is None for one that is gone or hidden."""
 
     id: str
     added_state: int
@@ -44,7 +44,7 @@ class AccountState(NamedTuple):
 
 
 def mark_changed(session: Transaction, user_id: str, ids: Sequence[str]) -> None:
-    """Note that these transactions show something else after this transaction."""
+    """Mark these transactions as changed by this transaction."""
     if ids:
         session.execute(
             "UPDATE transactions SET changed_state = $3 WHERE user_id = $1 AND id = ANY($2::TEXT[])",
@@ -55,7 +55,7 @@ def mark_changed(session: Transaction, user_id: str, ids: Sequence[str]) -> None
 
 
 def added_states(session: Session, user_id: str, ids: Sequence[str]) -> pl.DataFrame:
-    """The states in which these transactions were added, which they keep when they are written again: `id`,
+    """The states in which these transactions were added, to be kept when they are written again: `id`,
     `added_state`."""
     return session.frame(
         "SELECT id, added_state FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])",
@@ -66,8 +66,8 @@ def added_states(session: Session, user_id: str, ids: Sequence[str]) -> pl.DataF
 
 
 def bury(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
-    """Note that these transactions (`id`, `account_id`) are gone. Nobody needs to be told of accounts that nobody
-    sees."""
+    """Record that these transactions (`id`, `account_id`) are gone; those of hidden accounts were never shown and are
+    left out."""
     if rows.is_empty():
         return
     session.execute(
@@ -87,7 +87,7 @@ def bury(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
 def transactions_changed(
     session: Session, user_id: str, account_ids: Sequence[str] | None, *, after: Position, limit: int
 ) -> list[Row]:
-    """Details of the next transactions that were added or changed after this position, with their states."""
+    """Details and states of the next `limit` transactions that were added or changed after this position."""
     condition, values = Selection(account_ids=account_ids).condition(user_id)
     at = len(values) + 1
     return session.rows(
@@ -102,7 +102,8 @@ def transactions_changed(
 def transactions_removed(
     session: Session, user_id: str, accounts_meant: AccountFilter, *, after: Position, since: int, limit: int
 ) -> list[Row]:
-    """The next transactions that are gone since after this position, and not before the state `since`."""
+    """The next `limit` transactions that were removed after this position, those removed before state `since` left
+    out."""
     return session.rows(
         "SELECT id, account_id, removed_state FROM removed WHERE user_id = $1 AND removed_state > $2"
         " AND (removed_state > $3 OR (removed_state = $3 AND id > $4)) AND (account_id = ANY($5::TEXT[])) <> $6"
@@ -116,7 +117,7 @@ def transactions_removed(
 
 
 def accounts_by_state(session: Session, user_id: str) -> list[AccountState]:
-    """All accounts that the user has or had, with their states; in no order."""
+    """All accounts that the user has or had, with their states, in no particular order."""
     statuses = connections.statuses(session, user_id)
     shown = {each.id: each for each in accounts.of_user(session, user_id)}
     states = {
@@ -139,7 +140,7 @@ def accounts_by_state(session: Session, user_id: str) -> list[AccountState]:
 
 
 def forget_removed(session: Session, *, before: datetime) -> None:
-    """Tell nobody any more what was gone at this moment: the journal knows which states were reached by then."""
+    """Delete records of what was gone before this time; the journal tells which states had been reached by then."""
     session.execute(
         "DELETE FROM removed WHERE EXISTS (SELECT 1 FROM journal AS j WHERE j.user_id = removed.user_id"
         " AND j.sequence >= removed.removed_state AND j.recorded_at < $1)",

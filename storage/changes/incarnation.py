@@ -1,5 +1,5 @@
-"""Which life of the store this is. A restored backup goes another way from the same states of users' data, so that what
-a client was told in the one life says nothing in the other."""
+"""The incarnation: one life of the store. After a restore, the same state numbers lead to other data, so what a client
+was told in one incarnation means nothing in another."""
 
 from dataclasses import dataclass
 from secrets import token_hex
@@ -14,16 +14,16 @@ KEY = "key of cursors"
 
 @dataclass(frozen=True, slots=True)
 class Incarnation:
-    """The life of an open store, and the key with which it signs what clients hand back to it."""
+    """The id of the open store's incarnation, and the key that signs the cursors which clients hand back."""
 
     id: str
     key: bytes
 
 
 def present(store: Store) -> Incarnation:
-    """The life of this store: a new one where it is opened at another place than last time."""
+    """The incarnation of this store; a new one begins where the store is opened at another place than last time."""
     place = _place(store)
-    with store.migrating() as session:  # of several processes that start at once one begins it
+    with store.migrating() as session:  # of several processes that start at once, only one begins it
         life, key = store_facts.recall(session, LIFE), store_facts.recall(session, KEY)
         if life is None or store_facts.recall(session, PLACE) != place:
             life = token_hex(8)
@@ -36,8 +36,11 @@ def present(store: Store) -> Incarnation:
 
 
 def _place(store: Store) -> str:
-    """What another one has that was copied from this one: the file's number in its file system; of a database its
-    number, that of a table and the time line of its log, which a restore from the log ends."""
+    """A text that differs between a store and its copy.
+
+    For a file: its number in the file system. For a database: its number, that of a table, and the timeline of its log,
+    which ends with a restore from the log.
+    """
     if store.path is not None:
         return str(store.path.stat().st_ino)
     [row] = store.for_everybody().rows(

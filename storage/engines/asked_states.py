@@ -1,5 +1,5 @@
-"""The states of users' data, asked of PostgreSQL by an event loop without a thread: point reads that follow each other
-down one connection. Each is sent when somebody asks, so no answer is older than its question."""
+"""The states of users' data, read from PostgreSQL by an event loop without a thread: single reads, pipelined on one
+connection. Each is sent when it is requested, so no answer is older than its question."""
 
 import asyncio
 import threading
@@ -15,15 +15,18 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 QUESTION = b"PREPARE state (TEXT) AS SELECT state FROM users WHERE id = $1"
 AWAITED = (ExecStatus.TUPLES_OK, ExecStatus.PIPELINE_SYNC)
-NAME = b"state"  # of the question on its connection
-SILENT_SECONDS = 2.0  # without any answer though something was asked: the connection is given up
+NAME = b"state"  # of the prepared statement on its connection
+SILENT_SECONDS = 2.0  # without an answer to a question: then the connection is given up
 OPEN_AGAIN_SECONDS = 1.0  # after the last attempt
 
 
 class AskedStates:
-    """Whatever goes wrong, it cannot be told: who then asks in a thread hears what is wrong. `connect` opens a
-    connection as the owner of the tables, in a thread; `on_silence` hears of one that has been given up, because others
-    of its time may be as dead."""
+    """Reads states of users' data without a thread.
+
+    Any fault leads to None: the caller then asks in a thread, and hears there what is wrong. `connect` opens a
+    connection as the owner of the tables, in a thread; `on_silence` is called when a connection has been given up,
+    because others of the same age may be dead, too.
+    """
 
     def __init__(self, connect: Callable[[], Connection], *, on_silence: Callable[[], None] = lambda: None) -> None:
         self._connect = connect
@@ -33,22 +36,22 @@ class AskedStates:
         self._open_not_before = 0.0
         self._opened: Connection | None = None
         self._line: _Line | None = None
-        self._given_up: object = None  # the line that is not to be asked any more
+        self._given_up: object = None  # the line that is not used any more
 
     async def of(self, user_id: str) -> int | None:
-        """The state of the user's data, 0 for nobody; None where it cannot be told, such as while a connection is
-        being opened."""
+        """The state of the user's data, 0 for nobody; None where it cannot be read, such as while a connection is being
+        opened."""
         loop = asyncio.get_running_loop()
         if self._line is None or self._line.is_over or self._line.loop is not loop or self._line is self._given_up:
             self._line = self._next_line(loop)
         return await self._line.ask(user_id) if self._line is not None else None
 
     def give_up(self) -> None:
-        """Other connections have died, or lead to a server that is none any more: this one is not asked again."""
+        """Stop using the present connection: other ones have died, or lead to a server that has been replaced."""
         self._given_up = self._line
 
     def close(self) -> None:
-        """Let go of the connection; in the thread of the event loop, or after its end."""
+        """Close the connection; call it in the thread of the event loop, or after the loop's end."""
         with self._lock:
             self._is_closed = True
             opened, self._opened = self._opened, None
@@ -63,7 +66,7 @@ class AskedStates:
         with self._lock:
             opened, self._opened = self._opened, None
             if opened is not None:
-                with suppress(psycopg.Error):  # it has ended since
+                with suppress(psycopg.Error):  # the connection has ended since it was opened
                     return _Line(opened, loop, self._on_silence)
             if not self._is_opening and not self._is_closed and loop.time() >= self._open_not_before:
                 self._is_opening = True
@@ -88,7 +91,7 @@ class AskedStates:
 
 
 class _Line:
-    """One connection in the hands of one event loop, until it `is_over`. Answers come in the order of the questions."""
+    """One connection used by one event loop, until it `is_over`. Answers come in the order of the questions."""
 
     def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop, on_silence: Callable[[], None]) -> None:
         self.loop = loop
@@ -111,7 +114,7 @@ class _Line:
         return answer
 
     def end(self) -> None:
-        """Hang up; to those who wait it cannot be told."""
+        """Close the connection and answer None to everybody who waits."""
         if self.is_over:
             return
         self.is_over = True
@@ -125,7 +128,7 @@ class _Line:
         self._connection.close()
 
     def _send(self, *user_ids: str) -> None:
-        """As much as the socket takes, and the rest when it takes more."""
+        """Send these questions, as far as the socket takes them; the rest follows when it takes more."""
         try:
             for user_id in user_ids:
                 self._server.send_query_prepared(NAME, [user_id.encode()])
@@ -154,11 +157,11 @@ class _Line:
 
     def _tell(self, said: int | None) -> None:
         answer = self._waiting.popleft()
-        if not answer.done():  # who asked may have left
+        if not answer.done():  # the caller may have gone
             answer.set_result(said)
 
     def _look(self, answered_before: int) -> None:
-        """Whether something was answered since the last look."""
+        """Check that something was answered since the last check, and give the connection up if not."""
         self._watch = None
         if self._waiting and self._answered == answered_before:
             self.end()

@@ -1,4 +1,4 @@
-"""In what the engines differ where a query has to know it; everything else is one SQL text."""
+"""The differences of the engines that a query has to know; everything else is one SQL text."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,8 +8,8 @@ LATE_MATERIALIZATION_ROWS_MAX = 100  # the largest page (interface 4.3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """One engine. Other processes may be at work in a store that `is_shared`. `one_scan_rows_max` is up to how many
-    rows a page is better read in one scan."""
+    """The properties of one engine. `is_shared`: other processes may be at work in the store. `one_scan_rows_max`: up
+    to how many rows of a selection a page is read faster in one scan than in two."""
 
     name: Literal["duckdb", "postgresql"]
     is_shared: bool

@@ -1,5 +1,5 @@
-"""A PostgreSQL store spread over the machines of a Citus cluster: all rows of a user on one of them, what belongs to
-nobody in particular on the coordinator."""
+"""A PostgreSQL store spread over the machines of a Citus cluster: all rows of a user on one machine, tables that belong
+to no single user on the coordinator."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ class CannotDistribute(StoreError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distributed:
-    """What a call did: the tables that it spread, those that it left whole on the coordinator, and over how many
+    """The outcome of `distribute`: tables that were spread, tables left whole on the coordinator, and over how many
     machines and pieces (shards) the users are spread now."""
 
     spread: tuple[str, ...]
@@ -37,9 +37,11 @@ class Distributed:
 
 
 def distribute(store: Store, *, alone: bool = True) -> Distributed:
-    """Spread a store, fresh or filled, over the machines of its cluster; what was begun before is completed. Nobody
-    else may have its database open, unless `alone` is False: then others have stores of their own there. Raises
-    CannotDistribute and has then changed nothing."""
+    """Spread a store, fresh or filled, over the machines of its cluster; an interrupted spreading is completed.
+
+    Nobody else may have the database open, unless `alone` is False because others have stores of their own in it.
+    Raises CannotDistribute, and then nothing has changed.
+    """
     if not store.dialect.is_shared:
         raise CannotDistribute("A DuckDB store is one file. Move it into PostgreSQL first: bankdata migrate-store.")
     with store.migrating() as session:
@@ -51,7 +53,7 @@ def distribute(store: Store, *, alone: bool = True) -> Distributed:
         spread, local = complete(session)
     everybody = store.for_everybody()
     for table in OF_USERS:
-        # The rows of before are out of sight on the coordinator; they go once the new ones are committed
+        # The old rows on the coordinator are invisible already; they are deleted once the new ones are committed
         with everybody.transaction() as session:
             session.execute("SET LOCAL statement_timeout = 0")
             session.rows("SELECT truncate_local_data_after_distributing_table($1::TEXT::REGCLASS)::TEXT AS done", table)
@@ -63,13 +65,13 @@ def distribute(store: Store, *, alone: bool = True) -> Distributed:
 
 
 def others_of(session: Session) -> int:
-    """How many other connections the database has."""
+    """The number of other connections to the database."""
     return int(session.rows(OTHERS)[0]["others"])
 
 
 @contextmanager
 def kept(session: Session) -> Iterator[None]:
-    """A migration, after which the store is as much spread as before: so are tables that it makes."""
+    """Run a migration inside the `with` block so that a spread store stays spread, with the tables that are new."""
     if not is_distributed(session):
         yield
         return
@@ -88,18 +90,20 @@ def is_distributed(session: Session) -> bool:
 
 
 def begin_in_sequence(session: Session) -> None:
-    """Change one shard after the other from now on in this transaction, or `complete` would be refused in it."""
+    """Change one shard after the other from now on in this transaction, because `complete` is refused otherwise."""
     session.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
 
 
 def complete(session: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Spread every table of users that is not spread yet, and make the others known to the cluster, so that a change
-    of both is committed on all machines or on none; both lists. A migration of a spread store begins in sequence and
-    ends with this."""
+    """Spread every table of users that is not spread yet, and make the other tables known to the cluster, so that a
+    change of both is committed on all machines or on none.
+
+    Returns both lists of tables. A migration of a spread store begins with `begin_in_sequence` and ends with this.
+    """
     known = {row["name"] for row in session.rows("SELECT logicalrelid::TEXT AS name FROM pg_dist_partition")}
     spread = tuple(table for table in OF_USERS if table not in known and _exists(session, table))
     for table in spread:
-        if not _has_key(session, table):  # without, a piece could be moved only while nobody writes
+        if not _has_key(session, table):  # without one, a shard could be moved only while nobody writes
             session.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
         session.rows(
             "SELECT create_distributed_table($1::TEXT::REGCLASS, $2, colocate_with => $3)::TEXT AS done",
@@ -135,7 +139,7 @@ def _check_cluster(session: Session) -> None:
 
 
 def _exists(session: Session, table: str) -> bool:
-    """A table of a later migration than the one that runs is not there yet."""
+    """Whether the table exists; tables of later migrations than the running one do not exist yet."""
     return bool(session.rows("SELECT 1 AS found WHERE to_regclass($1) IS NOT NULL", table))
 
 

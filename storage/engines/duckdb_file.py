@@ -1,4 +1,4 @@
-"""The embedded engine: one DuckDB file, opened by one process, a cursor per call."""
+"""The embedded engine: one DuckDB file, opened by one process, with a cursor for each call."""
 
 import errno
 import os
@@ -37,17 +37,18 @@ from storage.user_states import States
 
 T = TypeVar("T")
 
-CURSORS_KEPT_MAX = 8  # as many threads as read or write at once; more are closed after their work
-STATEMENTS_KEPT_MAX = 200  # parsed, of each cursor
+CURSORS_KEPT_MAX = 8  # idle ones, enough for as many threads at once; further ones are closed after use
+STATEMENTS_KEPT_MAX = 200  # parsed statements, for each cursor
 MEMORY_LIMIT = "128MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
-ROW_GROUP_ROWS = 10 * 2048  # compressed together, within the limit above: a sixth of what DuckDB takes by itself
+ROW_GROUP_ROWS = 10 * 2048  # compressed together, to stay within the limit above: a sixth of DuckDB's default
 FILE_OPTIONS = f"STORAGE_VERSION 'v1.2.0', ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
-STORE = "store"  # what SQL calls the attached file
+STORE = "store"  # the name of the attached file in SQL
 DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
 
 
 class _Cursor:
-    """A session on one DuckDB cursor, which remembers its statements parsed: a third of what a short one takes."""
+    """A session on one DuckDB cursor that keeps its parsed statements; parsing is a third of the time of a short
+    statement."""
 
     dialect = DUCKDB
 
@@ -56,20 +57,20 @@ class _Cursor:
         self._parsed = parsed if parsed is not None else {}
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        with _translated():
+        with _translate_errors():
             result = self._cursor.execute(self._statement(sql), list(parameters))
             names = [column[0] for column in result.description or ()]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def execute(self, sql: str, *parameters: Any) -> int:
-        with _translated():
+        with _translate_errors():
             result = self._cursor.execute(self._statement(sql), list(parameters))
             changed = max(result.rowcount, 0)
             result.fetchall()  # a result that is not read to its end keeps its transaction open
             return changed
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        with _translated():
+        with _translate_errors():
             relation = self._cursor.sql(self._statement(sql), params=list(parameters))
             found = pl.DataFrame(relation)
         if list(found.schema.items()) == list(schema.items()):
@@ -86,12 +87,12 @@ class _Cursor:
     @contextmanager
     def staged(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
         stream = _ArrowStream(frame)
-        with _translated():
+        with _translate_errors():
             self._cursor.register(name, stream)
         try:
             yield
         finally:
-            with suppress(duckdb.TransactionException):  # the conflict that is on its way says more: it is tried again
+            with suppress(duckdb.TransactionException):  # the conflict being raised says more, and leads to another try
                 self._cursor.unregister(name)
             stream.let_go()
 
@@ -120,8 +121,8 @@ class _OpenTransaction(_Cursor):
         self._changed: set[str] = set()
 
     def hold(self, user_id: str) -> None:
-        # DuckDB has no locks of rows, and tells the loser at the end. Its snapshot is taken by the first statement that
-        # reads or writes the store, so that it shows what the winner brought
+        # DuckDB has no row locks, and reports a conflict only at the commit. It takes its snapshot with the first
+        # statement that reads or writes the store; after this wait, the snapshot has what the other transaction wrote
         if user_id not in self._held:
             turn = self._states.turn(user_id)
             turn.acquire()
@@ -143,13 +144,14 @@ class _OpenTransaction(_Cursor):
             self.execute("UPDATE users SET state = $2 WHERE id = $1", user_id, state)
 
     def settle(self) -> None:
-        """Everything else is done; it is about to be committed."""
+        """Finish a transaction that is about to be committed: record changed accounts and events of the users it
+        changed."""
         for user_id in self._changed:
             account_states.settle(self, user_id, self._coming[user_id])
             outbox.settle(self, user_id, self._coming[user_id], self._now())
 
     def end(self) -> None:
-        """It is committed or rolled back."""
+        """Release the users of a transaction that has been committed or rolled back."""
         self._states.end(self._changed)
         for turn in self._held.values():
             turn.release()
@@ -159,7 +161,7 @@ class _OpenTransaction(_Cursor):
 
 
 class _ArrowStream:
-    """A frame that shows DuckDB only its Arrow side; a Polars frame as such would ask for pyarrow."""
+    """A frame that shows DuckDB only its Arrow interface; for a plain Polars frame, DuckDB would import pyarrow."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self._frame = frame
@@ -168,17 +170,18 @@ class _ArrowStream:
         return self._frame.__arrow_c_stream__(requested_schema)
 
     def let_go(self) -> None:
-        """Free the rows: DuckDB keeps what was registered until the end of the transaction."""
+        """Free the rows, because DuckDB keeps a registered object until the end of the transaction."""
         self._frame = self._frame.clear()
 
 
 class DuckDBFile:
-    """One open file (`storage.database.Store`). The root connection never leaves this class."""
+    """One open DuckDB file (`storage.database.Store`). The root connection never leaves this class."""
 
     dialect = DUCKDB
 
     def __init__(self, path: Path, *, now: Now = utc_now, export_folder: Path | None = None) -> None:
-        """Open or create the file; raises StoreInUse or StoreUnreadable. `now` is when what is committed happened."""
+        """Open or create the file. Raises StoreInUse and StoreUnreadable. `now` gives the time of events at each
+        commit."""
         self.path = path
         self._now = now
         self._root = _connect(path)
@@ -188,7 +191,7 @@ class DuckDBFile:
         _harden(self._root, export_folder or path.parent / "backups")
 
     def close(self) -> None:
-        """Write everything into the file and let go of it."""
+        """Write everything into the file and close it."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().close()
@@ -204,12 +207,12 @@ class DuckDBFile:
 
     @property
     def waiting(self) -> int:
-        """Nobody: every call has a cursor of its own."""
+        """Always 0, because every call has a cursor of its own."""
         return 0
 
     @property
     def bytes(self) -> int:
-        """The size of the file and of its write-ahead log."""
+        """The size of the file and its write-ahead log, in bytes."""
         files = (self.path, self.path.with_name(f"{self.path.name}.wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
@@ -218,36 +221,37 @@ class DuckDBFile:
         return self._states.present(user_id, lambda: state_in(self.of(user_id), user_id))
 
     async def known_state(self, user_id: str) -> int | None:
-        """The state of the user's data, if memory can tell; costs no query."""
+        """The state of the user's data if it is known in memory, else None; costs no query."""
         return self._states.known(user_id)
 
     def of(self, user_id: str) -> Database:  # noqa: ARG002 - there is no wall between users in one file
-        """What is asked for this user."""
+        """The store for this user."""
         return _FileDatabase(self._session, self._states, self._now)
 
     def for_everybody(self) -> Database:
-        """What is asked for no user in particular."""
+        """The store for no user in particular."""
         return _FileDatabase(self._session, self._states, self._now)
 
     @contextmanager
     def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
-        """A transaction, and what to tell the state of the user's data that it sees, so that memory knows it."""
+        """A transaction, and a function to call with the state of the user's data that it sees, so that memory keeps
+        it."""
         mark = self._states.mark(user_id)
         with self.of(user_id).transaction() as session:
             yield session, lambda state: self._states.learn(user_id, state, mark=mark)
 
     def migrating(self) -> AbstractContextManager[Transaction]:
-        """One process opens the file, so that any transaction will do."""
+        """An ordinary transaction: only one process opens the file, so no other can change the schema meanwhile."""
         return self.for_everybody().transaction()
 
     def apart(self) -> AbstractContextManager[Database]:
-        """The store itself, for nothing here takes minutes."""
+        """A session of the store as any other, because no statement of this engine takes minutes."""
         return nullcontext(self.for_everybody())
 
     def copy_to(self, path: Path) -> None:
-        """A consistent copy in a new file below the export folder, while reading and writing go on."""
+        """Write a consistent copy to a new file below the export folder, while reading and writing go on."""
         with self._session() as session:
-            session.execute(f"ATTACH {_quoted(path)} AS copy ({FILE_OPTIONS})")
+            session.execute(f"ATTACH {_quote(path)} AS copy ({FILE_OPTIONS})")
             try:
                 session.execute(f"COPY FROM DATABASE {STORE} TO copy")
                 session.execute("DELETE FROM copy.settings WHERE name = $1", LIFE)
@@ -256,7 +260,7 @@ class DuckDBFile:
 
     @contextmanager
     def _session(self) -> Iterator[_Cursor]:
-        """A cursor of its own; one that failed is not used again."""
+        """A cursor for one use; closed afterwards if the use failed, else kept for the next one."""
         try:
             session = self._idle.pop()
         except IndexError:
@@ -273,7 +277,7 @@ class DuckDBFile:
 
 
 class _FileDatabase:
-    """What is asked of an open file (`storage.database.Database`), each time on a cursor of its own."""
+    """Queries to an open file (`storage.database.Database`), each on a cursor of its own."""
 
     dialect = DUCKDB
 
@@ -283,24 +287,24 @@ class _FileDatabase:
         self._now = now
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        return self._alone(lambda session: session.rows(sql, *parameters))
+        return self._run_alone(lambda session: session.rows(sql, *parameters))
 
     def execute(self, sql: str, *parameters: Any) -> int:
-        return self._alone(lambda session: session.execute(sql, *parameters))
+        return self._run_alone(lambda session: session.execute(sql, *parameters))
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         with self._session() as session:
             return session.frame(sql, *parameters, schema=schema)
 
     def append(self, table: str, frame: pl.DataFrame) -> None:
-        self._alone(lambda session: session.append(table, frame))
+        self._run_alone(lambda session: session.append(table, frame))
 
     def changes(self, user_id: str) -> None:
         self.atomically(lambda session: session.changes(user_id))
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """All or nothing; raises Conflict when another transaction was first."""
+        """Open a transaction: all or nothing. Raises Conflict when another transaction was faster."""
         with self._session() as kept:
             session = _OpenTransaction(kept, self._states, self._now)
             try:
@@ -317,11 +321,12 @@ class _FileDatabase:
                 session.end()
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
-        """The result of `work` inside a transaction, tried again when another one was first."""
+        """The result of `work` inside a transaction, tried again when another transaction was faster."""
         return tried_again(self.transaction, work)
 
-    def _alone(self, work: Callable[[_Cursor], T]) -> T:
-        """A statement on its own comes after the transaction that changes the same rows, as it does in PostgreSQL."""
+    def _run_alone(self, work: Callable[[_Cursor], T]) -> T:
+        """Run a single statement, again if need be: it has to wait for a transaction on the same rows, as in
+        PostgreSQL."""
         return tried_again(self._session, work)
 
 
@@ -349,7 +354,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
             },
         )
         try:
-            connection.execute(f"ATTACH {_quoted(path)} AS {STORE} ({FILE_OPTIONS})")
+            connection.execute(f"ATTACH {_quote(path)} AS {STORE} ({FILE_OPTIONS})")
             _using_store(connection)
         except BaseException:
             connection.close()
@@ -368,7 +373,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 def check_free(path: Path) -> None:
-    """Raises StoreInUse for a file that another process has open, and StoreUnreadable; writes nothing."""
+    """Raise StoreInUse for a file that another process has open, or StoreUnreadable; writes nothing."""
     try:
         duckdb.connect(str(path), read_only=True).close()
     except duckdb.Error as error:
@@ -378,28 +383,28 @@ def check_free(path: Path) -> None:
 
 
 def _using_store(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """The connection, which takes names of tables for those of the file."""
+    """The connection, with table names in SQL referring to the attached file."""
     connection.execute(f"USE {STORE}")
     return connection
 
 
-def _quoted(path: Path | str) -> str:
+def _quote(path: Path | str) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
 def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
-    """Close the doors SQL has to the outside; the order is the only one DuckDB takes."""
-    connection.execute(f"SET allowed_directories = [{_quoted(f'{export_folder}/')}]")
+    """Cut SQL off from files and network outside the store; DuckDB accepts these settings only in this order."""
+    connection.execute(f"SET allowed_directories = [{_quote(f'{export_folder}/')}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        if DISK_FULL.search(str(error)):  # DuckDB wraps it in whatever was going on, also in a failed commit
+        if DISK_FULL.search(str(error)):  # DuckDB reports a full disk in any error class, also for a failed commit
             raise StoreFull(StoreFull.__doc__) from error
         if isinstance(error, duckdb.ConstraintException):
             raise ConstraintViolated(_first_line(error)) from error

@@ -1,4 +1,4 @@
-"""A whole store moved into another one, of another engine: user by user, compared, and usable only when it is whole."""
+"""The move of a whole store into one of another engine: user by user, compared, and usable only when complete."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from storage.database import Database, Session, StoreError
 from storage.row_owners import OF_ALL, OF_USERS
 
 UNFINISHED = "a store is being moved here"
-MADE_THERE = ("schema_version", "documents", "user_names")  # what the target makes itself
+MADE_THERE = ("schema_version", "documents", "user_names")  # tables that the target fills itself
 TYPES: dict[str, pl.DataType] = {
     "VARCHAR": pl.String(),
     "BIGINT": pl.Int64(),
@@ -30,21 +30,23 @@ class MoveFailed(StoreError):
 
 
 def check_whole(session: Session) -> None:
-    """Raises StoreError for a store into which another one has not been moved to its end."""
+    """Raise StoreError for a store into which another one has been moved only in part."""
     if store_facts.recall(session, UNFINISHED) is not None:
         raise StoreError("A store was being moved into this one and is not whole. Run `bankdata migrate-store` again.")
 
 
 def begin(target: Database) -> None:
-    """Mark an empty store as one that is not whole, or go on with one that is marked; raises StoreNotEmpty."""
+    """Mark an empty store as incomplete, or continue with one that is marked so. Raises StoreNotEmpty."""
     if store_facts.recall(target, UNFINISHED) is None and target.rows("SELECT id FROM users LIMIT 1"):
         raise StoreNotEmpty(StoreNotEmpty.__doc__)
     store_facts.remember(target, UNFINISHED, "yes")
 
 
 def move(source: Database, target: Database, *, progress: Callable[[int, int], None]) -> int:
-    """Move every row of `source`, which is only read, into the `target` that has begun; how many users there are. What
-    breaks off goes on when it is called again: a user is there whole or not at all. Raises MoveFailed."""
+    """Copy every row of `source`, which is only read, into a `target` prepared by `begin`; returns the number of users.
+
+    After an interruption, calling it again continues: each user is copied whole or not at all. Raises MoveFailed.
+    """
     user_ids = [row["id"] for row in source.rows("SELECT id FROM users ORDER BY created_at, id")]
     moved = {row["id"] for row in target.rows("SELECT id FROM users")}
     schemas = {table: _schema(source, table) for table in (*OF_USERS, *OF_ALL)}
@@ -64,7 +66,7 @@ def move(source: Database, target: Database, *, progress: Callable[[int, int], N
 
 
 def _move_rest(source: Database, target: Database, schemas: dict[str, dict[str, pl.DataType]]) -> None:
-    """What belongs to no user, all of it with the mark that the store is whole."""
+    """Copy the tables that belong to no user, in one transaction; among them is the mark that the store is complete."""
     with target.transaction() as session:
         for table in OF_ALL:
             if table not in MADE_THERE:

@@ -1,4 +1,4 @@
-"""Opens the store that a URL names, by its engine."""
+"""Opens the store that a URL names, with the engine that the URL's scheme names."""
 
 from pathlib import Path
 
@@ -15,14 +15,14 @@ def open_database(
     prepare: bool = True,
     is_serving: bool = False,
 ) -> Store:
-    """The store of a `duckdb:///PATH` (made where it is missing) or `postgresql://` URL; raises StoreError.
+    """The store of a `duckdb:///PATH` (made where it is missing) or `postgresql://` URL. Raises StoreError.
 
-    `now` says when what is committed happened. `app_url`, `pool`, `prepare` and `is_serving` are about the connections
-    to PostgreSQL; the last has answers that do not come given up soon. `export_folder` is where a DuckDB store may
-    write copies of itself.
+    `now` gives the time of events at each commit. `app_url`, `pool`, `prepare` and `is_serving` concern connections to
+    PostgreSQL; with `is_serving`, a silent server is given up soon. `export_folder` is where a DuckDB store may write
+    copies of itself.
     """
     if url.startswith("duckdb:///"):
-        from storage.engines.duckdb_file import DuckDBFile  # who uses the one engine does not load the other
+        from storage.engines.duckdb_file import DuckDBFile  # users of one engine need not load the other
 
         if app_url:
             raise StoreError(

@@ -1,5 +1,4 @@
-"""PostgreSQL under the store, for several processes and machines: a pool of connections, and one snapshot for each
-transaction."""
+"""The PostgreSQL engine for several processes and machines: a pool of connections, and one snapshot per transaction."""
 
 import logging
 import math
@@ -45,24 +44,25 @@ from storage.events import outbox
 T = TypeVar("T")
 Connection = WatchedConnection
 
-WAIT_SECONDS = 2.0  # for a connection; then the request is told to come again
-WAIT_SECONDS_DOWN = 0.1  # the same while no connection can be made: who waits keeps a thread from others
+WAIT_SECONDS = 2.0  # for a free connection; after that, the client is told to try again later
+WAIT_SECONDS_DOWN = 0.1  # the same while no connection can be made, because a waiting caller occupies a thread
 CONNECT_SECONDS = 3
-STATEMENT_SECONDS = 30  # of a command; a request waits for less (`is_serving`), imports and migrations for longer
-LOCK_SECONDS = 10  # that a migration waits for a table: behind it everybody else waits
-STAGED_ROWS_MAX = 5_000  # that travel as arrays; more go into a temporary table, which costs rows of the catalogue
+STATEMENT_SECONDS = 30  # of a command; requests wait for less (`is_serving`), imports and migrations for longer
+LOCK_SECONDS = 10  # how long a migration waits for a table, because everybody else waits behind it
+STAGED_ROWS_MAX = 5_000  # that travel as arrays; more go into a temporary table, which adds rows to the catalogue
 COPIED_ROWS = 10_000  # in one piece: bounds memory
-MIGRATION_LOCK = 6_911_320_450_233_417  # of all programs that use the database only this one asks for this number
-# By the clock, too: a user who is removed and comes back must not have a state of before
+MIGRATION_LOCK = 6_911_320_450_233_417  # an arbitrary number that no other program using the database locks
+# Also by the clock: a user who is removed and added again must not get an earlier state
 NEXT_STATE = (
     "UPDATE users SET state = greatest(state + 1, (extract(epoch FROM statement_timestamp()) * 1000000)::BIGINT)"
     " WHERE id = $1 RETURNING state"
 )
 SNAPSHOT = psycopg.IsolationLevel.REPEATABLE_READ
 EACH_ALONE = psycopg.IsolationLevel.READ_COMMITTED
-# Not set_config(): that does not reach the machines of a cluster. PostgreSQL alone takes the first for a word of ours
+# Not set_config(), which does not reach the machines of a cluster. Plain PostgreSQL takes the first for a custom
+# setting
 ACT_FOR = "SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL app.user_id = "
-# A cluster copies such rows to its machines unless they are asked for back, and COPY is what policies refuse
+# A cluster copies such rows to its machines with COPY, which policies refuse, unless rows are returned
 COPIED_TO_MACHINES = re.compile(r"INSERT INTO (?!.*\b(?:RETURNING|ON CONFLICT)\b).*\bSELECT\b", re.DOTALL)
 TABLE_IN_USE = (
     f"The tables cannot be brought up to date: one has been in use for {LOCK_SECONDS} seconds, which pg_stat_activity"
@@ -72,14 +72,14 @@ NOT_BEHIND_A_POOLER = (
     "Indexes cannot be built behind a pooler. Run `bankdata build-indexes` with BANKDATA_DATABASE_URL set to the"
     " address of PostgreSQL itself and BANKDATA_DATABASE_PREPARE to on."
 )
-WRITABLE = "read-write"  # of several hosts the one that can be written, and no standby behind the address of one
+WRITABLE = "read-write"  # connect to the primary, not to a standby, among several hosts or behind one address
 IN_BYTE_ORDER = "SELECT string_agg(letter, '' ORDER BY letter) FROM (VALUES ('a'), ('Z'), ('ä'), ('_')) AS said(letter)"
-GONE = re.compile("08|57|53300")  # beginnings of SQLSTATEs: no connection, shut down, no slot
-DEAD = "57P"  # the server ends this connection; it may also end without a word
-OF_A_HOST = re.compile(r"- host: .*?, hostaddr: \S+: (.*)")  # what psycopg says of each of several
+GONE = re.compile("08|57|53300")  # first digits of SQLSTATEs: no connection, shut down, no slot
+DEAD = "57P"  # the server ends this connection; a connection may also end without a message
+OF_A_HOST = re.compile(r"- host: .*?, hostaddr: \S+: (.*)")  # how psycopg reports each of several hosts
 
 log = logging.getLogger("bankdata.store")
-logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it tells of each attempt to connect, we of the first
+logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # the pool logs each attempt to connect; we log the first
 
 
 class _ConnectionDead(StoreUnavailable):
@@ -87,7 +87,7 @@ class _ConnectionDead(StoreUnavailable):
 
 
 class PostgreSQL:
-    """One database on a server (`storage.database.Store`)."""
+    """One database on a PostgreSQL server (`storage.database.Store`)."""
 
     dialect = POSTGRESQL
     path = None
@@ -102,11 +102,13 @@ class PostgreSQL:
         prepare: bool = True,
         is_serving: bool = False,
     ) -> None:
-        """Connect; raises StoreUnavailable, and StoreError for a database whose texts are not in the order of their
-        bytes. `prepare` has to be off behind a pooler that gives each transaction another connection. `app_url` is
-        the same database for a role that sees rows of one user at a time (`storage.engines.second_wall`). Where it
-        `is_serving`, somebody waits for each answer, and what is not answered soon is given up. `now` is when what is
-        committed happened."""
+        """Connect. Raises StoreUnavailable, and StoreError for a database that does not sort texts by their bytes.
+
+        `prepare` has to be off behind a pooler that gives each transaction another connection. `app_url` is the same
+        database for a role that sees rows of one user at a time (`storage.engines.second_wall`). With `is_serving`,
+        somebody waits for each answer, so a silent server is given up soon. `now` gives the time of events at each
+        commit.
+        """
         self._now = now
         self._url, self._prepare = url, prepare
         self._patience = SILENT_SECONDS if is_serving else PATIENT_SECONDS
@@ -114,8 +116,8 @@ class PostgreSQL:
         self._saying = threading.Lock()
         self._is_opened = self._is_away = False
         self._gone_at = -math.inf
-        self._pool = self._connected(url, connections_max, prepare)
-        self._app_pool = self._connected(app_url, connections_max, prepare) if app_url else None
+        self._pool = self._open_pool(url, connections_max, prepare)
+        self._app_pool = self._open_pool(app_url, connections_max, prepare) if app_url else None
         self._asked_states: AskedStates | None = None
         try:
             _check(self.for_everybody(), url, prepare=prepare)
@@ -132,22 +134,22 @@ class PostgreSQL:
             raise
         self._is_opened = True
 
-    def _connected(self, url: str, connections_max: int, prepare: bool) -> ConnectionPool[Connection]:
+    def _open_pool(self, url: str, connections_max: int, prepare: bool) -> ConnectionPool[Connection]:
         return ConnectionPool(
             url,
             min_size=1,
             max_size=connections_max,
             timeout=WAIT_SECONDS,
-            reconnect_timeout=WAIT_SECONDS_DOWN,  # whoever asks next tries again
-            reconnect_failed=lambda _pool: self._unreachable(url, prepare=prepare),
+            reconnect_timeout=WAIT_SECONDS_DOWN,  # the next caller tries again
+            reconnect_failed=lambda _pool: self._note_unreachable(url, prepare=prepare),
             connection_class=WatchedConnection,
-            configure=None if prepare else _in_utc,
+            configure=None if prepare else _set_utc,
             kwargs=_arguments(url, prepare=prepare),
             open=True,
         )
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         if self._asked_states is not None:
             self._asked_states.close()
         for pool in self._pools:
@@ -159,24 +161,25 @@ class PostgreSQL:
 
     @property
     def bytes(self) -> int:
-        """The size of the database; on a distributed one that of this node."""
+        """The size of the database in bytes; of a distributed one, the size on this node."""
         return int(self.for_everybody().rows("SELECT pg_database_size(current_database()) AS size")[0]["size"])
 
     @property
     def waiting(self) -> int:
-        """How many wait for a connection."""
+        """The number of callers that wait for a connection."""
         return sum(pool.get_stats()["requests_waiting"] for pool in self._pools)
 
     def state(self, user_id: str) -> int:
-        """The state of the user's data; 0 for nobody. Another process may have changed it, so the store says."""
+        """The state of the user's data, 0 for nobody; always read from the database, because other processes change it,
+        too."""
         return state_in(self.of(user_id), user_id)
 
     async def known_state(self, user_id: str) -> int | None:
-        """The state of the user's data, asked without a thread; None where that does not work, for whatever reason."""
+        """The state of the user's data, read without a thread; None where that fails for any reason."""
         return await self._asked_states.of(user_id) if self._asked_states is not None else None
 
     def of(self, user_id: str) -> Database:
-        """What is asked for this user, who has rows of nobody else where there is a second wall."""
+        """The store for this user; with a second wall, rows of other users are invisible."""
         return (
             _ServerDatabase(self._connection, self._app_pool, self._now, user_id)
             if self._app_pool is not None
@@ -184,14 +187,16 @@ class PostgreSQL:
         )
 
     def for_everybody(self) -> Database:
-        """What is asked as the owner of the tables."""
+        """The store for no user in particular, as the owner of the tables."""
         return _ServerDatabase(self._connection, self._pool, self._now)
 
     @contextmanager
     def migrating(self) -> Iterator[Transaction]:
-        """A transaction that changes the schema, one at a time however many processes start. What it reads is what the
-        one before has left, so each of its statements sees a snapshot of its own. It takes the time it takes, but waits
-        only so long for a table that somebody uses."""
+        """A transaction that changes the schema; only one runs at a time, however many processes start.
+
+        Each statement has a snapshot of its own, so that it sees what the migration before has left. Statements may
+        take as long as they need, but wait only LOCK_SECONDS for a table in use.
+        """
         try:
             with _ServerDatabase(self._connection, self._pool, self._now).transaction(EACH_ALONE) as session:
                 session.wait_for_long(math.inf)
@@ -203,12 +208,13 @@ class PostgreSQL:
 
     @contextmanager
     def apart(self) -> Iterator[Session]:
-        """Over a connection beside the pool, which ends with it: a pooler would hand what is set here to others."""
+        """A session on a connection outside the pool, closed at the end: behind a pooler, its settings would reach
+        others."""
         if not self._prepare:
             raise StoreError(NOT_BEHIND_A_POOLER)
         try:
             arguments = _arguments(self._url, prepare=True)
-            with _translated(), closing(WatchedConnection.connect(self._url, **arguments)) as own:
+            with _translate_errors(), closing(WatchedConnection.connect(self._url, **arguments)) as own:
                 own.patience = math.inf
                 own.execute(b"SET statement_timeout = 0")
                 own.execute(f"SET lock_timeout = {PATIENT_SECONDS * 1000:.0f}".encode())
@@ -218,17 +224,18 @@ class PostgreSQL:
 
     @contextmanager
     def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
-        """A transaction of the user; nothing is remembered of states."""
+        """A transaction of the user, and a function that ignores the state, because this engine keeps no states in
+        memory."""
         with self.of(user_id).transaction() as session:
             yield session, lambda _state: None
 
     def copy_to(self, path: Path) -> None:  # noqa: ARG002 - what a Store is asked
-        """PostgreSQL has its own tools for this."""
+        """Always raises StoreError: PostgreSQL has tools of its own for backups."""
         raise StoreError("A PostgreSQL store is backed up with its own tools: pg_dump -Fc, or a base backup with WAL.")
 
     @contextmanager
     def _connection(self, pool: ConnectionPool[Connection]) -> Iterator[Connection]:
-        with _translated():
+        with _translate_errors():
             connection = pool.getconn(WAIT_SECONDS_DOWN if self._is_down.is_set() else None)
             self._is_down.clear()
             connection.patience = self._patience
@@ -237,15 +244,16 @@ class PostgreSQL:
                 if connection.opened_at > self._gone_at:
                     self._say(is_away=False, words="back")
             except psycopg.Error as error:
-                if not _is_gone(connection, error):
+                if not _is_connection_lost(connection, error):
                     raise
-                self._gone(connection, _first_line(error))
+                self._note_loss(connection, _first_line(error))
                 raise _ConnectionDead(StoreUnavailable.__doc__) from error
             finally:
                 pool.putconn(connection)
 
-    def _gone(self, connection: Connection, reason: str) -> None:
-        """A connection is dead or cannot be written to: others of its time have most likely gone with it."""
+    def _note_loss(self, connection: Connection, reason: str) -> None:
+        """Note that a connection is dead or read-only; others of the same age most likely are too, so the pools are
+        emptied."""
         if connection.opened_at <= self._gone_at:
             return
         self._gone_at = time.monotonic()
@@ -255,14 +263,14 @@ class PostgreSQL:
             self._asked_states.give_up()
         self._say(is_away=True, words=f"away: {reason}")
 
-    def _unreachable(self, url: str, *, prepare: bool) -> None:
-        """No connection can be made."""
+    def _note_unreachable(self, url: str, *, prepare: bool) -> None:
+        """Note that no connection can be made, and log the reason once."""
         self._is_down.set()
         if self._is_opened and not self._is_away and (reason := _refusal(url, prepare=prepare)):
             self._say(is_away=True, words=f"away: {reason}")
 
     def _say(self, *, is_away: bool, words: str) -> None:
-        """Once, however many notice it."""
+        """Log that the database is away or back: once, however many threads notice it."""
         with self._saying:
             if is_away == self._is_away:
                 return
@@ -275,8 +283,8 @@ class PostgreSQL:
 
 
 class _ServerDatabase:
-    """What is asked of the database (`storage.database.Database`): as the owner of the tables, who sees all rows, or
-    for one user, over the pool of those who see no rows but his."""
+    """Queries to the database (`storage.database.Database`): as the owner of the tables, who sees all rows, or for one
+    user, through the pool of a role that sees only that user's rows."""
 
     dialect = POSTGRESQL
 
@@ -293,39 +301,39 @@ class _ServerDatabase:
         self._user_id = user_id
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        return self._alone(sql, lambda session: session.rows(sql, *parameters))
+        return self._run_alone(sql, lambda session: session.rows(sql, *parameters))
 
     def execute(self, sql: str, *parameters: Any) -> int:
-        return self._alone(sql, lambda session: session.execute(sql, *parameters))
+        return self._run_alone(sql, lambda session: session.execute(sql, *parameters))
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        return self._alone(sql, lambda session: session.frame(sql, *parameters, schema=schema))
+        return self._run_alone(sql, lambda session: session.frame(sql, *parameters, schema=schema))
 
     def append(self, table: str, frame: pl.DataFrame) -> None:
-        self._alone("COPY", lambda session: session.append(table, frame))
+        self._run_alone("COPY", lambda session: session.append(table, frame))
 
     def changes(self, user_id: str) -> None:
         self.atomically(lambda session: session.changes(user_id))
 
     @contextmanager
     def transaction(self, isolation: psycopg.IsolationLevel = SNAPSHOT) -> Iterator["_Statements"]:
-        """All or nothing, in one snapshot; raises Conflict when another transaction was first."""
+        """Open a transaction: all or nothing, in one snapshot. Raises Conflict when another transaction was faster."""
         with self._connection(self._pool) as connection:
             connection.isolation_level = isolation
             with connection.transaction():
-                if self._user_id is not None:  # until the end of the transaction: the connection keeps nothing of it
-                    said = Literal(_kept(self._user_id)).as_string(connection)
+                if self._user_id is not None:  # only until the end of the transaction: others use the connection next
+                    said = Literal(_without_nul(self._user_id)).as_string(connection)
                     connection.execute(f"{ACT_FOR}{said}".encode(), prepare=False)
                 session = _Statements(connection, self._now, sees_all=self._user_id is None)
                 yield session
                 session.settle()
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
-        """The result of `work` inside a transaction, tried again when another one was first."""
+        """The result of `work` inside a transaction, tried again when another transaction was faster."""
         return tried_again(self.transaction, work)
 
-    def _alone(self, sql: str, work: Callable[["_Statements"], T]) -> T:
-        """A statement on its own. A reading one is tried once more when its connection turns out to be dead."""
+    def _run_alone(self, sql: str, work: Callable[["_Statements"], T]) -> T:
+        """Run a single statement. A SELECT is tried once more when its connection turns out to be dead."""
         try:
             with self._session() as session:
                 return work(session)
@@ -337,7 +345,8 @@ class _ServerDatabase:
 
     @contextmanager
     def _session(self) -> Iterator["_Statements"]:
-        """For a statement on its own: a transaction too, where it has to be said for whom."""
+        """A session for a single statement; for one user it is a transaction, because the user is set for a transaction
+        only."""
         if self._user_id is not None:
             with self.transaction(EACH_ALONE) as session:
                 yield session
@@ -347,8 +356,8 @@ class _ServerDatabase:
 
 
 class _Statements:
-    """A session on one connection; alone, each statement is committed by itself. It `sees_all` rows, or those of one
-    user."""
+    """A session on one connection; outside a transaction, each statement is committed by itself. `sees_all` is False
+    for a session that sees only the rows of one user."""
 
     dialect = POSTGRESQL
 
@@ -381,7 +390,7 @@ class _Statements:
             self._copy(table, frame)
             return
         columns = ", ".join(frame.columns)
-        with self.staged("appended", frame):  # PostgreSQL refuses COPY into a table of which not all rows may be seen
+        with self.staged("appended", frame):  # PostgreSQL refuses COPY where policies hide rows of the table
             self.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended")
 
     def _copy(self, table: str, frame: pl.DataFrame) -> None:
@@ -393,7 +402,7 @@ class _Statements:
                 copy.write(piece.write_csv(include_header=False, quote_style="non_numeric"))
 
     def wait_for_long(self, seconds: float) -> None:
-        """The statements to the end of this transaction take the time they take, up to this without a word."""
+        """Let the statements of this transaction take any time, with up to `seconds` of silence from the server."""
         self.execute("SET LOCAL statement_timeout = 0")
         self._connection.patience = seconds
 
@@ -411,7 +420,8 @@ class _Statements:
             self._changed[user_id] = int(changed[0]["state"]) if changed else 0
 
     def settle(self) -> None:
-        """Everything else is done; it is about to be committed."""
+        """Finish a transaction that is about to be committed: record changed accounts and events of the users it
+        changed."""
         for user_id, state in self._changed.items():
             account_states.settle(self, user_id, state)
             outbox.settle(self, user_id, state, self._now())
@@ -435,13 +445,13 @@ class _Statements:
         try:
             yield
         finally:
-            with suppress(psycopg.Error):  # of a transaction that has failed: it drops the table itself
+            with suppress(psycopg.Error):  # a failed transaction drops the table itself
                 self.execute(f"DROP TABLE {name}")
 
     def _run(self, sql: str, parameters: Sequence[Any]) -> psycopg.Cursor[tuple[Any, ...]]:
         if not self._sees_all and COPIED_TO_MACHINES.match(sql):
             sql = f"{sql} RETURNING 1"
-        values = [_kept(value) for value in parameters]
+        values = [_without_nul(value) for value in parameters]
         for name, (fragment, columns) in self._staged.items():
             place = re.compile(rf"\b(FROM|JOIN) {name}\b")
             if place.search(sql):
@@ -466,7 +476,7 @@ def _check(asked: Session, url: str, *, prepare: bool) -> None:
 
 
 def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
-    """The arguments of every connection to this database, unless its URL says otherwise."""
+    """The arguments of every connection to this database, except those that its URL sets itself."""
     given = conninfo_to_dict(url)
     wanted = {"connect_timeout": CONNECT_SECONDS, "target_session_attrs": WRITABLE, **PEER}
     options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given.get('options') or ''}".rstrip()
@@ -475,39 +485,39 @@ def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
         "cursor_factory": psycopg.RawCursor,
         "prepare_threshold": 5 if prepare else None,
         **{name: value for name, value in wanted.items() if name not in given},
-        **({"options": options} if prepare else {}),  # poolers refuse options, too
+        **({"options": options} if prepare else {}),  # poolers refuse these, too
     }
 
 
-def _in_utc(connection: Connection) -> None:
-    """Set the time zone behind a pooler, which hands it on to each connection that it gives. It would not hand on a
-    limit of statements, so there the patience of the connection is the only one."""
+def _set_utc(connection: Connection) -> None:
+    """Set the time zone through a pooler, which repeats it on each connection that it gives. It would not repeat a
+    statement timeout, so behind a pooler only the connection's own patience limits statements."""
     connection.execute(b"SET timezone = 'UTC'", prepare=False)
 
 
 def _refusal(url: str, *, prepare: bool) -> str:
-    """Why no connection can be made, which a pool does not say; nothing where one can."""
+    """The reason why no connection can be made, which a pool does not say; empty where one can be made."""
     reason = ""
     try:
         with closing(WatchedConnection.connect(url, **_arguments(url, prepare=prepare))) as connection:
             connection.patience = CONNECT_SECONDS
-            connection.execute(b"SELECT 1")  # a pooler accepts who comes, and has no server
+            connection.execute(b"SELECT 1")  # a pooler accepts connections even when it has no server
     except psycopg.Error as error:
         reason = "; ".join(OF_A_HOST.findall(str(error))) or _first_line(error)
     return reason
 
 
-def _kept(value: Any) -> Any:
-    """What can be compared with texts that PostgreSQL keeps: it knows no U+0000."""
+def _without_nul(value: Any) -> Any:
+    """The value without U+0000, which PostgreSQL texts cannot contain, so that it can be compared with stored texts."""
     if isinstance(value, str):
         return value.replace("\0", "")
     if isinstance(value, list):
-        return [_kept(each) for each in value]
+        return [_without_nul(each) for each in value]
     return value
 
 
 def _type_of(dtype: pl.DataType) -> str:
-    """The column type that keeps values of this type exactly."""
+    """The PostgreSQL column type that holds values of this Polars type exactly."""
     if isinstance(dtype, pl.Decimal):
         return f"NUMERIC({dtype.precision}, {dtype.scale})"
     if dtype.is_integer():
@@ -515,8 +525,8 @@ def _type_of(dtype: pl.DataType) -> str:
     return {pl.String: "TEXT", pl.Date: "DATE", pl.Boolean: "BOOLEAN", pl.Datetime: "TIMESTAMP"}[dtype.base_type()]
 
 
-def _is_gone(connection: Connection, error: psycopg.Error) -> bool:
-    """Whether what failed is the connection, or the server behind it, and not a statement."""
+def _is_connection_lost(connection: Connection, error: psycopg.Error) -> bool:
+    """Whether the connection, or the server behind it, has failed and not just a statement."""
     return (
         connection.closed
         or (isinstance(error, psycopg.OperationalError) and (error.sqlstate or DEAD).startswith(DEAD))
@@ -525,7 +535,7 @@ def _is_gone(connection: Connection, error: psycopg.Error) -> bool:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except (errors.SerializationFailure, errors.DeadlockDetected) as error:

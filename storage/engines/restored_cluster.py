@@ -1,4 +1,4 @@
-"""A Citus cluster of its own for a while, each node restored to a point that was set on all of them at once."""
+"""A temporary Citus cluster, each node restored to a restore point that was set on all nodes at once."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -10,10 +10,10 @@ import psycopg
 
 from storage.engines.restored_server import NotRestored, base_backup, restored_server
 
-COORDINATOR = 0  # its group
+COORDINATOR = 0  # group number
 POINT = "recovery_target_name = '{}'\n"
-# Nothing may be asked of the nodes that were backed up, whose addresses are in what is restored: neither end each
-# other's prepared transactions nor look for deadlocks before all of them have new ones
+# The restored nodes know the addresses of the original ones, and must not contact those: they neither end each other's
+# prepared transactions nor look for deadlocks before all of them have new addresses
 CONFIGURATION = """
 shared_preload_libraries = 'citus'
 max_connections = 100
@@ -25,14 +25,17 @@ citus.distributed_deadlock_detection_factor = -1
 
 
 def node_folders(backups: Path) -> list[Path]:
-    """The folders of the nodes, each with base backups and WAL as one server has them."""
+    """The folders of the nodes, each with base backups and WAL like those of a single server."""
     return sorted(path for path in backups.iterdir() if (path / "base").is_dir())
 
 
 @contextmanager
 def restored_cluster(backups: Path, url: str, *, point: str, at: datetime | None) -> Iterator[str]:
-    """The address of the coordinator of what these folders hold, as it was when this restore point was set; of the
-    base backups those that had ended by the instant `at`. Raises NotRestored. Nothing of it is left."""
+    """The address of the restored cluster's coordinator, with the data as of this restore point.
+
+    Of the base backups, the newest that had ended by `at` are used. Raises NotRestored. Nothing of the cluster is left
+    afterwards.
+    """
     if not (point.isascii() and point.replace("-", "_").isidentifier()):
         raise NotRestored(f"{point!r} is no name of a restore point.")
     until = POINT.format(point) + CONFIGURATION
@@ -56,7 +59,8 @@ def _group(address: str) -> int:
 
 
 def _introduce(by_group: Mapping[int, str]) -> None:
-    """Tell each node where the others are now, then let them end the transactions that were between two of them."""
+    """Tell each node the present addresses of the others, then let them end transactions that were open between two
+    nodes."""
     with ExitStack() as stack:
         nodes = [
             stack.enter_context(psycopg.connect(_as_superuser(each), autocommit=True)) for each in by_group.values()
@@ -75,7 +79,7 @@ def _introduce(by_group: Mapping[int, str]) -> None:
 
 
 def _as_superuser(address: str) -> str:
-    """The same as the role that may write what the nodes know of each other; the copy asks nobody for a password."""
+    """The address for the superuser, who may change what nodes know of each other; the copy asks for no password."""
     with psycopg.connect(address) as connection:
         row = connection.execute("SELECT rolname FROM pg_roles WHERE rolsuper ORDER BY oid LIMIT 1").fetchone()
     assert row is not None, "a server has a superuser"

@@ -1,4 +1,4 @@
-"""A PostgreSQL of its own for a while, restored from a base backup and archived WAL, which nobody else can reach."""
+"""A temporary PostgreSQL server, restored from a base backup and archived WAL, which nobody else can reach."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from storage.database import StoreError
 
-NAMED = re.compile(r"\d{8}-\d{6}")  # after the moment at which the backup ended, as docs/deploy/base-backup.sh does
+NAMED = re.compile(r"\d{8}-\d{6}")  # the time at which the backup ended, as docs/deploy/base-backup.sh writes it
 LOOK_EVERY = 0.1  # seconds
 LOG_BYTES = 5_000
 PROGRAMS = "/usr/lib/postgresql/{}/bin"
@@ -36,7 +36,7 @@ class NotRestored(StoreError):
 
 
 def base_backup(backups: Path, *, at: datetime | None) -> Path:
-    """The newest base backup in this folder that had ended by an instant in UTC; raises NotRestored."""
+    """The newest base backup in this folder that had ended by `at` (UTC). Raises NotRestored."""
     found = sorted(path for path in (backups / "base").glob("*") if NAMED.fullmatch(path.name))
     until = f"{at:%Y%m%d-%H%M%S}" if at is not None else "9"
     fitting = [path for path in found if path.name <= until]
@@ -47,13 +47,16 @@ def base_backup(backups: Path, *, at: datetime | None) -> Path:
 
 @contextmanager
 def restored_server(base: Path, wal: Path, url: str, *, until: str) -> Iterator[str]:
-    """The address under which the database of this URL is served as it was where these lines of the configuration say,
-    without any as the WAL ends; raises NotRestored. Nothing of it is left, and the backup is only read."""
+    """The address of a temporary server with the restored database of this URL.
+
+    `until` are configuration lines that say where the restore stops; without any, it goes to the end of the WAL. Raises
+    NotRestored. The backup is only read, and nothing of the server is left.
+    """
     version = (base / "PG_VERSION").read_text("ascii").strip()
     programs = Path(PROGRAMS.format(version))
     if not (programs / "postgres").exists():
         raise NotRestored(f"PostgreSQL {version} is not installed here, which made this backup: {programs} is missing.")
-    owner = pwd.getpwnam("postgres").pw_uid if os.geteuid() == 0 else os.geteuid()  # it refuses to run as root
+    owner = pwd.getpwnam("postgres").pw_uid if os.geteuid() == 0 else os.geteuid()  # not root: refused by PostgreSQL
     with TemporaryDirectory(prefix="bankdata-restored-") as name:
         place, data = Path(name), Path(name) / "data"
         os.chown(place, owner, -1)
@@ -75,7 +78,8 @@ def restored_server(base: Path, wal: Path, url: str, *, until: str) -> Iterator[
 
 
 def _configure(owner: int, data: Path, text: str) -> None:
-    """Write settings of its own: addresses, certificates and sizes of the server that was backed up are not ours."""
+    """Write a configuration of our own, because the addresses, certificates and sizes of the original server do not
+    apply."""
     for name, content in (
         ("postgresql.conf", text),
         ("postgresql.auto.conf", ""),
@@ -88,7 +92,7 @@ def _configure(owner: int, data: Path, text: str) -> None:
 
 
 def _wait(server: "subprocess.Popen[bytes]", programs: Path, place: Path) -> None:
-    """Until all WAL that is wanted has been read, which takes the time it takes."""
+    """Wait until the server has read all WAL up to its target, however long that takes. Raises NotRestored."""
     while subprocess.run([programs / "pg_isready", "-q", "-U", "postgres", "-h", place], check=False).returncode:  # noqa: S603
         if server.poll() is not None:
             said = (place / "log").read_text("utf-8", errors="replace")[-LOG_BYTES:]

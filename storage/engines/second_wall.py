@@ -1,7 +1,7 @@
-"""A second wall between users: on PostgreSQL the database itself shows a request the rows of the user whose token it
-carries, and no others, whatever a statement forgets to say (row-level security).
+"""A second wall between users: on PostgreSQL, the database itself shows a request only the rows of the user whose token
+it carries, even if a statement lacks the condition (row-level security).
 
-The policies bind every role but the owner of the tables, as which the worker, commands and signing in go on to ask.
+The policies bind every role but the owner of the tables, which the worker, commands and signing in use.
 """
 
 from storage.database import NOBODY, Session, Store, StoreError
@@ -9,7 +9,7 @@ from storage.documents import SEALED
 from storage.engines import distribution
 from storage.row_owners import OF_USERS
 
-READ_BY_ALL = {"documents": f"name NOT LIKE '%{SEALED}'"}  # rates and CSV profiles; a request needs nothing else of all
+READ_BY_ALL = {"documents": f"name NOT LIKE '%{SEALED}'"}  # rates and CSV profiles; a request needs no other document
 SHOWN = {
     **{
         table: ("SELECT, INSERT, UPDATE, DELETE", f"{owner} = current_setting('app.user_id', true)")
@@ -17,7 +17,7 @@ SHOWN = {
     },
     **{table: ("SELECT", rows) for table, rows in READ_BY_ALL.items()},
 }
-"""What a request may do with which rows of each table."""
+"""For each table, the rights of a request and the condition on the rows that it may use."""
 LACKING = (
     "SELECT name FROM unnest($1::TEXT[]) AS named(name)"
     " WHERE NOT has_table_privilege($2::NAME, name, 'SELECT') OR NOT EXISTS"
@@ -30,18 +30,18 @@ BOUND = (
 
 
 def build(store: Store) -> None:
-    """Have the role that asks for one user see his rows alone, in every table of users; what is there stays. Raises
+    """Make the role of `app_url` see only the rows of one user, in every table of users; existing policies stay. Raises
     StoreError for a role that would see all rows nevertheless."""
     tables, everybody, nobody = list(SHOWN), store.for_everybody(), store.of(NOBODY)
     role = str(nobody.rows("SELECT current_user AS role")[0]["role"])
     if not everybody.rows("SELECT rolname FROM pg_roles WHERE rolname = $1", role):
-        raise StoreError(_unfit(role))
+        raise StoreError(_describe_unfit_role(role))
     if everybody.rows(LACKING, tables, role):
         with store.migrating() as session, distribution.kept(session):
             _close(session, [row["name"] for row in session.rows(LACKING, tables, role)], role)
     bound = int(nobody.rows(BOUND, tables)[0]["bound"])
     if bound < len(tables):
-        raise StoreError(_unfit(role))
+        raise StoreError(_describe_unfit_role(role))
 
 
 def _close(session: Session, tables: list[str], role: str) -> None:
@@ -50,12 +50,12 @@ def _close(session: Session, tables: list[str], role: str) -> None:
     for table in tables:
         rights, rows = SHOWN[table]
         session.execute(f"GRANT {rights} ON {table} TO {names['role']}")
-        session.execute(f"DROP POLICY IF EXISTS own_rows ON {table}")  # of another role than this one
+        session.execute(f"DROP POLICY IF EXISTS own_rows ON {table}")  # made for another role
         session.execute(f"CREATE POLICY own_rows ON {table} USING ({rows})")
         session.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
 
 
-def _unfit(role: str) -> str:
+def _describe_unfit_role(role: str) -> str:
     return (
         f"BANKDATA_DATABASE_APP_URL must name the same database and a role that sees no rows by itself, and {role} is"
         " none: make one that owns no table, is no superuser and has no BYPASSRLS (docs/company.md)."

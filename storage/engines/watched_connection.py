@@ -1,5 +1,5 @@
-"""A connection to PostgreSQL whose other end may fall silent without a word, or without a word that counts: a machine
-that is gone, a server that is stopped, something between that still acknowledges."""
+"""A connection to PostgreSQL that gives up on a silent other end: a machine that is gone, a stopped server, or
+something in between that still acknowledges packets."""
 
 import time
 from collections.abc import Generator
@@ -11,10 +11,10 @@ from psycopg.abc import PQGen
 
 T = TypeVar("T")
 
-SILENT_SECONDS = 5.0  # without a byte of what a request has asked for, which is cancelled then
-PATIENT_SECONDS = 300.0  # the same in imports and commands
-CANCEL_SECONDS = 0.5  # for telling the server to stop, and for its word that it has: who keeps silent then is dead
-PEER = {  # milliseconds, seconds: a peer that acknowledges nothing for five seconds, asked or not, is gone
+SILENT_SECONDS = 5.0  # without a byte of the answer to a request, whose statement is then cancelled
+PATIENT_SECONDS = 300.0  # the same, for imports and commands
+CANCEL_SECONDS = 0.5  # for asking the server to stop and for its confirmation; a server silent for longer is dead
+PEER = {  # milliseconds, seconds: a peer that acknowledges nothing for five seconds, busy or idle, is gone
     "tcp_user_timeout": 5000,
     "keepalives_idle": 5,
     "keepalives_interval": 2,
@@ -23,8 +23,10 @@ PEER = {  # milliseconds, seconds: a peer that acknowledges nothing for five sec
 
 
 class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
-    """Gives up a statement of which it has heard nothing for as long as its `patience`. One that the server stops when
-    it is told to leaves the connection as good as before; else the connection is closed."""
+    """A connection that cancels a statement after hearing nothing for `patience` seconds.
+
+    If the server confirms the cancelling, the connection is as good as before; otherwise it is closed.
+    """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -32,10 +34,10 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
         self.patience = SILENT_SECONDS
 
     def wait(self, gen: PQGen[T], *arguments: Any, **named: Any) -> T:
-        """What comes of a question to the server; raises OperationalError when it is given up."""
-        return super().wait(self._watched(gen, self.patience), *arguments, **named)
+        """The result of a question to the server. Raises OperationalError when the server is given up."""
+        return super().wait(self._watch(gen, self.patience), *arguments, **named)
 
-    def _watched(self, asking: PQGen[T], patience: float) -> Generator[Any, Any, T]:
+    def _watch(self, asking: PQGen[T], patience: float) -> Generator[Any, Any, T]:
         heard_at, is_cancelled = time.monotonic(), False
         try:
             wanted = next(asking)

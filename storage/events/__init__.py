@@ -1,1 +1,1 @@
-"""What happened to a user's data, kept for clients that listen."""
+"""Events: what happened to a user's data, kept for clients that listen."""

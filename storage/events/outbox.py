@@ -1,8 +1,8 @@
-"""The events of each user, written by the commit that changes their data (`settle`): so each is there once, in order,
-and none is there of what was undone.
+"""The events of each user, written by the commit that changes the data (`settle`): each event is stored once, in order,
+and none for changes that were rolled back.
 
-What has to be told is found by comparing: whatever changes a transaction, a connection, a sync or a balance has to say
-no more than that something changes.
+Events are found by comparing with what was reported before, so code that changes a transaction, a connection, a sync or
+a balance only has to call `changes`.
 """
 
 import json
@@ -16,23 +16,23 @@ from storage.database import Database, Session, as_json, state_in
 from storage.webhooks import deliveries
 
 REMEMBERED_FOR = timedelta(days=30)
-OF_A_COMMIT = 1000  # sequences that each state of the data has
-NOTICES = (1, 7, 14)  # days before a consent ends at which that is told; of several that are due the first
-PIECE = 500  # users whose notices are told at once
+OF_A_COMMIT = 1000  # event numbers available to each state of the data
+NOTICES = (1, 7, 14)  # days before a consent ends at which a notice is due; of several due at once, the first
+PIECE = 500  # users whose notices are written at once
 
 NOTICE_DUE = (
     "status IN ('ACTIVE', 'ERROR') AND consent_expires_at > $1 AND consent_expires_at <= $2 AND (noticed_days IS NULL"
     " OR consent_expires_at > noticed_end + INTERVAL '1 day' OR noticed_days > CASE WHEN consent_expires_at <= $3"
     " THEN 1 WHEN consent_expires_at <= $4 THEN 7 ELSE 14 END)"
 )
-"""Takes the moment and the ends of the notices from then, the longest first. That a source moves the end of a
-consent by hours makes it no other one."""
+"""A consent that needs a notice. Parameters: now, and the ends of the notice periods that begin now, the longest first.
+A source that moves the end of a consent by hours does not make it a new consent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEvent:
-    """Something that happened; `subject` is the account, connection or recurring payment that it is about,
-    empty where of several."""
+    """Something that happened. `subject` is the id of the account, connection or recurring payment concerned; empty
+    where several are."""
 
     sequence: int
     type: str
@@ -42,8 +42,8 @@ class StoredEvent:
 
 
 def settle(session: Settling, user_id: str, state: int, now: datetime) -> None:
-    """Write down what this transaction, which ends in this state, has changed; the last thing before it is
-    committed."""
+    """Store events for everything that this transaction, which ends in `state`, has changed. Has to be the last thing
+    before the commit."""
     found = [
         *_changed_transactions(session, user_id, state),
         *_changed_statuses(session, user_id),
@@ -66,7 +66,7 @@ _Found = list[tuple[str, str, dict[str, Any]]]
 
 
 def _changed_transactions(session: Settling, user_id: str, state: int) -> _Found:
-    """How many of which account are new, different and gone, by the account's id."""
+    """The event with the numbers of added, changed and removed transactions of each account, by account id."""
     accounts: dict[str, list[int]] = {}
     for row in session.rows(
         "SELECT account_id, sum(CASE WHEN added_state = $2 THEN 1 ELSE 0 END)::BIGINT AS added, count(*) AS marked"
@@ -85,7 +85,7 @@ def _changed_transactions(session: Settling, user_id: str, state: int) -> _Found
 
 
 def _changed_statuses(session: Settling, user_id: str) -> _Found:
-    """Connections that stand otherwise than was told last; a new one is no change."""
+    """Events for connections whose status differs from the one last reported; a new connection is no change."""
     changed = session.rows(
         "SELECT id, status, told_status FROM connections WHERE user_id = $1 AND status IS DISTINCT FROM told_status"
         " ORDER BY id",
@@ -123,7 +123,7 @@ def _ended_syncs(session: Settling, user_id: str) -> _Found:
 def _ending_consents(session: Settling, user_id: str, now: datetime) -> _Found:
     due = session.rows(
         f"SELECT id, consent_expires_at FROM connections WHERE {NOTICE_DUE} AND user_id = $5 ORDER BY id",
-        *_from(now),
+        *_due_times(now),
         user_id,
     )
     found: _Found = []
@@ -139,7 +139,8 @@ def _ending_consents(session: Settling, user_id: str, now: datetime) -> _Found:
 
 
 def _low_balances(session: Settling, user_id: str) -> _Found:
-    """Accounts in sight whose balance has come below what their user named; once, until it has been above it again."""
+    """Events for visible accounts whose balance has fallen below the user's limit: one until the balance is above it
+    again."""
     crossed = session.rows(
         "SELECT w.account_id, w.is_low FROM balance_alerts AS w JOIN accounts AS a ON a.user_id = w.user_id"
         " AND a.id = w.account_id WHERE w.user_id = $1 AND a.user_id = $1 AND a.hidden_at IS NULL"
@@ -156,7 +157,7 @@ def _low_balances(session: Settling, user_id: str) -> _Found:
 
 
 def _payments(session: Settling, user_id: str) -> _Found:
-    """What `storage.recurring.told` has noted of recurring payments in this transaction."""
+    """Events of recurring payments that `storage.recurring.told` has noted in this transaction."""
     noted = session.rows("SELECT untold FROM recurring_told WHERE user_id = $1 AND untold <> ''", user_id)
     if noted:
         session.execute("UPDATE recurring_told SET untold = '' WHERE user_id = $1", user_id)
@@ -164,7 +165,7 @@ def _payments(session: Settling, user_id: str) -> _Found:
 
 
 def set_alert(session: Session, user_id: str, account_id: str, amount: object) -> None:
-    """Tell when the balance of the account is below this amount, at once where it is; None tells it no more."""
+    """Set or (None) remove the limit below which the account's balance is reported, at once if it is below already."""
     session.changes(user_id)
     if amount is None:
         session.execute("DELETE FROM balance_alerts WHERE user_id = $1 AND account_id = $2", user_id, account_id)
@@ -177,12 +178,12 @@ def set_alert(session: Session, user_id: str, account_id: str, amount: object) -
 
 
 def position(session: Session, user_id: str) -> int:
-    """The sequence after all that has happened to the user's data so far."""
+    """The highest event number that the user's data can have so far; later events have greater ones."""
     return (state_in(session, user_id) + 1) * OF_A_COMMIT - 1
 
 
 def after(session: Session, user_id: str, sequence: int, *, limit: int) -> list[StoredEvent]:
-    """The user's next events after this one, in their order."""
+    """The user's next `limit` events with numbers above `sequence`, in their order."""
     rows = session.rows(
         "SELECT sequence, type, subject, data, recorded_at FROM events WHERE user_id = $1 AND sequence > $2"
         f" ORDER BY sequence LIMIT {int(limit)}",
@@ -193,19 +194,20 @@ def after(session: Session, user_id: str, sequence: int, *, limit: int) -> list[
 
 
 def tell_notices(database: Database, *, now: datetime) -> None:
-    """Have it told which consents end soon: nothing else may change of their users' data for long."""
+    """Write the due notices of consents that end soon, by marking their users' data as changed; otherwise nothing might
+    change for long."""
     due = database.rows(
-        f"SELECT DISTINCT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY user_id LIMIT {PIECE}", *_from(now)
+        f"SELECT DISTINCT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY user_id LIMIT {PIECE}", *_due_times(now)
     )
     for row in due:
         database.changes(row["user_id"])
 
 
 def forget(session: Session, *, before: datetime) -> None:
-    """Forget what was told before this moment."""
+    """Delete the events recorded before this time."""
     session.execute("DELETE FROM events WHERE recorded_at < $1", before)
 
 
-def _from(now: datetime) -> list[datetime]:
-    """What NOTICE_DUE takes: the moment, and the end of its notices, first the longest."""
+def _due_times(now: datetime) -> list[datetime]:
+    """The parameters $1 to $4 of NOTICE_DUE: now, and the ends of the notice periods, the longest first."""
     return [now, now + timedelta(days=14), now + timedelta(days=1), now + timedelta(days=7)]

@@ -1,1 +1,1 @@
-"""Keys that a store keeps."""
+"""Storage places for keys."""

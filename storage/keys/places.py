@@ -1,5 +1,5 @@
-"""Where keys are kept: in one private file, or, for several processes, in the store itself, sealed, so that a copy of
-it signs nothing and opens no bank."""
+"""Storage places for keys: one private file, or, for several processes, the store itself, sealed, so that a copy of the
+store signs nothing and opens no bank."""
 
 import base64
 import os
@@ -27,27 +27,27 @@ class KeysUnusable(StoreError):
 
 
 class KeyPlace(Protocol):
-    """Where a document with keys is kept."""
+    """The place of a document that holds keys."""
 
     @property
     def path(self) -> Path | None:
-        """The file, if it is one."""
+        """The path of the file; None where the place is no file."""
         ...
 
     def stamp(self) -> object:
-        """Another one after every change; None while there is no document."""
+        """A value that changes with every change of the document; None while there is no document."""
         ...
 
     def read(self) -> str:
-        """The document; raises KeysUnusable."""
+        """The text of the document. Raises KeysUnusable."""
         ...
 
     def create(self, content: bytes) -> None:
-        """Keep the first document; of two at once, the first one wins."""
+        """Store the first document; of two at once, the first one wins."""
         ...
 
     def replace(self, content: bytes, before: object) -> None:
-        """Keep another document than that of the stamp `before`; raises Conflict where somebody was first."""
+        """Replace the document whose stamp is `before`. Raises Conflict where another process was faster."""
         ...
 
 
@@ -61,8 +61,8 @@ class KeyFile:
         return str(self.path)
 
     def stamp(self) -> object:
-        """When and as what the file was written: one stat call."""
-        with self._usable():
+        """Modification time, inode and mode of the file, from one stat call; None while there is no file."""
+        with self._translate_errors():
             try:
                 status = self.path.stat()
             except FileNotFoundError:
@@ -70,8 +70,8 @@ class KeyFile:
             return status.st_mtime_ns, status.st_ino, status.st_mode
 
     def read(self) -> str:
-        """The document; raises KeysUnusable for a file that others may read."""
-        with self._usable():
+        """The text of the file. Raises KeysUnusable for a file that others may read."""
+        with self._translate_errors():
             if self.path.stat().st_mode & 0o077:
                 raise KeysUnusable(
                     f"{self.path} can be read by other users: chmod 600 it, or delete it if somebody may have read it"
@@ -79,8 +79,8 @@ class KeyFile:
             return self.path.read_text("utf-8")
 
     def create(self, content: bytes) -> None:
-        """The file whole or not at all, and its folder where there is none."""
-        with self._usable():
+        """Create the file, whole or not at all, and its folder where that is missing; an existing file stays."""
+        with self._translate_errors():
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             temporary = self._private_file(content)
             try:
@@ -91,8 +91,8 @@ class KeyFile:
                 temporary.unlink()
 
     def replace(self, content: bytes, before: object) -> None:  # noqa: ARG002 - what a KeyPlace is asked
-        """One server writes it."""
-        with self._usable():
+        """Replace the file; `before` is not checked, because only one server writes it."""
+        with self._translate_errors():
             self._private_file(content).replace(self.path)
 
     def _private_file(self, content: bytes) -> Path:
@@ -104,7 +104,7 @@ class KeyFile:
         return Path(name)
 
     @contextmanager
-    def _usable(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -112,13 +112,14 @@ class KeyFile:
 
 
 class SealedKeys:
-    """A document in the store. `secret` is the operator's and stands nowhere in the store. Of several lines the first
-    one seals and each one opens: servers that know a new secret work beside those that do not yet."""
+    """A sealed document in the store. `secret` is the operator's and not in the store. Of several lines in the secret,
+    the first one seals and each one opens, so that servers that know a new line work beside those that do not yet."""
 
     path = None
 
     def __init__(self, database: Database, kind: str, secret: str, now: Callable[[], datetime]) -> None:
-        """`kind` is what the keys are for: what is sealed as the one kind is not opened as another."""
+        """Derive the ciphers from the secret. `kind` names the purpose of the keys; nothing sealed for one kind opens
+        as another."""
         if not secret:
             raise KeysUnusable(
                 "BANKDATA_KEYS_SECRET is missing: PostgreSQL keeps the keys too, and a copy of it must not be enough to"
@@ -134,11 +135,11 @@ class SealedKeys:
         return f"The document of {self._kind} in the store"
 
     def stamp(self) -> object:
-        """The document as it is sealed; None while there are no keys."""
+        """The sealed text of the document; None while there are no keys."""
         return documents.find(self._database, self.name)
 
     def read(self) -> str:
-        """The document in clear; raises KeysUnusable where it was sealed with another secret."""
+        """The decrypted document. Raises KeysUnusable where it was sealed with another secret."""
         try:
             content = base64.b64decode(documents.find(self._database, self.name) or "")
         except ValueError:
@@ -151,15 +152,15 @@ class SealedKeys:
         )
 
     def create(self, content: bytes) -> None:
-        """Keep the first keys; of two first starts at once, the first one wins."""
-        documents.add(self._database, self.name, self._sealed(content), now=_plain(self._now()))
+        """Store the first keys; of two first starts at once, the first one wins."""
+        documents.add(self._database, self.name, self._seal(content), now=_in_utc(self._now()))
 
     def replace(self, content: bytes, before: object) -> None:
-        """Keep other keys than those of the stamp `before`; raises Conflict where somebody was first."""
+        """Replace the keys whose stamp is `before`. Raises Conflict where another process was faster."""
         assert before is None or isinstance(before, str)
-        documents.replace(self._database, self.name, self._sealed(content), before=before, now=_plain(self._now()))
+        documents.replace(self._database, self.name, self._seal(content), before=before, now=_in_utc(self._now()))
 
-    def _sealed(self, content: bytes) -> str:
+    def _seal(self, content: bytes) -> str:
         nonce = secrets.token_bytes(NONCE_BYTES)
         return base64.b64encode(nonce + self._ciphers[0].encrypt(nonce, content, self.name.encode())).decode()
 
@@ -168,5 +169,5 @@ def _cipher(kind: str, secret: str) -> AESGCM:
     return AESGCM(HKDF(SHA256(), 32, salt=None, info=f"bankdata {kind}".encode()).derive(secret.encode()))
 
 
-def _plain(moment: datetime) -> datetime:
+def _in_utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment

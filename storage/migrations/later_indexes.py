@@ -1,12 +1,12 @@
-"""Indexes that a migration adds to a PostgreSQL store which is in use. They are built after it, beside the requests, so
-that no start waits for one; until then queries are as slow as they were."""
+"""Indexes that a migration adds to a PostgreSQL store in use. They are built after the start, beside the requests, so
+that no start waits for them; until then, queries are as slow as before."""
 
 from collections.abc import Iterator
 
 from storage.database import Session, Store
 from storage.migrations import runner
 
-BUILDING_LOCK = 6_911_320_450_233_418  # one process builds
+BUILDING_LOCK = 6_911_320_450_233_418  # only one process builds
 STATES = (
     "SELECT c.relname AS name, i.indisvalid AS is_whole FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid"
     " WHERE c.relnamespace = to_regnamespace(current_schema())"
@@ -14,16 +14,18 @@ STATES = (
 
 
 def missing(session: Session) -> list[str]:
-    """The names of the indexes that are not there, or are not whole yet."""
+    """The names of the indexes that are absent or incomplete."""
     if not session.dialect.is_shared:
-        return []  # its migrations make them: nobody else is at work
+        return []  # in DuckDB the migrations make them: nobody else uses the file
     states = _states(session)
     return [name for name in runner.indexes() if not states.get(name)]
 
 
 def build(store: Store) -> Iterator[str]:
-    """Build those that are missing, unless another process does: the name of each one that is there now. What a build
-    that broke off has left is built anew. Raises StoreError."""
+    """Build the missing indexes, yielding the name of each when it is complete; none if another process is building.
+
+    What an interrupted build has left is built anew. Raises StoreError.
+    """
     if not missing(store.for_everybody()):
         return
     with store.apart() as session:

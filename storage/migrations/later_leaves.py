@@ -1,5 +1,5 @@
-"""The finer categories of bookings that were stored before there were any: given once, after the migration, one user a
-transaction. Nothing else of a booking changes."""
+"""The finer categories of bookings stored before finer categories existed: assigned once, after the migration, with one
+transaction per user. Nothing else of a booking changes."""
 
 from functools import partial
 
@@ -24,7 +24,7 @@ READ: dict[str, pl.DataType] = {
 
 
 def fill(store: Store) -> None:
-    """Give them, unless that is done; a process that ends before goes on with the rest the next time."""
+    """Assign the finer categories unless that is done; an interrupted process continues at the next start."""
     everybody = store.for_everybody()
     if store_facts.recall(everybody, GIVEN) is not None:
         return

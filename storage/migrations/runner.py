@@ -1,4 +1,4 @@
-"""Numbered SQL migrations: what a store file must look like, and how an older one gets there."""
+"""Numbered SQL migrations: the schema of a store, and the way from an older schema to it."""
 
 import re
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from storage.engines import distribution
 FILE_NAME = re.compile(r"(\d{3})_[a-z_]+\.sql")
 COMMENT = re.compile(r"--(?! only )[^\n]*")
 ONLY = re.compile(r"^-- only (duckdb|postgresql)$", re.MULTILINE)
-NEEDS = re.compile(r"^-- needs (\d{3})$", re.MULTILINE)  # programs that know this one may run on it; none: nobody older
+NEEDS = re.compile(r"^-- needs (\d{3})$", re.MULTILINE)  # what a program must know; by default this migration
 INDEX = re.compile(r"CREATE INDEX (\w+) ON ")
 INDEX_GONE = re.compile(r"DROP INDEX (\w+)")
-NAMES_TAKEN = 15  # made by this one, which SQL cannot do alone
+NAMES_TAKEN = 15  # the number of the migration that needs Python to fill its table
 SCHEMA_VERSION = (
     "CREATE TABLE schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMP NOT NULL)"
 )
@@ -35,13 +35,13 @@ class Migration:
 
     @property
     def needs(self) -> int:
-        """The number of the migration that a program has to know at least to run on what this one makes."""
+        """The schema version that a program must at least know to run on a store with this migration."""
         said = NEEDS.search(self.sql)
         return int(said[1]) if said is not None else self.number
 
 
 def migrations() -> list[Migration]:
-    """All migrations this program knows, in order."""
+    """All migrations that this program knows, in order."""
     found = []
     for entry in (resources.files("storage") / "migrations").iterdir():
         match = FILE_NAME.fullmatch(entry.name)
@@ -51,11 +51,12 @@ def migrations() -> list[Migration]:
 
 
 def migrate(store: Store, *, now: datetime) -> list[str]:
-    """Bring the store up to date; the names of the files that ran. Raises StoreNewer, and then changed nothing."""
+    """Bring the store up to date; returns the names of the files that ran. Raises StoreNewer, and then nothing has
+    changed."""
     everybody, known = store.for_everybody(), migrations()
     version = current_version(everybody)
     is_in_use = store.dialect.is_shared and version > 0
-    if version > known[-1].number and _needed(everybody, beyond=known[-1].number) > known[-1].number:
+    if version > known[-1].number and _needed_version(everybody, beyond=known[-1].number) > known[-1].number:
         raise StoreNewer(
             f"The store has schema version {version}, this program knows {known[-1].number}. "
             "Update the program or restore a backup."
@@ -64,7 +65,7 @@ def migrate(store: Store, *, now: datetime) -> list[str]:
 
 
 def indexes() -> dict[str, str]:
-    """Every index that a PostgreSQL store has beside its keys: the statement that makes it, by name."""
+    """The CREATE INDEX statements of all indexes that a PostgreSQL store has besides its keys, by index name."""
     found: dict[str, str] = {}
     for statement in (each for migration in migrations() for each in _statements(migration.sql, "postgresql")):
         if made := INDEX.match(statement):
@@ -75,13 +76,13 @@ def indexes() -> dict[str, str]:
 
 
 def needed_after(version: int) -> int:
-    """The number of the migration that a program has to know at least to run on a store of this version, once this
-    program has brought it up to date."""
+    """The schema version that a program must at least know to run on a store of this version after this program has
+    brought it up to date."""
     return max((each.needs for each in migrations() if each.number > version), default=0)
 
 
 def current_version(session: Session) -> int:
-    """The number of the last migration that ran, 0 for a new store."""
+    """The number of the last migration that ran; 0 for a new store."""
     is_new = not session.rows(
         "SELECT table_name FROM information_schema.tables"
         " WHERE table_name = 'schema_version' AND table_schema = current_schema()"
@@ -91,15 +92,15 @@ def current_version(session: Session) -> int:
     return int(session.rows("SELECT coalesce(max(number), 0) AS number FROM schema_version")[0]["number"])
 
 
-def _needed(session: Session, *, beyond: int) -> int:
-    """The number of the migration that a program has to know at least to run on what newer ones have made."""
+def _needed_version(session: Session, *, beyond: int) -> int:
+    """The schema version that a program must at least know to run on a store with migrations newer than `beyond`."""
     rows = session.rows("SELECT max(coalesce(needs, number)) AS needed FROM schema_version WHERE number > $1", beyond)
     return int(rows[0]["needed"])
 
 
 def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) -> bool:
-    """Run it unless another process that starts at the same time has been first. Indexes of tables that are in use are
-    left to `storage.migrations.later_indexes`."""
+    """Run a migration unless another process starting at the same time has run it; True if it was run here. Indexes of
+    tables in use are left to `storage.migrations.later_indexes`."""
     with store.migrating() as session:
         version = current_version(session)
         if version >= migration.number:
@@ -124,8 +125,11 @@ def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) 
 
 
 def _statements(sql: str, engine: str) -> list[str]:
-    """The statements of a migration for this engine; a semicolon ends one and stands in no text. A line
-    `-- only postgresql` (or duckdb) above a statement leaves it out elsewhere."""
+    """The statements of a migration for this engine.
+
+    A semicolon ends a statement and occurs in no text. A line `-- only postgresql` (or duckdb) above a statement
+    restricts it to that engine.
+    """
     found = []
     for part in COMMENT.sub("", sql).split(";"):
         only = ONLY.search(part)

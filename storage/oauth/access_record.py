@@ -1,4 +1,4 @@
-"""The record of who read what: sums by grant, hour and operation."""
+"""The access record, which shows who read what: sums by grant, hour and operation."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ SCHEMA: dict[str, pl.DataType] = {
 ROWS_AT_ONCE = 1000
 
 Counted = tuple[str, str, str, str]
-"""What is counted together: user, grant, app, operation; grant and app are empty for what a person did."""
+"""The key of one count: user, grant, app, operation; grant and app are empty for what a person did."""
 
 
 @dataclass(slots=True)
 class Count:
-    """How often, and how many of these calls were refused."""
+    """The number of calls, and how many of them were refused."""
 
     calls: int = 0
     refusals: int = 0
@@ -38,7 +38,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A sum: of one hour in a list, of the whole time in an overview, where `hour` is the first one. UTC."""
+    """A sum of calls: of one hour in a list, of the whole time in an overview, where `hour` is the first one. UTC."""
 
     hour: datetime
     grant_id: str
@@ -51,7 +51,7 @@ class Entry:
 
 
 def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) -> None:
-    """Add counts to those of the present hour, also while others do; those of users who are gone are dropped."""
+    """Add counts to those of the present hour, also while other processes do; counts of deleted users are dropped."""
 
     def work(session: Transaction) -> None:
         clients = sorted({client_id for _, _, client_id, _ in counted})
@@ -62,7 +62,8 @@ def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) 
         at = in_utc(now)
         assert at is not None
         hour = at.replace(minute=0, second=0, microsecond=0)
-        # In the order of the key: of two processes that write the same rows one waits, and none of them for ever
+        # In the order of the key, so that of two processes writing the same rows one waits for the other, without
+        # deadlock
         frame = pl.DataFrame(
             [
                 {
@@ -95,7 +96,7 @@ def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) 
 
 
 def hours(session: Session, user_id: str, *, since: datetime) -> Iterator[list[Entry]]:
-    """What happened since a moment, by hour, the newest first, in pieces of which the first may be empty."""
+    """The entries since a time by hour, the newest first, in lists of which the first may be empty."""
     hour, grant_id, client_id, operation = datetime.max.replace(tzinfo=UTC), "", "", ""
     while True:
         rows = session.rows(
@@ -119,7 +120,7 @@ def hours(session: Session, user_id: str, *, since: datetime) -> Iterator[list[E
 
 
 def overview(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
-    """The entries summed over their hours, what was used last first."""
+    """The entries summed over all hours since a time, the most recently used first."""
     rows = session.rows(
         "SELECT min(hour) AS hour, grant_id, client_id, max(client_name) AS client_name, operation,"
         " CAST(sum(calls) AS BIGINT) AS calls, CAST(sum(refusals) AS BIGINT) AS refusals, max(last_at) AS last_at"
@@ -132,5 +133,5 @@ def overview(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
 
 
 def remove_before(session: Session, moment: datetime) -> None:
-    """Forget the hours of everybody that began before a moment."""
+    """Delete everybody's entries of hours that began before this time."""
     session.execute("DELETE FROM access_record WHERE hour < $1", in_utc(moment))

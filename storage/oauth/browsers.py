@@ -1,4 +1,4 @@
-"""Browser sessions, with somebody signed in or nobody yet."""
+"""Browser sessions, signed in or not."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,8 +12,8 @@ MOMENTS = ("created_at", "seen_at", "awaits_until")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserSession:
-    """A browser; `user_id` is None before sign-in. `awaits_user_id` has shown the password there, and has until
-    `awaits_until` to show the second factor."""
+    """A browser session; `user_id` is None before sign-in. `awaits_user_id` is the user who has entered the right
+    password in it, and has until `awaits_until` to show the second factor."""
 
     id_hash: str
     user_id: str | None
@@ -39,13 +39,13 @@ def add(session: Session, browser: BrowserSession) -> None:
 
 
 def find(session: Session, id_hash: str) -> BrowserSession | None:
-    """The session of this id."""
+    """The session with this id; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_sessions WHERE id_hash = $1", id_hash)
     return BrowserSession(**with_moments(rows[0], *MOMENTS)) if rows else None
 
 
 def of_user(session: Session, user_id: str) -> list[BrowserSession]:
-    """The browsers in which somebody is signed in, the one seen last first."""
+    """The browser sessions in which the user is signed in, the most recently seen first."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_sessions WHERE user_id = $1 ORDER BY seen_at DESC, id_hash", user_id
     )
@@ -53,12 +53,12 @@ def of_user(session: Session, user_id: str) -> list[BrowserSession]:
 
 
 def see(session: Session, id_hash: str, *, now: datetime) -> None:
-    """The browser was here."""
+    """Record that the browser has just been seen."""
     session.execute("UPDATE oauth_sessions SET seen_at = $2 WHERE id_hash = $1", id_hash, in_utc(now))
 
 
 def remove_oldest_nobodys(session: Session, *, but: int) -> None:
-    """Of the sessions in which nobody is signed in keep the `but` seen last; the others go with their requests."""
+    """Keep the `but` most recently seen sessions in which nobody is signed in; the others go with their requests."""
     rows = session.rows(
         "SELECT id_hash FROM oauth_sessions WHERE user_id IS NULL ORDER BY seen_at DESC, id_hash OFFSET $1", but
     )
@@ -67,7 +67,7 @@ def remove_oldest_nobodys(session: Session, *, but: int) -> None:
 
 
 def remove(session: Session, id_hash: str) -> None:
-    """Sign a browser out; its open requests end with it."""
+    """Sign a browser out, and delete its open requests."""
     session.execute("DELETE FROM oauth_requests WHERE session_hash = $1", id_hash)
     session.execute("DELETE FROM oauth_sessions WHERE id_hash = $1", id_hash)
 
@@ -78,7 +78,7 @@ def remove_of_user(session: Session, user_id: str, id_hash: str) -> bool:
 
 
 def remove_all(session: Session, user_id: str, *, but: str = "") -> None:
-    """Sign a user out of every browser, or of every other one, those that wait for the second factor too."""
+    """Sign a user out of every browser but `but`, also of those that wait for the second factor."""
     session.execute(
         "DELETE FROM oauth_sessions WHERE (user_id = $1 OR awaits_user_id = $1) AND id_hash <> $2", user_id, but
     )

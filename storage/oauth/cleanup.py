@@ -1,4 +1,4 @@
-"""What the authorization server forgets, and when."""
+"""The cleanup: which data of the authorization server is deleted, and when."""
 
 from datetime import datetime
 
@@ -18,11 +18,11 @@ def sweep(
     year_ago: datetime,
     lasting_client: str,
 ) -> None:
-    """Delete what can never matter again; used codes and refresh tokens stay as long as they can betray a thief.
+    """Delete what can never matter again; used codes and refresh tokens stay as long as they can expose a thief.
 
-    A grant whose last code or refresh token goes is dead; those of `lasting_client`, which never have one, end by
-    themselves. A client that registered itself or has a document goes a year after its last use, and after a day
-    without a first one. Each statement finds its rows by an index, so that a sweep costs what it deletes.
+    A grant whose last code or refresh token goes is dead; grants of `lasting_client` never have one and end by
+    themselves. A client that registered itself or has a document goes a year after its last use, or after a day if it
+    was never used. Each statement finds its rows by an index, so that a sweep costs what it deletes.
     """
     at, old = in_utc(now), in_utc(day_ago)
     session.execute("DELETE FROM oauth_requests WHERE expires_at < $1", at)

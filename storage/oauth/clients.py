@@ -29,7 +29,7 @@ class Client:
 
 
 def find(session: Session, client_id: str) -> Client | None:
-    """The client of this id."""
+    """The client with this id; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_clients WHERE id = $1", client_id)
     return _client(rows[0]) if rows else None
 
@@ -40,7 +40,7 @@ def list_all(session: Session) -> list[Client]:
 
 
 def add(session: Session, client: Client) -> None:
-    """Store a client; raises Conflict when the id is taken."""
+    """Store a client. Raises Conflict when the id is taken."""
     session.execute(
         "INSERT INTO oauth_clients (id, name, redirect_uris, metadata, registered_by, address_hash,"
         " network_hash, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -57,14 +57,15 @@ def add(session: Session, client: Client) -> None:
 
 
 def move(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> None:
-    """Give a client other addresses to be answered at."""
+    """Replace the redirect URIs of a client."""
     session.execute(
         "UPDATE oauth_clients SET redirect_uris = $2 WHERE id = $1", client_id, as_json(list(redirect_uris))
     )
 
 
 def describe_anew(session: Session, client: Client) -> None:
-    """Keep what an app says of itself now; requests that wait for an answer end, for they showed something else."""
+    """Store what an app now says about itself, and delete its open requests, because users saw the earlier
+    description."""
     session.execute("DELETE FROM oauth_requests WHERE client_id = $1", client.id)
     session.execute(
         "UPDATE oauth_clients SET name = $2, redirect_uris = $3, metadata = $4 WHERE id = $1",
@@ -82,7 +83,7 @@ def remove(session: Session, client_id: str) -> bool:
 
 
 def unused_of_address(session: Session, address_hash: str | None, *, since: datetime) -> list[datetime]:
-    """The moments at which this address registered clients that nobody has allowed yet, oldest first."""
+    """The times at which this address registered clients that no user has allowed yet, oldest first."""
     rows = session.rows(
         "SELECT created_at FROM oauth_clients WHERE address_hash = $1 AND created_at > $2 AND used_at IS NULL"
         " ORDER BY created_at",
@@ -93,7 +94,7 @@ def unused_of_address(session: Session, address_hash: str | None, *, since: date
 
 
 def unused_of_network(session: Session, network_hash: str | None, *, since: datetime) -> list[datetime]:
-    """The moments at which the network of this address registered such clients."""
+    """The times at which the network of this address registered clients that no user has allowed yet, oldest first."""
     rows = session.rows(
         "SELECT created_at FROM oauth_clients WHERE network_hash = $1 AND created_at > $2 AND used_at IS NULL"
         " ORDER BY created_at",
@@ -104,14 +105,17 @@ def unused_of_network(session: Session, network_hash: str | None, *, since: date
 
 
 def count_self_registered(session: Session) -> int:
-    """How many clients registered themselves."""
+    """The number of clients that registered themselves."""
     rows = session.rows("SELECT count(*) AS number FROM oauth_clients WHERE registered_by = 'self'")
     return int(rows[0]["number"])
 
 
 def remove_idlest(session: Session) -> bool:
-    """Delete the client that is missed least: of those without a grant the one that waits longest for its first user,
-    else the one whose last use is longest ago; False when each of them has a grant."""
+    """Delete the self-registered client missed least; False when each of them has a grant.
+
+    Of those without a grant, the one that has waited longest for its first user, else the one whose last use is longest
+    ago.
+    """
     rows = session.rows(
         "SELECT id FROM oauth_clients WHERE registered_by = 'self'"
         " AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)"
@@ -121,8 +125,10 @@ def remove_idlest(session: Session) -> bool:
 
 
 def mark_used(session: Session, client_id: str, *, now: datetime, unless_since: datetime) -> None:
-    """A user allowed it, or it fetched tokens: it no longer counts against its address, and is kept from now on as
-    Cleanup says; written only where that was not said since a moment."""
+    """Record that a user allowed the client, or that it fetched tokens; skipped if recorded since `unless_since`.
+
+    It then no longer counts against its address, and cleanup keeps it for a year after its last use.
+    """
     session.execute(
         "UPDATE oauth_clients SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $3)",
         client_id,

@@ -1,4 +1,4 @@
-"""Authorization codes: each is redeemed once."""
+"""Authorization codes; each can be redeemed once."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,13 +37,13 @@ def add(session: Session, code: Code) -> None:
 
 
 def find(session: Session, code_hash: str) -> Code | None:
-    """The code, used or not."""
+    """The code with this hash, used or not; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_codes WHERE code_hash = $1", code_hash)
     return Code(**with_moments(rows[0], "expires_at", "used_at")) if rows else None
 
 
 def use(session: Session, code_hash: str, *, now: datetime) -> bool:
-    """True for exactly one caller."""
+    """Mark the code as used; True for exactly one caller."""
     return bool(
         session.rows(
             "UPDATE oauth_codes SET used_at = $2 WHERE code_hash = $1 AND used_at IS NULL RETURNING grant_id",

@@ -1,4 +1,4 @@
-"""Grants: what a user allowed an app, the family that all its tokens belong to."""
+"""Grants: a grant is what a user has allowed an app, and the family to which all tokens of that app belong."""
 
 import json
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What of the user's data a grant covers: `accounts` (None: all), or all but these; bookings, or figures only."""
+    """The part of the user's data that a grant covers: `accounts` (None: all), or all but these; with bookings, or
+    figures only."""
 
     accounts: tuple[str, ...] | None = None
     all_but: bool = False
@@ -31,7 +32,7 @@ EVERYTHING = Terms()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """One connection of one app to one user; all tokens of the family carry its id."""
+    """The permission of one app for one user; all tokens of the family carry its id."""
 
     id: str
     user_id: str
@@ -43,14 +44,14 @@ class Grant:
     revoked_at: datetime | None
     revoked_because: str | None
     resource: Literal["data", "mcp", "simplefin"] = "data"
-    session_hash: str | None = None  # of the browser session that it ends with
+    session_hash: str | None = None  # the browser session with which the grant ends
     terms: Terms = EVERYTHING
-    has_details: bool = False  # the app asked by authorization_details, and is answered with them
+    has_details: bool = False  # the app asked with authorization_details, and gets them in the answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connected:
-    """A live grant as people see it."""
+    """A live grant as shown to people, with the names of app and user."""
 
     grant: Grant
     client_name: str
@@ -61,7 +62,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Whether tokens of a grant are still good for something."""
+    """The standing of a grant: whose it is, whether its tokens are still good, and what they open."""
 
     user_id: str
     is_live: bool
@@ -85,31 +86,31 @@ def add(session: Session, grant: Grant) -> None:
         in_utc(grant.redeemed_at),
         grant.resource,
         grant.session_hash,
-        *_stored(grant.terms),
+        *_terms_columns(grant.terms),
         grant.has_details,
     )
 
 
 def change_terms(session: Session, grant_id: str, *, terms: Terms, scope: str, ends: datetime) -> None:
-    """Cover something else from now on, until this end."""
+    """Change what a grant covers and when it ends."""
     session.execute(
         "UPDATE oauth_grants SET scope = $2, accounts = $3, all_but = $4, figures_only = $5, full_numbers = $6,"
         " expires_at = $7 WHERE id = $1",
         grant_id,
         scope,
-        *_stored(terms),
+        *_terms_columns(terms),
         in_utc(ends),
     )
 
 
 def find(session: Session, grant_id: str) -> Grant | None:
-    """The grant, live or not."""
+    """The grant with this id, live or not; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_grants WHERE id = $1", grant_id)
     return _grant(rows[0]) if rows else None
 
 
 def live_of_user(session: Session, user_id: str, *, now: datetime) -> list[Grant]:
-    """The grants of a user that have not ended, also those whose tokens were not fetched yet."""
+    """The grants of a user that have not ended, also those whose tokens have not been fetched yet."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_grants WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > $2 ORDER BY id",
         user_id,
@@ -119,17 +120,17 @@ def live_of_user(session: Session, user_id: str, *, now: datetime) -> list[Grant
 
 
 def has_its_session(session: Session, grant: Grant) -> bool:
-    """Whether the browser session that a grant belongs to is still there; most belong to none."""
+    """Whether the browser session of a grant still exists; True for a grant without one, as most are."""
     return _is_there(session, grant.session_hash)
 
 
 def redeem(session: Session, grant_id: str, *, now: datetime) -> None:
-    """The app has fetched its first tokens."""
+    """Record that the app has fetched its first tokens."""
     session.execute("UPDATE oauth_grants SET redeemed_at = $2 WHERE id = $1", grant_id, in_utc(now))
 
 
 def revoke(session: Session, grant_id: str, *, because: str, now: datetime) -> bool:
-    """End a grant with all its tokens; False when it had ended before or never was."""
+    """End a grant with all its tokens; False when it had ended before or never existed."""
     changed = session.execute(
         "UPDATE oauth_grants SET revoked_at = $2, revoked_because = $3 WHERE id = $1 AND revoked_at IS NULL",
         grant_id,
@@ -148,7 +149,8 @@ def revoke_all(
     client_id: str | None = None,
     before: datetime | None = None,
 ) -> int:
-    """End all live grants of a user, of a client, or of both together, or those made before a moment; how many."""
+    """End all live grants of a user, of a client, of both together, or made before a time; returns how many were
+    ended."""
     return session.execute(
         "UPDATE oauth_grants SET revoked_at = $1, revoked_because = $2 WHERE revoked_at IS NULL"
         " AND (CAST($3 AS TEXT) IS NULL OR user_id = $3) AND (CAST($4 AS TEXT) IS NULL OR client_id = $4)"
@@ -174,8 +176,10 @@ def remove_all(session: Session, user_id: str) -> None:
 
 
 def connected(session: Session, *, now: datetime, user_id: str | None = None) -> list[Connected]:
-    """The live grants whose tokens were fetched, newest first; of one user, or of everybody. Those of SimpleFIN stand
-    there as soon as their setup token is made, for as long as it can be exchanged."""
+    """The live grants whose tokens were fetched, newest first; of one user, or of everybody.
+
+    A SimpleFIN grant is included as soon as its setup token is made, for as long as the token can be exchanged.
+    """
     rows = session.rows(
         f"SELECT {', '.join(f'g.{name}' for name in COLUMNS.split(', '))}, c.name AS client_name,"
         " (SELECT max(t.issued_at) FROM oauth_refresh_tokens t WHERE t.grant_id = g.id) AS last_used_at"
@@ -187,8 +191,8 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
         user_id,
     )
     if not rows:
-        return []  # to tell the names of nobody, a cluster asks all its machines
-    # Users may live on other machines than what the authorization server remembers: two questions, no join
+        return []  # on a cluster, looking up no names would still ask all machines
+    # Users may be on other machines than the authorization server's data, hence two queries and no join
     names = {
         row["id"]: row["name"]
         for row in session.rows(
@@ -197,16 +201,16 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
     }
     held = simplefin.of_grants(session, [row["id"] for row in rows if row["resource"] == "simplefin"])
     return [
-        _connected({**row, "user_name": names[row["user_id"]]}, held.get(row["id"]))
+        _connected_grant({**row, "user_name": names[row["user_id"]]}, held.get(row["id"]))
         for row in rows
         if row["user_id"] in names
     ]
 
 
 def standing(session: Session, grant_id: str) -> Standing | None:
-    """Whether a grant and its user still stand; None when either is gone.
+    """The standing of a grant; None when the grant or its user is gone.
 
-    One look-up by key for each table: in one statement DuckDB takes twice as long to plan them.
+    One look-up by key for each table: in one statement, DuckDB takes twice as long to plan them.
     """
     rows = session.rows(f"SELECT {_OF_STANDING} FROM oauth_grants WHERE id = $1", grant_id)
     users = rows and session.rows("SELECT has_subscription FROM users WHERE id = $1", rows[0]["user_id"])
@@ -256,12 +260,12 @@ def _terms(row: Row) -> Terms:
     )
 
 
-def _stored(terms: Terms) -> tuple[str | None, bool, bool, bool]:
+def _terms_columns(terms: Terms) -> tuple[str | None, bool, bool, bool]:
     accounts = as_json(list(terms.accounts)) if terms.accounts is not None else None
     return accounts, terms.all_but, terms.figures_only, terms.full_numbers
 
 
-def _connected(row: Row, held: SetupToken | None) -> Connected:
+def _connected_grant(row: Row, held: SetupToken | None) -> Connected:
     row = dict(row)
     client_name, user_name, last_used_at = row.pop("client_name"), row.pop("user_name"), row.pop("last_used_at")
     return Connected(

@@ -1,4 +1,4 @@
-"""Passkeys of users, and the challenges that browsers were given: each of these is answered once."""
+"""Passkeys of users, and the challenges that browsers were given; each challenge is answered once."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ COLUMNS = "id, host, name, public_key, sign_count, made_at, used_at"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passkey:
-    """One of a user; id and public key in base64url."""
+    """A passkey of a user; id and public key are in base64url."""
 
     id: str
     host: str
@@ -23,15 +23,15 @@ class Passkey:
 
 
 def of_user(session: Session, user_id: str) -> list[Passkey]:
-    """All of a user, the oldest first."""
+    """All passkeys of a user, the oldest first."""
     rows = session.rows(f"SELECT {COLUMNS} FROM passkeys WHERE user_id = $1 ORDER BY made_at, id", user_id)
     return [Passkey(**with_moments(row, "made_at", "used_at")) for row in rows]
 
 
 def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bool:
-    """Keep one more; False where there are so many, where it is there already, or where the user has no second factor
-    (any more)."""
-    # Written, so that turning the second factor off at the same moment conflicts with this
+    """Store a passkey; False where the user has `at_most` of them, has this one already, or has no second factor (any
+    more)."""
+    # An update, so that turning the second factor off at the same moment conflicts with this transaction
     is_on = session.rows(
         "UPDATE second_factors SET last_step = last_step WHERE user_id = $1 AND confirmed_at IS NOT NULL"
         " RETURNING user_id",
@@ -56,7 +56,7 @@ def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bo
 
 
 def use(session: Session, user_id: str, passkey: Passkey, *, sign_count: int, now: datetime) -> bool:
-    """Note a use, if nobody noted one since this was read; whether that is so."""
+    """Record a use of the passkey; False where another use was recorded since it was read."""
     return bool(
         session.rows(
             "UPDATE passkeys SET sign_count = $3, used_at = $4 WHERE user_id = $1 AND id = $2 AND sign_count = $5"
@@ -71,12 +71,12 @@ def use(session: Session, user_id: str, passkey: Passkey, *, sign_count: int, no
 
 
 def remove(session: Session, user_id: str, passkey_id: str) -> bool:
-    """Forget one; whether it was there."""
+    """Delete a passkey; False where there was none with this id."""
     return session.execute("DELETE FROM passkeys WHERE user_id = $1 AND id = $2", user_id, passkey_id) > 0
 
 
 def give_challenge(session: Session, session_hash: str, challenge: str, *, until: datetime) -> None:
-    """What this browser has to have signed, in place of what it was given before."""
+    """Store the challenge that this browser has to sign, in place of an earlier one."""
     session.execute(
         "UPDATE oauth_sessions SET challenge = $2, challenge_until = $3 WHERE id_hash = $1",
         session_hash,
@@ -86,7 +86,7 @@ def give_challenge(session: Session, session_hash: str, challenge: str, *, until
 
 
 def take_challenge(session: Session, session_hash: str, *, now: datetime) -> str | None:
-    """The last challenge of this browser, to exactly one caller, if its time is not over."""
+    """The last challenge of this browser, given to exactly one caller; None where it has expired or was taken."""
     rows = session.rows(
         "SELECT challenge FROM oauth_sessions WHERE id_hash = $1 AND challenge_until > $2", session_hash, in_utc(now)
     )

@@ -28,7 +28,7 @@ class PendingRequest:
     expires_at: datetime
     used_at: datetime | None
     resource: Literal["data", "mcp", "simplefin"] = "data"
-    details: str | None = None  # as auth/authorization_details.py keeps what was asked for beyond scopes
+    details: str | None = None  # what was asked for beyond scopes, in the form of auth/authorization_details.py
 
 
 def add(session: Session, request: PendingRequest) -> None:
@@ -52,7 +52,7 @@ def add(session: Session, request: PendingRequest) -> None:
 
 
 def find(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> PendingRequest | None:
-    """The open request of this id, if it belongs to this browser."""
+    """The open request with this id, if it belongs to this browser, else None."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_requests"
         " WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3",
@@ -64,7 +64,7 @@ def find(session: Session, id_hash: str, *, session_hash: str, now: datetime) ->
 
 
 def use(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> PendingRequest | None:
-    """The request, which is used from now on; None for everybody but the first."""
+    """The request, marked as used; None for every caller but the first."""
     rows = session.rows(
         "UPDATE oauth_requests SET used_at = $3"
         f" WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3 RETURNING {COLUMNS}",
@@ -76,7 +76,7 @@ def use(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> 
 
 
 def count(session: Session, session_hash: str, *, now: datetime) -> int:
-    """How many open requests a browser has."""
+    """The number of open requests of a browser."""
     rows = session.rows(
         "SELECT count(*) AS number FROM oauth_requests WHERE session_hash = $1 AND used_at IS NULL AND expires_at > $2",
         session_hash,
@@ -86,14 +86,14 @@ def count(session: Session, session_hash: str, *, now: datetime) -> int:
 
 
 def remove_oldest(session: Session, *, but: int) -> None:
-    """Keep the `but` newest requests of all browsers."""
+    """Delete all but the `but` newest requests of all browsers."""
     rows = session.rows("SELECT id_hash FROM oauth_requests ORDER BY created_at DESC, id_hash OFFSET $1", but)
     for row in rows:
         session.execute("DELETE FROM oauth_requests WHERE id_hash = $1", row["id_hash"])
 
 
 def move(session: Session, *, from_session: str, to_session: str) -> None:
-    """Sign-in gives a browser a new session; its open requests come along."""
+    """Move the open requests of a browser to the new session that sign-in gives it."""
     session.execute(
         "UPDATE oauth_requests SET session_hash = $2 WHERE session_hash = $1 AND used_at IS NULL",
         from_session,

@@ -1,4 +1,4 @@
-"""Second factors of users, and their recovery codes: each code counts once, whoever asks at the same moment."""
+"""Second factors of users, and their recovery codes; each code counts once, however many requests use it at once."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from storage.oauth.moments import in_utc, with_moments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondFactor:
-    """A seed, sealed; it counts once it is confirmed."""
+    """The second factor of a user: a sealed seed, which counts once it is confirmed."""
 
     sealed_seed: str
     made_at: datetime
@@ -19,7 +19,7 @@ class SecondFactor:
 
 
 def find(session: Session, user_id: str) -> SecondFactor | None:
-    """The user's, confirmed or not."""
+    """The user's second factor, confirmed or not; None where there is none."""
     rows = session.rows(
         "SELECT sealed_seed, made_at, confirmed_at, last_step FROM second_factors WHERE user_id = $1", user_id
     )
@@ -27,7 +27,7 @@ def find(session: Session, user_id: str) -> SecondFactor | None:
 
 
 def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) -> bool:
-    """Keep a seed that is not confirmed yet, in place of another such one; False where one is confirmed."""
+    """Store an unconfirmed seed, replacing another unconfirmed one; False where one is confirmed."""
     replaced = session.rows(
         "UPDATE second_factors SET sealed_seed = $2, made_at = $3 WHERE user_id = $1 AND confirmed_at IS NULL"
         " RETURNING user_id",
@@ -47,7 +47,7 @@ def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) ->
 
 
 def confirm(session: Session, user_id: str, *, sealed_seed: str, step: int, now: datetime) -> bool:
-    """Let this seed count from now on; True for exactly one caller."""
+    """Confirm this seed, so that it counts from now on; True for exactly one caller."""
     return bool(
         session.rows(
             "UPDATE second_factors SET confirmed_at = $3, last_step = $4"
@@ -61,7 +61,7 @@ def confirm(session: Session, user_id: str, *, sealed_seed: str, step: int, now:
 
 
 def use_step(session: Session, user_id: str, step: int) -> bool:
-    """Use the code of a step; True for exactly one caller, and for no earlier step afterwards."""
+    """Use the code of this time step; True for exactly one caller, and never again for this step or an earlier one."""
     return bool(
         session.rows(
             "UPDATE second_factors SET last_step = $2 WHERE user_id = $1 AND last_step < $2"
@@ -73,7 +73,7 @@ def use_step(session: Session, user_id: str, step: int) -> bool:
 
 
 def remove(session: Session, user_id: str) -> bool:
-    """Forget a user's second factor with its recovery codes and passkeys; whether it had been confirmed."""
+    """Delete a user's second factor with its recovery codes and passkeys; False where it had not been confirmed."""
     session.execute("DELETE FROM passkeys WHERE user_id = $1", user_id)
     session.execute("DELETE FROM recovery_codes WHERE user_id = $1", user_id)
     rows = session.rows("DELETE FROM second_factors WHERE user_id = $1 RETURNING confirmed_at", user_id)
@@ -81,7 +81,7 @@ def remove(session: Session, user_id: str) -> bool:
 
 
 def add_codes(session: Session, user_id: str, code_hashes: Iterable[str]) -> None:
-    """Keep recovery codes."""
+    """Store recovery codes."""
     for code_hash in code_hashes:
         session.execute(
             "INSERT INTO recovery_codes (user_id, code_hash, used_at) VALUES ($1, $2, NULL)", user_id, code_hash
@@ -102,6 +102,6 @@ def use_code(session: Session, user_id: str, code_hash: str, *, now: datetime) -
 
 
 def codes_left(session: Session, user_id: str) -> int:
-    """How many recovery codes have not been used."""
+    """The number of recovery codes that have not been used."""
     rows = session.rows("SELECT count(*) AS number FROM recovery_codes WHERE user_id = $1 AND used_at IS NULL", user_id)
     return int(rows[0]["number"])

@@ -1,4 +1,4 @@
-"""What apps that read by SimpleFIN hold: for each grant a setup token and the password that it became, as hashes."""
+"""SimpleFIN access of apps: for each grant a setup token and the password that replaced it, both as hashes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from storage.oauth.moments import in_utc, with_moments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupToken:
-    """How far a grant's setup token has come."""
+    """The state of a grant's setup token: when and by whom it was exchanged, and whether it was sent again."""
 
     code_expires_at: datetime
     claimed_at: datetime | None = None
@@ -19,7 +19,7 @@ class SetupToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What a password is held against, and whose it is; nothing of it ever changes."""
+    """The hash that a password is compared with, and whose access it opens; none of it ever changes."""
 
     grant_id: str
     password_hash: str
@@ -40,7 +40,7 @@ def add(session: Session, *, grant_id: str, code_hash: str, expires_at: datetime
 def claim(
     session: Session, code_hash: str, *, user_part: str, password_hash: str, claimed_by: str, now: datetime
 ) -> str | None:
-    """Exchange a setup token for a password; the id of its grant for exactly one caller."""
+    """Exchange a setup token for a password; returns the id of its grant to exactly one caller, None to others."""
     rows = session.rows(
         "UPDATE simplefin_access SET claimed_at = $2, user_part = $3, password_hash = $4, claimed_by = $5"
         " WHERE code_hash = $1 AND claimed_at IS NULL AND code_expires_at > $2 RETURNING grant_id",
@@ -54,7 +54,8 @@ def claim(
 
 
 def try_again(session: Session, code_hash: str, *, now: datetime) -> str | None:
-    """Remember that a setup token was sent after it had been exchanged; the id of its grant, None for any other."""
+    """Record that a setup token was sent again after its exchange; returns the id of its grant, None for any other
+    token."""
     rows = session.rows(
         "UPDATE simplefin_access SET tried_again_at = $2 WHERE code_hash = $1 AND claimed_at IS NOT NULL"
         " RETURNING grant_id",
@@ -65,7 +66,7 @@ def try_again(session: Session, code_hash: str, *, now: datetime) -> str | None:
 
 
 def credentials(session: Session, user_part: str) -> Credentials | None:
-    """What opens the access with this first half."""
+    """The credentials of the access whose user part is this; None where there are none."""
     rows = session.rows(
         "SELECT s.grant_id, s.password_hash, g.user_id, g.client_id FROM simplefin_access s"
         " JOIN oauth_grants g ON g.id = s.grant_id WHERE s.user_part = $1",
@@ -75,7 +76,7 @@ def credentials(session: Session, user_part: str) -> Credentials | None:
 
 
 def of_grants(session: Session, grant_ids: list[str]) -> dict[str, SetupToken]:
-    """How far the setup tokens of these grants have come, by grant."""
+    """The states of these grants' setup tokens, by grant id."""
     if not grant_ids:
         return {}
     rows = session.rows(
@@ -87,13 +88,14 @@ def of_grants(session: Session, grant_ids: list[str]) -> dict[str, SetupToken]:
 
 
 def remove_all(session: Session, user_id: str) -> None:
-    """Delete what the apps of a user hold, and the apps, one for each grant; the grants are the caller's."""
+    """Delete the SimpleFIN access of a user's apps, and the apps themselves, one for each grant; the caller deletes the
+    grants."""
     rows = session.rows("SELECT id, client_id FROM oauth_grants WHERE user_id = $1 AND resource = 'simplefin'", user_id)
     _remove(session, [row["id"] for row in rows], [row["client_id"] for row in rows])
 
 
 def sweep(session: Session, *, day_ago: datetime) -> None:
-    """Delete what has been over for a day: tokens that nobody exchanged and grants that ended, with their apps."""
+    """Delete what ended at least a day ago: setup tokens that nobody exchanged and ended grants, with their apps."""
     over = session.rows(
         "SELECT grant_id FROM simplefin_access WHERE (claimed_at IS NULL AND code_expires_at < $1) OR grant_id IN"
         " (SELECT id FROM oauth_grants WHERE resource = 'simplefin' AND (expires_at < $1 OR revoked_at < $1))",

@@ -18,7 +18,7 @@ class Throttle:
 
 
 def find(session: Session, subject_hash: str) -> Throttle | None:
-    """What is known of a subject's failures."""
+    """The stored failures of a subject; None where there are none."""
     rows = session.rows(
         "SELECT failures, blocked_until, updated_at FROM oauth_throttles WHERE subject_hash = $1", subject_hash
     )
@@ -26,7 +26,7 @@ def find(session: Session, subject_hash: str) -> Throttle | None:
 
 
 def replace(session: Session, subject_hash: str, known: Throttle | None, throttle: Throttle) -> None:
-    """Remember a subject's failures, if they still are what was read before; raises Conflict otherwise."""
+    """Store a subject's failures if they still are the `known` ones. Raises Conflict otherwise."""
     if known is None:
         written = session.rows(
             "INSERT INTO oauth_throttles (subject_hash, failures, blocked_until, updated_at) VALUES ($1, $2, $3, $4)"
@@ -52,7 +52,7 @@ def replace(session: Session, subject_hash: str, known: Throttle | None, throttl
 
 
 def take_back(session: Session, subject_hash: str) -> None:
-    """One failure less, and no wait any more: it was allowed to try, and did not fail."""
+    """Subtract one failure and end the wait, because the attempt that was counted in advance did not fail."""
     session.execute(
         "UPDATE oauth_throttles SET failures = failures - 1, blocked_until = updated_at"
         " WHERE subject_hash = $1 AND failures > 0",
@@ -61,6 +61,6 @@ def take_back(session: Session, subject_hash: str) -> None:
 
 
 def clear(session: Session, subject_hashes: Sequence[str]) -> None:
-    """Forget failures after a success."""
+    """Delete the failures of these subjects, after a success."""
     for subject_hash in subject_hashes:
         session.execute("DELETE FROM oauth_throttles WHERE subject_hash = $1", subject_hash)

@@ -1,4 +1,4 @@
-"""Refresh tokens, one link of a grant's chain each, and access tokens that were revoked alone."""
+"""Refresh tokens, each a link in the chain of its grant, and single access tokens that were revoked."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ COLUMNS = "token_hash, grant_id, issued_at, expires_at, used_at"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshToken:
-    """One link in the chain of a grant."""
+    """A refresh token: one link in the chain of a grant."""
 
     token_hash: str
     grant_id: str
@@ -33,13 +33,13 @@ def add_refresh(session: Session, token: RefreshToken) -> None:
 
 
 def find_refresh(session: Session, token_hash: str) -> RefreshToken | None:
-    """The refresh token, used or not."""
+    """The refresh token with this hash, used or not; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_refresh_tokens WHERE token_hash = $1", token_hash)
     return RefreshToken(**with_moments(rows[0], "issued_at", "expires_at", "used_at")) if rows else None
 
 
 def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
-    """True for exactly one caller."""
+    """Mark the refresh token as used; True for exactly one caller."""
     return bool(
         session.rows(
             "UPDATE oauth_refresh_tokens SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL RETURNING grant_id",
@@ -50,7 +50,7 @@ def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
 
 
 def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_most: datetime) -> None:
-    """Let the unused refresh tokens of a grant live this long from their issue, but no longer than the grant."""
+    """Set the lifetime of a grant's unused refresh tokens, counted from their issue, but no longer than the grant."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_refresh_tokens WHERE grant_id = $1 AND used_at IS NULL ORDER BY token_hash",
         grant_id,
@@ -65,7 +65,7 @@ def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_
 
 
 def revoke_access(session: Session, token_id: str, *, expires_at: datetime) -> None:
-    """One access token ends before its time."""
+    """Revoke a single access token before it expires."""
     session.execute(
         "INSERT INTO oauth_revoked_tokens (token_id, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
         token_id,
@@ -74,6 +74,6 @@ def revoke_access(session: Session, token_id: str, *, expires_at: datetime) -> N
 
 
 def revoked_access(session: Session, *, now: datetime) -> frozenset[str]:
-    """The ids of access tokens that were revoked alone and have not expired."""
+    """The ids of single access tokens that were revoked and have not expired."""
     rows = session.rows("SELECT token_id FROM oauth_revoked_tokens WHERE expires_at > $1", in_utc(now))
     return frozenset(row["token_id"] for row in rows)

@@ -1,1 +1,1 @@
-"""What people have decided about their recurring payments."""
+"""Recurring payments: what users decided, added, and were told about them."""

@@ -1,4 +1,4 @@
-"""Recurring payments that people have added by hand."""
+"""Recurring payments that users have added by hand."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from storage.database import Session, Transaction
 
 
 def of_user(session: Session, user_id: str) -> Sequence[AddedPayment]:
-    """What the user has added, by name."""
+    """The payments that the user has added, sorted by name."""
     rows = session.rows(
         "SELECT id, account_id, name, amount, direction, frequency, next_day FROM recurring_added WHERE user_id = $1"
         " ORDER BY name, id",
@@ -17,7 +17,7 @@ def of_user(session: Session, user_id: str) -> Sequence[AddedPayment]:
 
 
 def keep(session: Transaction, user_id: str, payment: AddedPayment) -> None:
-    """Add a payment, in place of the one of the same id."""
+    """Store an added payment; it replaces one with the same id."""
     session.changes(user_id)
     session.execute(
         "INSERT INTO recurring_added (user_id, id, account_id, name, amount, direction, frequency, next_day)"
@@ -35,13 +35,13 @@ def keep(session: Transaction, user_id: str, payment: AddedPayment) -> None:
 
 
 def remove(session: Transaction, user_id: str, id: str) -> bool:
-    """Take away a payment that was added; whether there was one."""
+    """Delete an added payment; False where there was none with this id."""
     session.changes(user_id)
     return bool(session.execute("DELETE FROM recurring_added WHERE user_id = $1 AND id = $2", user_id, id))
 
 
 def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
-    """What was added to an account belongs to the one into which it is merged."""
+    """Move added payments from an account to the one into which it is merged."""
     session.execute(
         "UPDATE recurring_added SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
         user_id,

@@ -1,4 +1,4 @@
-"""Which recurring payments a person has confirmed, and which they have dismissed."""
+"""Decisions of users on recurring payments: confirmed or dismissed."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ def of_user(session: Session, user_id: str) -> Sequence[Decision]:
 
 
 def keep(session: Transaction, user_id: str, decision: Decision, *, now: datetime) -> None:
-    """Remember a decision, in place of the one about a payment of the same id."""
+    """Store a decision; it replaces one about a payment of the same id."""
     session.changes(user_id)
     session.execute(
         "INSERT INTO recurring_decisions (user_id, id, transaction_id, confirmation, decided_at)"
@@ -34,6 +34,6 @@ def keep(session: Transaction, user_id: str, decision: Decision, *, now: datetim
 
 
 def forget(session: Transaction, user_id: str, ids: Sequence[str]) -> None:
-    """Remember nothing of the decisions under these ids."""
+    """Delete the decisions with these ids."""
     session.changes(user_id)
     session.execute("DELETE FROM recurring_decisions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, list(ids))

@@ -1,4 +1,4 @@
-"""What users have been told of their recurring payments."""
+"""What users have been told about their recurring payments."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -10,13 +10,13 @@ from typing import Any
 from analytics.recurring.news import ToldPayment
 from storage.database import Session, Transaction, as_json
 
-PIECE = 50  # users whom a day concerns, looked at in one go
+PIECE = 50  # users checked at once because their `look_at` day has come
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The last look at a user's recurring payments: at which data, on which day, which accounts had bookings then, and
-    each payment as it was told."""
+    """The last check of a user's recurring payments: the data version, the day, the accounts with bookings at that
+    time, and each payment as the user was told of it."""
 
     data_version: int
     day: date
@@ -26,7 +26,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untold:
-    """An event that is to be told: of this payment, which is charged to this account."""
+    """An event not yet reported: about this recurring payment, which is charged to this account."""
 
     type: str
     id: str
@@ -35,7 +35,7 @@ class Untold:
 
 
 def is_present(session: Session, user_id: str, *, today: date) -> bool:
-    """Whether the last look was at the present data, today."""
+    """Whether the last check was made today, with the present data."""
     return bool(
         session.rows(
             "SELECT t.user_id FROM recurring_told AS t JOIN users AS u ON u.id = t.user_id"
@@ -47,7 +47,7 @@ def is_present(session: Session, user_id: str, *, today: date) -> bool:
 
 
 def last_look(session: Session, user_id: str) -> Look | None:
-    """None where nobody has looked yet."""
+    """The last check of the user's recurring payments; None where there has been none."""
     rows = session.rows("SELECT data_version, day, accounts, payments FROM recurring_told WHERE user_id = $1", user_id)
     return (
         Look(
@@ -62,7 +62,10 @@ def last_look(session: Session, user_id: str) -> Look | None:
 
 
 def keep(session: Transaction, user_id: str, look: Look, untold: Sequence[Untold], *, look_at: date | None) -> None:
-    """Remember a look in place of the one before; what is to be told is told by the commit."""
+    """Store a check in place of the last one; the commit turns `untold` into events.
+
+    `look_at` is the day of the next check that is needed even without new data.
+    """
     if untold:
         session.changes(user_id)
     session.execute(
@@ -75,25 +78,25 @@ def keep(session: Transaction, user_id: str, look: Look, untold: Sequence[Untold
         look.day,
         look_at,
         as_json(list(look.accounts)),
-        as_json([_written(each) for each in look.payments]),
-        as_json([(each.type, each.id, _said(each)) for each in untold]) if untold else "",
+        as_json([_payment_json(each) for each in look.payments]),
+        as_json([(each.type, each.id, _event_data(each)) for each in untold]) if untold else "",
     )
 
 
 def whom_a_day_concerns(session: Session, today: date) -> list[str]:
-    """Users of whom something may be to tell today though nothing came, the longest overdue first."""
+    """The ids of the next users to check today although no new data came, the longest overdue first."""
     rows = session.rows(
         f"SELECT user_id FROM recurring_told WHERE look_at <= $1 ORDER BY look_at, user_id LIMIT {PIECE}", today
     )
     return [row["user_id"] for row in rows]
 
 
-def _said(event: Untold) -> Mapping[str, str]:
+def _event_data(event: Untold) -> Mapping[str, str]:
     expected = {"expected": event.expected.isoformat()} if event.expected is not None else {}
     return {"accountId": event.account_id, **expected}
 
 
-def _written(told: ToldPayment) -> dict[str, Any]:
+def _payment_json(told: ToldPayment) -> dict[str, Any]:
     return {**asdict(told), "last_charged": told.last_charged.isoformat(), "amount": str(told.amount)}
 
 

@@ -1,1 +1,1 @@
-"""Accounts rebuilt from what their imports said: to take an import back, to merge two accounts, to delete one."""
+"""Rebuilding of accounts from the records of their imports: to undo an import, merge two accounts, or delete one."""

@@ -1,4 +1,4 @@
-"""What accounts held before imports were remembered: where every rebuilding begins."""
+"""The baseline: the contents of accounts before imports were remembered, from which every rebuilding begins."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from storage.importing.matching.stored_bookings import IN_FULL, as_record
 from storage.importing.records import AccountRecord, BookingStatus, TransactionRecord
 
 TABLES = ("transactions", "pending_transactions", "statements", "account_sources")
-BEFORE_IMPORTS = "before imports were remembered"  # the job of what a merge records of an older account
+BEFORE_IMPORTS = "before imports were remembered"  # the job id of what a merge records of an older account
 OLD_ACCOUNT = ("stable_key", "iban", "name", "kind", "currency", "bank_name", "bic")
 OLD_PROVIDER_ID = re.compile(r"provider:(.*)#1")
 
@@ -34,8 +34,8 @@ def forget(session: Session, user_id: str, account_id: str) -> None:
 
 
 def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
-    """What an account held before imports were remembered becomes a contribution of its own, so that it can be compared
-    with the bookings of the account that takes it in; the statements count there as they are."""
+    """Turn the baseline of an account into a contribution, so that it can be compared with the bookings of the account
+    into which it is merged; its statements are taken over as they are."""
     held = session.rows(
         f"SELECT {', '.join(OLD_ACCOUNT)}, connection_id, created_at FROM earlier_accounts"
         " WHERE user_id = $1 AND id = $2",

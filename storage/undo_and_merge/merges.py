@@ -1,4 +1,4 @@
-"""Two accounts made one, and the one made two again: every contribution knows the account that it came for."""
+"""Merges of two accounts into one, and separations: every contribution keeps the account that it was imported for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,8 +53,8 @@ class NotMerged(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedAccount:
-    """An account that is a part of another one: `into` is where its bookings are, `parent` which one it was merged
-    into, perhaps before that one was merged itself."""
+    """An account that is a part of another one. `into` is the account that now holds its bookings; `parent` is the
+    account it was merged into, which may later have been merged itself."""
 
     id: str
     into: str
@@ -68,8 +68,8 @@ class MergedAccount:
 
 
 def merge(session: Transaction, *, user: User, source_id: str, target_id: str, now: datetime) -> Rebuilt:
-    """Both accounts' bookings in the target, each once; the source is gone, and what comes for it goes to the target.
-    Raises NotOneAccount."""
+    """Merge the source account into the target: the target holds the bookings of both, each once, and later imports of
+    the source go to the target. Raises NotOneAccount."""
     session.hold(user.id)
     check_mergeable(session, user.id, source_id=source_id, target_id=target_id)
     (settings,) = settings_of(session, user.id, [source_id])
@@ -94,8 +94,8 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
 
 
 def separate(session: Transaction, *, user: User, source_id: str, now: datetime) -> Rebuilt:
-    """An account that was merged stands by itself again, under its id and name and with what was merged into it before;
-    what came for it since is its own, too. Raises NotMerged."""
+    """Separate a merged account again: it returns with its id and name, the accounts merged into it before, and its own
+    bookings, those imported since the merge included. Raises NotMerged."""
     session.hold(user.id)
     merged = merged_accounts(session, user.id)
     chosen = next((each for each in merged if each.id == source_id), None)
@@ -126,7 +126,7 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
 
 
 def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
-    """The accounts that are parts of others, as their sources named them first."""
+    """The user's accounts that are parts of others, described as their sources first described them."""
     aliases = session.rows(
         "SELECT source_id, account_id, merged_into, given_name, hidden_at, perhaps_same_as FROM account_aliases"
         " WHERE user_id = $1 ORDER BY source_id",
@@ -154,8 +154,8 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
 
 
 def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
-    """Whether two accounts can be one; raises NotOneAccount where what both of them say differs: the balance of one
-    would take the place of the other's."""
+    """Raise NotOneAccount where currency, kind or IBAN of two accounts differ; one's balance would replace the
+    other's."""
     if source_id == target_id:
         raise SameAccount
     one, other = (each for each in accounts.every(session, user_id) if each.id in (source_id, target_id))
@@ -165,7 +165,8 @@ def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id
 
 
 def _end_questions(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
-    """Whether an account is the one that is gone is asked of the one that it has become; of that itself no more."""
+    """Move open questions whether an account duplicates the source to the target, and drop the target's own
+    question."""
     session.execute(
         "UPDATE accounts SET hidden_at = NULL, perhaps_same_as = NULL"
         " WHERE user_id = $1 AND id = $2 AND perhaps_same_as = $3",
@@ -182,6 +183,6 @@ def _end_questions(session: Session, user_id: str, *, source_id: str, target_id:
 
 
 def _merged_before(merged: Sequence[MergedAccount], account_id: str) -> list[str]:
-    """The accounts that were merged into this one, and those that had been merged into these."""
+    """The ids of the accounts that were merged into this one, and of those merged into them before."""
     parts = [each.id for each in merged if each.parent == account_id]
     return [*parts, *(before for part in parts for before in _merged_before(merged, part))]

@@ -1,8 +1,8 @@
-"""Accounts rebuilt from what their imports said: to take an import back, to delete an account (merges: merges.py).
+"""Rebuilding of accounts from the records of their imports: to undo an import or delete an account (merges: merges.py).
 
-The state of an account is what was stored before imports were remembered, and after it every contribution in its order.
-So whoever changes the list of contributions has the same function as every import make the account of it, and nothing
-has to be reversed.
+An account is its baseline, from before imports were remembered, followed by every contribution in order. So undoing
+changes the list of contributions and lets the function that every import uses make the account anew; nothing has to be
+reversed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -45,7 +45,7 @@ class ImportRunning(ImportUnknown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What became of the bookings: how many are there that were not, how many are gone, and whose accounts are."""
+    """The outcome of a rebuilding: how many bookings are new, how many are gone, and which accounts are gone."""
 
     added: int
     removed: int
@@ -53,8 +53,10 @@ class Rebuilt:
 
 
 def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Rebuilt:
-    """Take back exactly what this import brought; raises ImportUnknown. A source that is asked with a cursor is asked
-    for everything the next time: what it has reported once it would not report again."""
+    """Take back exactly what this import brought. Raises ImportUnknown.
+
+    A source with a cursor is asked for everything the next time, because it would not report the same again.
+    """
     session.hold(user.id)
     jobs = session.rows(
         "SELECT connection_id, status FROM jobs WHERE user_id = $1 AND id = $2 AND undone_at IS NULL", user.id, job_id
@@ -77,7 +79,7 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
 
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
-    """The account with all that was reported of it; a later import of the same brings it back."""
+    """Delete the account with everything imported for it; a later import of the same account brings it back."""
     session.hold(user.id)
     told = contributions.of_accounts(session, user.id, [account_id])
     _forget(session, user.id, told)
@@ -102,8 +104,11 @@ def rebuild(
     joined: str | None = None,
     parted: Collection[str] = (),
 ) -> Rebuilt:
-    """Make these accounts anew from what is still reported of them, and bring up to date what depends on them. `joined`
-    is one that has become a part of another, `parted` are accounts that were one: a person's words go with bookings."""
+    """Make these accounts anew from their remaining contributions, and update everything that depends on them.
+
+    `joined` is an account that has become a part of another one, `parted` are accounts that were one until now; the
+    user's words follow their bookings.
+    """
     ids = sorted(account_ids)
     before = _state(session, user.id)
     settings = settings_of(session, user.id, ids)
@@ -120,7 +125,7 @@ def rebuild(
     _set_synced(session, user.id)
     _set_positions(session, user.id)
     transfer_pairs.pair_again(session, user.id)
-    existing = _existing(session, user.id)
+    existing = _existing_ids(session, user.id)
     gone = [row for row in settings if row["id"] not in existing]
     _show_same_as(session, user.id, [row["id"] for row in gone])
     _derive_again_without(session, user.id, gone)
@@ -138,7 +143,7 @@ def rebuild(
 
 
 def _join_words(session: Transaction, user_id: str, account_id: str, *, now: datetime) -> None:
-    """What was said of two bookings that have become one is said of that one."""
+    """Combine the words of two bookings that have become one."""
     pairs = anchors.twins(session, user_id, account_id)
     for old, kept in pairs:
         booking = transactions.find(session, user_id, kept, may_be_hidden=False)
@@ -152,7 +157,7 @@ def _join_words(session: Transaction, user_id: str, account_id: str, *, now: dat
 
 
 def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
-    """An account that others were merged into is the one of its own source, whatever was reported first."""
+    """Create accounts that others were merged into from their own source, even where another source reported first."""
     own = {each.account_id: each for each in reversed(told) if each.source_id == each.account_id}
     for id_, contribution in own.items():
         connection = connections.find(session, user_id, contribution.connection_id)
@@ -169,7 +174,7 @@ def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -
 
 
 def _batch(contribution: Contribution) -> tuple[str, str, str]:
-    """What was stored in one go: the parts of a container together."""
+    """The key of what was stored in one go: the parts of a container (such as a ZIP file) together."""
     return contribution.job_id, contribution.connection_id, contribution.batch_id.partition("/")[0]
 
 
@@ -181,7 +186,8 @@ def _state(session: Session, user_id: str) -> pl.DataFrame:
 
 
 def _keep_states(session: Transaction, user_id: str, before: pl.DataFrame, rebuilt: pl.DataFrame) -> None:
-    """What is there again was never gone; the journal marks what of it has changed."""
+    """Give rebuilt bookings the states they had before, since they were never gone; the journal marks the changed
+    ones."""
     coming = pl.lit(session.coming_state(user_id))
     known = rebuilt.select("id").join(before.select("id", *feed.STATES), on="id", how="left")
     write(session, user_id, known.with_columns(pl.col(name).fill_null(coming) for name in feed.STATES))
@@ -198,7 +204,7 @@ def _changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """What the user has said of these accounts, and which IBANs they had."""
+    """The user's settings of these accounts (name, hiding, possible duplicate), and their IBANs."""
     return session.rows(
         "SELECT id, iban, given_name, hidden_at, perhaps_same_as FROM accounts"
         " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
@@ -208,7 +214,7 @@ def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict
 
 
 def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str, Any]]) -> None:
-    """Say again what the user had said of these accounts."""
+    """Restore the user's settings of these accounts."""
     for row in settings:
         session.execute(
             "UPDATE accounts SET given_name = $3, hidden_at = $4, perhaps_same_as = $5 WHERE user_id = $1 AND id = $2",
@@ -221,7 +227,7 @@ def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str,
 
 
 def _show_same_as(session: Session, user_id: str, gone: Sequence[str]) -> None:
-    """An account that may have been one that is gone is there by itself now."""
+    """Show accounts that were hidden as possible duplicates of accounts that are gone."""
     session.execute(
         "UPDATE accounts SET hidden_at = NULL, perhaps_same_as = NULL"
         " WHERE user_id = $1 AND perhaps_same_as = ANY($2::TEXT[]) AND hidden_at IS NOT NULL",
@@ -237,8 +243,8 @@ def _clear(session: Session, user_id: str, ids: Sequence[str]) -> None:
 
 
 def _set_synced(session: Session, user_id: str) -> None:
-    """When the last sync or import of a connection of each account was complete, those that were taken back left out:
-    it covered every account of the connection, also those of which it said nothing."""
+    """Set each account's time of the last completed sync or import of its connections, undone ones left out; a sync
+    covers all accounts of the connection, also those without news."""
     session.execute(
         "UPDATE accounts SET last_synced_at = (SELECT max(j.updated_at) FROM jobs j JOIN account_sources s"
         " ON s.user_id = j.user_id AND s.connection_id = j.connection_id"
@@ -249,7 +255,7 @@ def _set_synced(session: Session, user_id: str) -> None:
 
 
 def _set_positions(session: Session, user_id: str) -> None:
-    """Accounts stand in the order of their first reports; those from before imports were remembered come first."""
+    """Number the accounts in the order of their first reports; those from before imports were remembered come first."""
     first = {
         row["account_id"]: row["sequence"]
         for row in session.rows(
@@ -262,7 +268,7 @@ def _set_positions(session: Session, user_id: str) -> None:
         for row in session.rows("SELECT id, position FROM earlier_accounts WHERE user_id = $1", user_id)
     }
     ids = sorted(
-        _existing(session, user_id),
+        _existing_ids(session, user_id),
         key=lambda id_: (id_ not in stood, stood.get(id_, 0), first.get(id_, 0), id_),
     )
     for position, id_ in enumerate(ids):
@@ -274,12 +280,12 @@ def _set_positions(session: Session, user_id: str) -> None:
         )
 
 
-def _existing(session: Session, user_id: str) -> set[str]:
+def _existing_ids(session: Session, user_id: str) -> set[str]:
     return {row["id"] for row in session.rows("SELECT id FROM accounts WHERE user_id = $1", user_id)}
 
 
 def _derive_again_without(session: Transaction, user_id: str, gone: Sequence[Mapping[str, Any]]) -> None:
-    """Bookings with an account that is gone are with a stranger's now."""
+    """Derive bookings with a deleted account's IBAN again, because that account now counts as somebody else's."""
     rows = session.rows(
         "SELECT id FROM transactions WHERE user_id = $1 AND counterpart_iban = ANY($2::TEXT[])",
         user_id,

@@ -1,4 +1,4 @@
-"""The imports of a user that can be taken back."""
+"""The imports of a user that can be undone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from storage.database import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredImport:
-    """An import that can be taken back: `labels` are the names of its files, `new` its count when it was made."""
+    """An import that can be undone: `labels` are the names of its files, `new` is the number of bookings that it
+    added."""
 
     job_id: str
     connection_id: str
@@ -21,7 +22,7 @@ class StoredImport:
 
 
 def of_user(session: Session, user_id: str) -> list[StoredImport]:
-    """The imports of the user that can be taken back, oldest first."""
+    """The imports of the user that can be undone, oldest first."""
     rows = session.rows(
         "SELECT c.job_id, c.connection_id, c.imported_at, c.label, c.account_id, j.new_transactions AS new"
         " FROM contributions AS c JOIN jobs AS j ON j.user_id = c.user_id AND j.id = c.job_id"
@@ -45,7 +46,7 @@ def of_user(session: Session, user_id: str) -> list[StoredImport]:
 
 
 def older_imports(session: Session, user_id: str) -> int:
-    """How many imports brought something before imports were remembered: they stay."""
+    """The number of imports from before imports were remembered; they cannot be undone."""
     rows = session.rows(
         "SELECT count(DISTINCT batch_id) AS n FROM (SELECT batch_id FROM earlier_transactions WHERE user_id = $1"
         " UNION SELECT batch_id FROM earlier_statements WHERE user_id = $1) AS batches",

@@ -1,1 +1,1 @@
-"""Addresses at which apps are told what happens, and what has to be told there."""
+"""Webhooks, and the deliveries of events to them."""

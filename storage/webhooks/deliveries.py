@@ -1,7 +1,7 @@
-"""What has to be told to webhooks: a delivery for each event and address, written by the commit that tells the event.
+"""Deliveries of events to webhooks: one for each event and webhook, written by the commit that writes the event.
 
-What an event says is read when it is sent, as those read it who listen: a grant that was narrowed meanwhile is told
-less.
+The content of an event is read when it is sent, with the permissions of the webhook's grant at that time: a grant that
+was narrowed since gets less.
 """
 
 import json
@@ -14,14 +14,15 @@ from typing import Any
 from storage.changes.account_states import Settling
 from storage.database import Row, Session, as_json
 
-KEPT = 100  # of each webhook, besides those that are pending
-GIVEN_UP_AFTER = timedelta(days=5)  # of failures only, or without a process that sends
+KEPT = 100  # finished deliveries of each webhook, besides the pending ones
+GIVEN_UP_AFTER = timedelta(days=5)  # when only failures came of it, or no process sends
 COLUMNS = "user_id, id, webhook_id, type, sequence, event_id, data, state, due_at, attempts, made_at"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """One event for one webhook; `sequence` is the event's, None where it is about a webhook and says `data`."""
+    """One event for one webhook. `sequence` is the event's number; None where the event concerns the webhook itself and
+    its content is `data`."""
 
     user_id: str
     id: str
@@ -38,7 +39,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueDelivery:
-    """A delivery whose moment has come."""
+    """A delivery that has to be sent now."""
 
     user_id: str
     id: str
@@ -47,8 +48,11 @@ class DueDelivery:
 
 
 def announce(session: Settling, user_id: str, events: Mapping[int, str], now: datetime) -> None:
-    """Have these events of the user, sequence by type, told to the webhooks that want them: the end of
-    `outbox.settle`. It only adds, so that an import does not lose against what is told meanwhile."""
+    """Add deliveries of these events (type by event number) to the user's webhooks that want them; the end of
+    `outbox.settle`.
+
+    It only inserts rows, so that an import does not conflict with deliveries under way.
+    """
     for hook in session.rows(
         "SELECT id, event_types FROM webhooks WHERE user_id = $1 AND disabled_reason IS NULL ORDER BY id", user_id
     ):
@@ -65,7 +69,7 @@ def announce(session: Settling, user_id: str, events: Mapping[int, str], now: da
 def add_own(
     session: Session, user_id: str, webhook_id: str, type_: str, data: Mapping[str, Any], *, now: datetime
 ) -> str:
-    """Have something told to a webhook that is about webhooks themselves; the id of the delivery."""
+    """Add a delivery to a webhook about webhooks themselves, such as a test; returns the id of the delivery."""
     unique = token_hex(8)
     session.execute(
         "INSERT INTO webhook_deliveries (user_id, id, webhook_id, type, event_id, data, state, due_at, is_claimed,"
@@ -76,7 +80,7 @@ def add_own(
 
 
 def due(session: Session, *, now: datetime, but_of: Sequence[str], limit: int) -> list[DueDelivery]:
-    """Whose moment has come, the longest ago first; none of the webhooks and users `but_of`."""
+    """The next deliveries to send, the longest due first, leaving out the webhooks and users in `but_of`."""
     rows = session.rows(
         "SELECT user_id, id, webhook_id, due_at FROM webhook_deliveries WHERE due_at <= $1"
         " AND NOT webhook_id = ANY($2::TEXT[]) AND NOT user_id = ANY($2::TEXT[])"
@@ -88,7 +92,7 @@ def due(session: Session, *, now: datetime, but_of: Sequence[str], limit: int) -
 
 
 def claim(session: Session, due: DueDelivery, *, until: datetime) -> Delivery | None:
-    """Take it, for one process alone; whoever takes it has until then to say what came of it."""
+    """Claim a delivery for one process; None where another one was faster. The outcome has to be settled by `until`."""
     rows = session.rows(
         "UPDATE webhook_deliveries SET due_at = $4, is_claimed = TRUE WHERE user_id = $1 AND id = $2 AND due_at = $3"
         f" RETURNING {COLUMNS}",
@@ -98,14 +102,15 @@ def claim(session: Session, due: DueDelivery, *, until: datetime) -> Delivery | 
 
 
 def release_all(session: Session, *, now: datetime) -> None:
-    """Send again what was on its way when the process ended: for a store that only this one opens."""
+    """Send again what a previous process was sending when it ended; only for a store that one process opens."""
     session.execute("UPDATE webhook_deliveries SET due_at = $1, is_claimed = FALSE WHERE is_claimed", now)
 
 
 def settle(
     session: Session, delivery: Delivery, *, state: str, due_at: datetime | None, attempts: Sequence[Any]
 ) -> bool:
-    """Say what came of it, and when it is sent again; False where that was said already, or it is forgotten."""
+    """Store the outcome of a claimed delivery and when it is tried again; False where that was stored before, or the
+    delivery is gone."""
     changed = session.execute(
         "UPDATE webhook_deliveries SET state = $3, due_at = $4, is_claimed = FALSE, attempts = $5"
         " WHERE user_id = $1 AND id = $2 AND is_claimed AND due_at = $6",
@@ -115,12 +120,12 @@ def settle(
 
 
 def drop(session: Session, delivery: Delivery) -> None:
-    """Forget one that is about nothing that its webhook may be told."""
+    """Delete a delivery about something that its webhook may no longer see."""
     session.execute("DELETE FROM webhook_deliveries WHERE user_id = $1 AND id = $2", delivery.user_id, delivery.id)
 
 
 def keep_last(session: Session, user_id: str, webhook_id: str) -> None:
-    """Forget older ones of a webhook that are over."""
+    """Delete all but the newest KEPT deliveries of a webhook; pending ones stay."""
     session.execute(
         "DELETE FROM webhook_deliveries WHERE user_id = $1 AND webhook_id = $2 AND due_at IS NULL AND id NOT IN"
         " (SELECT id FROM webhook_deliveries WHERE user_id = $1 AND webhook_id = $2"
@@ -130,7 +135,7 @@ def keep_last(session: Session, user_id: str, webhook_id: str) -> None:
 
 
 def send_again(session: Session, user_id: str, webhook_id: str, id_: str, *, now: datetime) -> bool:
-    """Have it sent now, whatever came of it; False where there is none."""
+    """Make a delivery due now, whatever came of it before; False where there is none with this id."""
     changed = session.execute(
         "UPDATE webhook_deliveries SET state = 'pending', due_at = $4, is_claimed = FALSE"
         " WHERE user_id = $1 AND webhook_id = $2 AND id = $3",
@@ -140,7 +145,7 @@ def send_again(session: Session, user_id: str, webhook_id: str, id_: str, *, now
 
 
 def last(session: Session, user_id: str, webhook_id: str) -> list[Delivery]:
-    """The last ones of a webhook, the newest first."""
+    """The newest KEPT deliveries of a webhook, the newest first."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM webhook_deliveries WHERE user_id = $1 AND webhook_id = $2"
         f" ORDER BY made_at DESC, id DESC LIMIT {KEPT}",
@@ -150,7 +155,7 @@ def last(session: Session, user_id: str, webhook_id: str) -> list[Delivery]:
 
 
 def count_waiting(session: Session, user_id: str, webhook_id: str) -> int:
-    """How many deliveries of a webhook are to be sent yet."""
+    """The number of deliveries of a webhook that still have to be sent."""
     rows = session.rows(
         "SELECT count(*) AS waiting FROM webhook_deliveries"
         " WHERE user_id = $1 AND webhook_id = $2 AND due_at IS NOT NULL",
@@ -160,8 +165,8 @@ def count_waiting(session: Session, user_id: str, webhook_id: str) -> int:
 
 
 def forget(session: Session, *, before: datetime, now: datetime) -> None:
-    """Forget what happened before this moment, as the events themselves are forgotten, and what is still due after
-    days: no process sends."""
+    """Delete deliveries from before a time, as the events themselves are deleted, and those still due after days, which
+    means that no process sends."""
     session.execute("DELETE FROM webhook_deliveries WHERE made_at < $1", before)
     session.execute("DELETE FROM webhook_deliveries WHERE due_at < $1", now - GIVEN_UP_AFTER)
 

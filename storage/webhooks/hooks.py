@@ -1,4 +1,4 @@
-"""Webhooks: addresses that a grant has told what happens."""
+"""Webhooks: addresses to which events are sent with the permissions of a grant."""
 
 import json
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ COLUMNS = (
     " created_at"
 )
 OF_ONE = {"webhooks": "id", "webhook_deliveries": "webhook_id", "connection_secrets": "connection_id"}
-"""By table: the column that says of which webhook a row is."""
+"""For each table, the column with the id of the webhook that a row belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """One address; `event_types` None: all that there are. `disabled_reason` None: it is told."""
+    """One webhook. `event_types` None means all types; `disabled_reason` None means that events are sent."""
 
     user_id: str
     id: str
@@ -33,7 +33,7 @@ class Webhook:
 
 
 def add(session: Session, webhook: Webhook) -> None:
-    """Store a new one."""
+    """Store a new webhook."""
     types = as_json(list(webhook.event_types)) if webhook.event_types is not None else None
     session.execute(
         "INSERT INTO webhooks (user_id, id, grant_id, client_id, scopes, url, event_types, description, created_at)"
@@ -51,37 +51,37 @@ def add(session: Session, webhook: Webhook) -> None:
 
 
 def of_user(session: Session, user_id: str) -> list[Webhook]:
-    """The user's, in the order in which they were made."""
+    """The user's webhooks, in the order in which they were made."""
     rows = session.rows(f"SELECT {COLUMNS} FROM webhooks WHERE user_id = $1 ORDER BY created_at, id", user_id)
     return [_webhook(row) for row in rows]
 
 
 def of_grant(session: Session, user_id: str, grant_id: str) -> list[Webhook]:
-    """Those of one grant, in the order in which they were made."""
+    """The webhooks of one grant, in the order in which they were made."""
     return [each for each in of_user(session, user_id) if each.grant_id == grant_id]
 
 
 def find(session: Session, user_id: str, id_: str) -> Webhook | None:
-    """The webhook with this id."""
+    """The webhook with this id; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM webhooks WHERE user_id = $1 AND id = $2", user_id, id_)
     return _webhook(rows[0]) if rows else None
 
 
 def remove(session: Session, user_id: str, id_: str) -> None:
-    """Forget it with its secret and all that was to be told."""
+    """Delete the webhook with its secret and its deliveries."""
     for table, column in OF_ONE.items():
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND {column} = $2", user_id, id_)
 
 
 def enable(session: Session, user_id: str, id_: str) -> None:
-    """Tell it what happens from now on."""
+    """Send the webhook the events that happen from now on."""
     session.execute(
         "UPDATE webhooks SET disabled_reason = NULL, failing_since = NULL WHERE user_id = $1 AND id = $2", user_id, id_
     )
 
 
 def disable(session: Session, user_id: str, id_: str, *, because: str) -> None:
-    """Tell it nothing any more, nor what was to be told."""
+    """Send the webhook nothing any more; pending deliveries fail."""
     session.execute("UPDATE webhooks SET disabled_reason = $3 WHERE user_id = $1 AND id = $2", user_id, id_, because)
     session.execute(
         "UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, is_claimed = FALSE"
@@ -91,7 +91,7 @@ def disable(session: Session, user_id: str, id_: str, *, because: str) -> None:
 
 
 def set_failing(session: Session, user_id: str, id_: str, since: datetime | None) -> None:
-    """Since when nothing has come through; None: something has."""
+    """Note since when every delivery has failed; None once one has succeeded."""
     session.execute("UPDATE webhooks SET failing_since = $3 WHERE user_id = $1 AND id = $2", user_id, id_, since)
 
 

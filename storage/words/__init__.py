@@ -1,1 +1,2 @@
-"""What a person says of single bookings, and how it finds them again when their ids have changed."""
+"""The user's words on single bookings (category, note, tags, parts), and how they find their bookings again when ids
+change."""

@@ -1,7 +1,8 @@
-"""What words of a person are held by besides the id of their booking, which does not outlive a merge or a new store.
+"""Anchors: the properties by which a user's words (category, note, tags, parts) find their booking when its id
+is gone, after a merge or in a new store.
 
-After every import, undo and merge, words whose id is gone look for the one booking of their anchor that has none. With
-none, or with several that cannot be told apart, they sleep.
+After every import, undo and merge, words whose id is gone look for the one booking that matches their anchor and has no
+words. Where none matches, or several that cannot be told apart, the words sleep.
 """
 
 from collections import defaultdict
@@ -14,13 +15,13 @@ from storage.database import Row, Session, Transaction
 from storage.importing.matching.booking_keys import squeezed
 
 TABLES = ("annotations", "annotation_tags", "annotation_splits", "annotation_split_tags")
-"""Where words lie, by the id of their booking."""
+"""The tables of words, each with the id of the booking."""
 PARTING = "\n"
 COLUMNS = "id, account_id, booking_date, amount, currency, counterpart_iban, counterpart_name, value_date, purpose"
 
 
 class Anchor(NamedTuple):
-    """A booking without its id: `place` says which one of `equal_ones` it was."""
+    """The description of a booking without its id: `place` is its number among `equal_ones` equal bookings."""
 
     account_id: str
     booking_date: date
@@ -31,30 +32,30 @@ class Anchor(NamedTuple):
     equal_ones: int
 
     def holds(self, row: Row) -> bool:
-        """Whether this may be a booking of that row, whatever its account."""
+        """Whether the row may be the booking of this anchor, whatever its account."""
         money = (row["booking_date"], row["amount"], row["currency"])
         return money == (self.booking_date, self.amount, self.currency) and _is_same(self.counterpart, counterpart(row))
 
 
 class Awoken(NamedTuple):
-    """Words that found their booking: the id they had, and the row."""
+    """Words that have found their booking: the id that they were stored under, and the booking's row."""
 
     id: str
     row: Row
 
 
 def by_number(number: str, currency: str) -> str:
-    """What stands for the id of an account that is not there yet."""
+    """A stand-in for the id of an account that does not exist yet."""
     return f"{number} {currency}"
 
 
 def counterpart(row: Row) -> str:
-    """The other side as it is compared: files and banks give one of IBAN and name, or both."""
+    """The counterpart in the form that anchors compare: IBAN and name, because sources give either or both."""
     return PARTING.join((squeezed(row["counterpart_iban"]), squeezed(row["counterpart_name"])))
 
 
 def of_bookings(session: Session, user_id: str, transaction_ids: Sequence[str]) -> dict[str, Anchor]:
-    """By what these bookings, which are there, can be found again."""
+    """The anchors of these existing bookings, by id."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND booking_date IN"
         " (SELECT booking_date FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[]))",
@@ -70,7 +71,7 @@ def of_bookings(session: Session, user_id: str, transaction_ids: Sequence[str]) 
 
 
 def of_user(session: Session, user_id: str) -> dict[str, Anchor]:
-    """The anchors of all words of the user, by the booking's id."""
+    """The anchors of all the user's words, by the id of their booking."""
     rows = session.rows(
         f"SELECT transaction_id, {', '.join(Anchor._fields)} FROM annotations WHERE user_id = $1"
         " ORDER BY place, transaction_id",
@@ -80,19 +81,22 @@ def of_user(session: Session, user_id: str) -> dict[str, Anchor]:
 
 
 def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
-    """Bring every word to its booking; the ids of the bookings that got some, or are of another amount now, which
-    parts may not fit. Accounts of the `family` are one to anchors: they were merged, or have been until now."""
+    """Attach all words whose booking's id is gone to the bookings that match their anchors.
+
+    Returns the ids of bookings that got words, and of those whose amount has changed, which parts may not fit any more.
+    Anchors treat the accounts of `family` as one: they were merged, or have been until now.
+    """
     anchors = of_user(session, user_id)
     if not anchors:
         return []
     rows = _rows_around(session, user_id, anchors)
     there = {row["id"] for row in rows}
-    retold = _keep_up(session, user_id, anchors, rows)
+    retold = _update(session, user_id, anchors, rows)
     gone = {id_: anchor for id_, anchor in anchors.items() if id_ not in there}
     if not gone:
         return retold
     groups = _candidates(session, user_id, gone, rows, family)
-    moves = list(_found(groups, taken=there & anchors.keys(), rows={row["id"]: row for row in rows}))
+    moves = list(_match_words(groups, taken=there & anchors.keys(), rows={row["id"]: row for row in rows}))
     for old, row in moves:
         for table in TABLES:
             session.execute(
@@ -107,7 +111,7 @@ def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) 
 
 
 def of_account(session: Session, user_id: str, account_id: str) -> list[str]:
-    """The ids of all words that were given to bookings of this account, or of parts of it."""
+    """The booking ids of all words given to bookings of this account, or of accounts merged into it."""
     parts = [id_ for id_, whole in accounts_of(session, user_id).items() if whole == account_id]
     rows = session.rows(
         "SELECT transaction_id FROM annotations WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, parts
@@ -116,7 +120,8 @@ def of_account(session: Session, user_id: str, account_id: str) -> list[str]:
 
 
 def twins(session: Session, user_id: str, account_id: str) -> list[tuple[str, str]]:
-    """Words of an account that has been merged whose booking has become one that has words of its own: both ids."""
+    """Pairs of booking ids after a merge: of words from the merged account, and of the booking that they match, which
+    has words of its own."""
     anchors = of_user(session, user_id)
     rows = _rows_around(session, user_id, anchors) if anchors else []
     there = {row["id"] for row in rows}
@@ -125,7 +130,7 @@ def twins(session: Session, user_id: str, account_id: str) -> list[tuple[str, st
     return [
         (id_, choice)
         for id_, anchor, ids in groups
-        if (choice := _choice(anchor, ids)) is not None and choice in anchors
+        if (choice := _same_place(anchor, ids)) is not None and choice in anchors
     ]
 
 
@@ -139,10 +144,12 @@ def _rows_around(session: Session, user_id: str, anchors: Mapping[str, Anchor]) 
     )
 
 
-def _keep_up(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], rows: Sequence[Row]) -> list[str]:
-    """A booking that is told otherwise, or has new equals, is found by what it is now; the ids of those of another
-    amount. The account stays the one that the words were given to, as long as that is there or a part of another
-    one."""
+def _update(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], rows: Sequence[Row]) -> list[str]:
+    """Update the anchors of bookings whose details or number of equals have changed; returns the ids of those with
+    another amount.
+
+    An anchor keeps the account that the words were given to, as long as that exists or is part of another account.
+    """
     retold = []
     by_day: dict[tuple[str, date], list[Row]] = defaultdict(list)
     for row in rows:
@@ -169,7 +176,8 @@ def _keep_up(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], 
 
 
 def accounts_of(session: Session, user_id: str) -> dict[str, str]:
-    """Which account each one is, or has become a part of; by its number as well, for words that came before it."""
+    """For each account id, the account that it is now or has become a part of; also by number, for words imported
+    before the account."""
     aliases = session.rows("SELECT source_id, account_id FROM account_aliases WHERE user_id = $1", user_id)
     owned = session.rows("SELECT id, iban, stable_key, currency FROM accounts WHERE user_id = $1", user_id)
     return {
@@ -182,7 +190,7 @@ def accounts_of(session: Session, user_id: str) -> dict[str, str]:
 def _candidates(
     session: Session, user_id: str, gone: Mapping[str, Anchor], rows: Sequence[Row], family: Collection[str]
 ) -> list[tuple[str, Anchor, list[str]]]:
-    """Of each word without its booking the ids of those that may be it, in their order."""
+    """For each word whose booking's id is gone: its id, its anchor, and the ids of the matching bookings in order."""
     whose = accounts_of(session, user_id)
     found = []
     for id_, anchor in gone.items():
@@ -193,13 +201,13 @@ def _candidates(
     return found
 
 
-def _found(
+def _match_words(
     groups: Iterable[tuple[str, Anchor, list[str]]], *, taken: Collection[str], rows: Mapping[str, Row]
 ) -> Iterable[Awoken]:
-    """The words that know their booking: no two want the same one."""
+    """The words that match exactly one booking, unless several words match the same one."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for id_, anchor, ids in groups:
-        choice = _choice(anchor, ids)
+        choice = _same_place(anchor, ids)
         if choice is None:
             free = [each for each in ids if each not in taken]
             choice = free[0] if len(free) == 1 else None
@@ -210,8 +218,9 @@ def _found(
             yield Awoken(olds[0], rows[choice])
 
 
-def _choice(anchor: Anchor, ids: Sequence[str]) -> str | None:
-    """The booking itself, where as many are equal as were then."""
+def _same_place(anchor: Anchor, ids: Sequence[str]) -> str | None:
+    """The booking at the anchor's place, where there are as many equal bookings as when the words were given; else
+    None."""
     return ids[anchor.place - 1] if len(ids) == anchor.equal_ones else None
 
 
@@ -224,7 +233,7 @@ def _anchor(row: Row, of_day: Iterable[Row]) -> Anchor:
 
 
 def order(row: Row) -> tuple[str, str, str]:
-    """Equal bookings stand as their texts do, and keep that order under other ids."""
+    """The sort key of equal bookings: by their texts, so that the order stays when ids change."""
     return squeezed(row["purpose"]), str(row["value_date"] or ""), row["id"]
 
 

@@ -1,7 +1,7 @@
-"""Category, note, tags and parts that a person gave to one booking.
+"""Annotations: the category, note, tags and parts that a user gave to one booking.
 
-Words whose booking is gone stay: they sleep, are in no list, count or export, and wake when it comes back
-(`storage.words.anchors`).
+Words whose booking is gone sleep: they are kept, appear in no list, count or export, and wake when the booking comes
+back (`storage.words.anchors`).
 """
 
 import re
@@ -21,8 +21,8 @@ from storage.database import Row, Session, Transaction
 from storage.words.anchors import TABLES, Anchor, of_bookings
 
 NOTE_LENGTH_MAX = 4_000
-DIFFERENT_TAGS_MAX = 1_000  # of one user
-LATEST = datetime(9999, 12, 31)  # noqa: DTZ001 - as the store has moments; a person's own spelling of a tag comes before that of rules
+DIFFERENT_TAGS_MAX = 1_000  # for each user
+LATEST = datetime(9999, 12, 31)  # noqa: DTZ001 - without a zone, as stored; a person's own spelling of a tag comes before that of rules
 CONTROL = re.compile(r"[\x00-\x08\x0E-\x1F\x7F]")
 SPLITS_MIN, SPLITS_MAX = 2, 50
 OF_PART = "s.category, s.detailed_category, s.own_category_id"
@@ -30,14 +30,14 @@ SAID = "a.category, a.detailed_category, a.own_category_id, a.note"
 
 
 class Tag(NamedTuple):
-    """A tag as it was written, and when."""
+    """A tag in its original spelling, and when it was given."""
 
     name: str
     tagged_at: datetime
 
 
 class OwnCategory(NamedTuple):
-    """A category under a name of the user's own: directly below a category, or below a finer one."""
+    """A category that the user has named, directly below a category or a finer category."""
 
     id: str
     name: str
@@ -47,7 +47,7 @@ class OwnCategory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What of a booking went where; `tags` as those of an annotation."""
+    """A part of a booking's amount with its category, note and tags; `tags` are keyed as those of an annotation."""
 
     amount: Decimal
     place: ChosenCategory
@@ -55,7 +55,7 @@ class Split:
     tags: Mapping[str, Tag] = field(default_factory=dict)
 
     def is_in(self, own_id: str, category: str | None, leaf: str | None) -> bool:
-        """Whether it is in this own category, and in the others that are not None."""
+        """Whether the part is in this own category, and in this category and finer category where they are not None."""
         of_place = (self.place.category, self.place.detailed_category)
         return self.place.own_category_id == own_id and all(
             wanted in (None, said) for wanted, said in zip((category, leaf), of_place, strict=True)
@@ -64,8 +64,8 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What is said of one booking; `tags` by the form in which they are compared. The `parts` may be those of an amount
-    that it had before: then they sleep. `rule_tags` are what the user's rules give it besides."""
+    """The user's words on one booking. `tags` are keyed by their form for comparisons. `parts` may add up to an earlier
+    amount of the booking; then they sleep. `rule_tags` are the tags that the user's rules give."""
 
     transaction_id: str
     category: str | None = None
@@ -78,29 +78,30 @@ class Annotation:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is said."""
+        """Whether the user has given neither category nor note, tags or parts."""
         return self.category is None and self.note is None and not self.tags and not self.parts
 
     @property
     def place(self) -> ChosenCategory | None:
-        """The category that was chosen."""
+        """The category that the user chose for the whole booking; None where they chose none."""
         if self.category is None:
             return None
         return ChosenCategory(self.category, self.detailed_category, self.own_category_id)
 
     @property
     def places(self) -> object:
-        """All that says where the money went, to be compared."""
+        """The chosen category and those of the parts with their amounts, for comparisons."""
         return self.place, [(part.amount, part.place) for part in self.parts]
 
     @property
     def all_tags(self) -> Mapping[str, Tag]:
-        """The tags of the booking, of its parts and of rules, each as it was spelled first."""
+        """The tags of the booking, of its parts and of rules, each in its earliest spelling; a user's spelling comes
+        first."""
         return {**self.rule_tags, **self.own_tags}
 
     @property
     def own_tags(self) -> Mapping[str, Tag]:
-        """Those of them that a person gave."""
+        """The tags that the user gave to the booking and its parts."""
         said = dict(self.tags)
         for part in self.parts:
             for tag, each in part.tags.items():
@@ -108,16 +109,18 @@ class Annotation:
         return said
 
     def fits(self, booking: Row) -> bool:
-        """Whether there are parts that add up to this row."""
+        """Whether there are parts and they add up to the booking's amount."""
         amounts = [part.amount for part in self.parts]
         return bool(amounts) and fit(amounts, amount=booking["amount"], currency=booking["currency"])
 
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """What a user says of bookings that are there and not hidden, by the booking's id, and whose account each is on.
-    `own` are their own categories by id, `owned` which of them each booking is in, whoever put it there, and the finer
-    category of it."""
+    """A user's words on existing bookings that are not hidden, and the accounts of these bookings, both by booking id.
+
+    `own` are the user's own categories by id. `owned` gives, for each booking in one, the own category's id and the
+    finer category, whoever put the booking there.
+    """
 
     by_id: Mapping[str, Annotation]
     accounts: Mapping[str, str]
@@ -125,13 +128,13 @@ class OwnWords:
     owned: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
 
     def tagged(self, tag: str) -> list[str]:
-        """The ids of the bookings that have this tag, in whatever case it is written."""
+        """The ids of the bookings with this tag, whatever its case."""
         wanted = folded(tag)
         return [id_ for id_, each in self.by_id.items() if wanted in each.all_tags]
 
     def in_own(self, own_id: str, category: str | None = None, leaf: str | None = None) -> list[str]:
-        """The ids of the bookings that are, or of which a part is, in this own category, and in these where they are
-        named."""
+        """The ids of the bookings that are in this own category, or of which a part is; `category` and `leaf` narrow it
+        where given."""
         split = {id_: each.parts for id_, each in self.by_id.items() if each.parts}
         whole = [id_ for id_, (each, _) in self.owned.items() if each == own_id and id_ not in split]
         return whole + [
@@ -139,7 +142,7 @@ class OwnWords:
         ]
 
     def names(self, covers: Callable[[str], bool]) -> dict[str, tuple[str, int]]:
-        """Of each tag on bookings of covered accounts how it was spelled first, and on how many it is."""
+        """For each tag on bookings of covered accounts, its earliest spelling and the number of these bookings."""
         first: dict[str, Tag] = {}
         counts: dict[str, int] = {}
         for id_, each in self.by_id.items():
@@ -152,22 +155,22 @@ class OwnWords:
 
 
 def first_said(one: Tag, other: Tag) -> Tag:
-    """Which of two spellings of a tag shows."""
+    """The earlier one of two spellings of a tag, which is the one to show."""
     return min(one, other, key=lambda each: (each.tagged_at, each.name))
 
 
 def folded(tag: str) -> str:
-    """The form in which tags are compared: one is one whatever its case."""
+    """The form of a tag for comparisons, without regard to case and spaces."""
     return " ".join(unicodedata.normalize("NFKC", tag).casefold().split())
 
 
 def is_note(text: str) -> bool:
-    """Whether this may be a note: any letters and line ends, within the bound."""
+    """Whether the text may be a note: within the length limit, and without control characters other than whitespace."""
     return len(text) <= NOTE_LENGTH_MAX and CONTROL.search(text) is None
 
 
 def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | None = None) -> OwnWords:
-    """What the user says of bookings that are there and not hidden; of these alone, where ids are given."""
+    """The user's words on existing bookings that are not hidden; only on the given ids where there are any."""
     wanted = list(transaction_ids) if transaction_ids is not None else None
     rows = session.rows(
         f"SELECT a.transaction_id, {SAID}, t.account_id, t.amount, t.currency FROM annotations AS a"
@@ -180,7 +183,7 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
     )
     given = _rule_tags(session, user_id, wanted)
     own = own_categories(session, user_id) if wanted is None else {}
-    owned = _owned(session, user_id) if own else []
+    owned = _rows_in_own(session, user_id) if own else []
     tags, parts = (_tags(session, user_id, wanted), _parts(session, user_id, wanted)) if rows else ({}, {})
     accounts = {row["transaction_id"]: row["account_id"] for row in rows} | {
         row["id"]: row["account_id"] for row in owned
@@ -198,8 +201,8 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
 
 
 def awake(session: Session, user_id: str) -> pl.DataFrame:
-    """The parts of all bookings that are there and that they add up to, as analytics.searching.parts.PARTS."""
-    return _fitting(
+    """The parts of all existing bookings whose parts add up to their amount, as analytics.searching.parts.PARTS."""
+    return _fitting_parts(
         session.rows(
             f"SELECT s.transaction_id, s.amount AS of_part, {OF_PART}, t.amount, t.currency"
             " FROM annotation_splits AS s JOIN transactions AS t ON t.user_id = s.user_id AND t.id = s.transaction_id"
@@ -210,14 +213,14 @@ def awake(session: Session, user_id: str) -> pl.DataFrame:
 
 
 def own_categories(session: Session, user_id: str) -> dict[str, OwnCategory]:
-    """The user's own categories by id, in the order of their names."""
+    """The user's own categories by id, sorted by name."""
     rows = session.rows("SELECT id, name, category, detailed_category FROM own_categories WHERE user_id = $1", user_id)
     own = [OwnCategory(row["id"], row["name"], row["category"], row["detailed_category"]) for row in rows]
     return {each.id: each for each in sorted(own, key=lambda each: (folded(each.name), each.id))}
 
 
 def spellings(session: Session, user_id: str, annotation: Annotation) -> OwnWords:
-    """What is said of bookings with the tags of this one: enough to know how each was spelled first."""
+    """The words on all bookings that share a tag with this annotation; enough to find each tag's earliest spelling."""
     tags = list(annotation.all_tags)
     if not tags:
         return OwnWords({}, {})
@@ -232,7 +235,7 @@ def spellings(session: Session, user_id: str, annotation: Annotation) -> OwnWord
 
 
 def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
-    """What the user has chosen for single bookings, by id."""
+    """The categories that the user chose for single bookings, by booking id."""
     rows = session.rows(
         f"SELECT transaction_id, {', '.join(ChosenCategory._fields)} FROM annotations"
         " WHERE user_id = $1 AND category IS NOT NULL",
@@ -242,8 +245,9 @@ def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
 
 
 def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
-    """Of each booking with parts, though it be gone, where the largest one went, the first of equal ones, by id."""
-    parts = _fitting(
+    """For each booking with parts, also one that is gone, the category of its largest part (the first of equal ones),
+    by id."""
+    parts = _fitting_parts(
         session.rows(
             f"SELECT s.transaction_id, s.amount AS of_part, {OF_PART}, a.amount, a.currency"
             " FROM annotation_splits AS s"
@@ -258,7 +262,7 @@ def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
 
 
 def different_tags(session: Session, user_id: str) -> set[str]:
-    """All tags of the user, those of bookings that are gone as well, in the form in which they are compared."""
+    """All tags that the user gave, also to bookings that are gone, in their form for comparisons."""
     rows = session.rows(
         "SELECT tag FROM annotation_tags WHERE user_id = $1"
         " UNION SELECT tag FROM annotation_split_tags WHERE user_id = $1",
@@ -268,7 +272,7 @@ def different_tags(session: Session, user_id: str) -> set[str]:
 
 
 def find(session: Session, user_id: str, transaction_id: str) -> Annotation:
-    """What is said of this booking, though it be gone; empty where nothing is."""
+    """The user's words on this booking, also if it is gone; an empty annotation where there are none."""
     rows = session.rows(
         f"SELECT {SAID} FROM annotations AS a WHERE user_id = $1 AND transaction_id = $2", user_id, transaction_id
     )
@@ -281,7 +285,7 @@ def find(session: Session, user_id: str, transaction_id: str) -> Annotation:
 
 
 def say(session: Transaction, user_id: str, annotation: Annotation, *, now: datetime) -> None:
-    """Replace what is said of a booking that is there. Whoever says it has said `hold`."""
+    """Replace the user's words on an existing booking. The caller has called `hold`."""
     forget(session, user_id, [annotation.transaction_id])
     if not annotation.is_empty:
         anchor = of_bookings(session, user_id, [annotation.transaction_id])[annotation.transaction_id]
@@ -289,25 +293,25 @@ def say(session: Transaction, user_id: str, annotation: Annotation, *, now: date
 
 
 def sleep(session: Transaction, user_id: str, annotation: Annotation, anchor: Anchor, *, now: datetime) -> None:
-    """Keep what is said of a booking that is not there under this id, until `anchors.settle` finds it."""
+    """Store words on a booking that does not exist under this id, until `anchors.settle` finds it by the anchor."""
     _insert(session, user_id, annotation, anchor, now=now)
 
 
 def with_tags(annotation: Annotation, names: Iterable[str], *, now: datetime) -> Annotation:
-    """The annotation with these tags in place of others; one that stays keeps its spelling."""
+    """The annotation with these tags instead of its own; a tag that stays keeps its spelling."""
     return replace(annotation, tags=tags_of(names, annotation.tags, now=now))
 
 
 def tags_of(names: Iterable[str], known: Mapping[str, Tag], *, now: datetime) -> Mapping[str, Tag]:
-    """Tags of these names; those that are known keep their spelling."""
+    """Tags with these names; those in `known` keep their spelling."""
     said = {folded(name): Tag(" ".join(name.split()), now) for name in reversed(list(names))}
     kept = {tag: known.get(tag, said[tag]) for tag in said}
     return dict(sorted(kept.items(), key=lambda each: (each[1].tagged_at, each[0])))
 
 
 def together(one: Annotation, other: Annotation, booking: Row) -> Annotation:
-    """What is said of two bookings that have become this `one`: tags of both, both notes if they differ, and parts that
-    add up to it."""
+    """The words on two bookings that have become `one`: tags of both, both notes if they differ, and the parts that add
+    up to its amount."""
     notes = dict.fromkeys(note for note in (one.note, other.note) if note is not None)
     return replace(
         one,
@@ -323,7 +327,7 @@ def together(one: Annotation, other: Annotation, booking: Row) -> Annotation:
 
 
 def forget(session: Transaction, user_id: str, transaction_ids: Collection[str]) -> None:
-    """Delete what is said of these bookings."""
+    """Delete the words on these bookings."""
     session.changes(user_id)
     for table in TABLES:
         session.execute(
@@ -333,8 +337,8 @@ def forget(session: Transaction, user_id: str, transaction_ids: Collection[str])
         )
 
 
-def _fitting(rows: Sequence[Row]) -> pl.DataFrame:
-    """Those of the rows, each with a part and what it is a part of, whose parts are the whole."""
+def _fitting_parts(rows: Sequence[Row]) -> pl.DataFrame:
+    """The rows, each a part with its booking's amount, of those bookings whose parts add up to it, as PARTS."""
     found: list[Row] = []
     for _, each in groupby(rows, key=lambda row: row["transaction_id"]):
         parts = list(each)
@@ -353,7 +357,7 @@ def _annotation(
     return Annotation(id_, *said, tags.get(id_, {}), row["own_category_id"], parts.get(id_, ()))
 
 
-def _owned(session: Session, user_id: str) -> list[Row]:
+def _rows_in_own(session: Session, user_id: str) -> list[Row]:
     return session.rows(
         "SELECT id, account_id, own_category_id, detailed_category FROM transactions"
         " WHERE user_id = $1 AND own_category_id IS NOT NULL"
@@ -410,7 +414,7 @@ def _insert(session: Transaction, user_id: str, annotation: Annotation, anchor: 
 
 
 def _parts(session: Session, user_id: str, transaction_ids: Sequence[str] | None) -> dict[str, list[Split]]:
-    """The parts of each booking in their order, those that sleep as well."""
+    """The parts of each booking in order, sleeping ones included."""
     rows = session.rows(
         f"SELECT s.transaction_id, s.position, s.amount, {OF_PART}, s.note FROM annotation_splits AS s"
         " WHERE user_id = $1 AND ($2::TEXT[] IS NULL OR transaction_id = ANY($2)) ORDER BY transaction_id, position",
@@ -452,7 +456,7 @@ def _tags(session: Session, user_id: str, transaction_ids: Sequence[str] | None)
 def _rule_tags(
     session: Session, user_id: str, transaction_ids: Sequence[str] | None
 ) -> dict[str, tuple[str, dict[str, Tag]]]:
-    """By booking that is there and not hidden its account, and the tags that rules give it."""
+    """For each existing booking that is not hidden and has tags from rules: its account, and those tags."""
     rows = session.rows(
         "SELECT r.transaction_id, r.tag, r.name, t.account_id FROM rule_tags AS r"
         " JOIN transactions AS t ON t.user_id = r.user_id AND t.id = r.transaction_id"

@@ -1,4 +1,5 @@
-"""One category for some bookings at once, each as if it had been chosen for it alone, and taken back together."""
+"""Batches of corrections: one category chosen for several bookings at once, as if for each alone, and undone
+together."""
 
 import json
 from collections import defaultdict
@@ -28,7 +29,7 @@ ANCHORED: dict[str, pl.DataType] = {
 def choose(
     session: Transaction, user_id: str, batch_id: str, ids: Sequence[str], choice: ChosenCategory, *, now: datetime
 ) -> None:
-    """Choose this for each of the bookings, and remember what they had. Whoever does has said `hold`."""
+    """Choose this category for each of these bookings, and remember what they had. The caller has called `hold`."""
     session.changes(user_id)
     known = annotations.choices(session, user_id)
     before = {id_: known.get(id_) for id_ in ids}
@@ -66,8 +67,8 @@ def choose(
 
 
 def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetime) -> list[str] | None:
-    """Give each booking back what it had, unless something else has been chosen for it since; the ids of all, None
-    where there is no such batch any more."""
+    """Undo a batch: each booking gets its former choice back, unless another one has been made since. Returns the ids
+    of all bookings; None where the batch is gone."""
     rows = session.rows(
         f"SELECT {', '.join(ChosenCategory._fields)}, before FROM correction_batches"
         " WHERE user_id = $1 AND id = $2 AND made_at >= $3",
@@ -79,7 +80,7 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
         return None
     session.changes(user_id)
     own = annotations.own_categories(session, user_id)
-    before = {id_: _still(own, had) for id_, had in json.loads(rows[0]["before"]).items()}
+    before = {id_: _former_choice(own, had) for id_, had in json.loads(rows[0]["before"]).items()}
     chosen = ChosenCategory(*(rows[0][name] for name in ChosenCategory._fields))
     known = annotations.choices(session, user_id)
     of_choice: dict[ChosenCategory | None, list[str]] = defaultdict(list)
@@ -107,8 +108,8 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
     return list(before)
 
 
-def _still(own: Mapping[str, OwnCategory], had: list[str | None] | None) -> ChosenCategory | None:
-    """What a booking had before; an own category that has been removed since is its place."""
+def _former_choice(own: Mapping[str, OwnCategory], had: list[str | None] | None) -> ChosenCategory | None:
+    """A booking's former choice as it is possible now; of an own category removed since, only the category above it."""
     if had is None:
         return None
     category, leaf, *more = had

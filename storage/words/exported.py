@@ -1,4 +1,4 @@
-"""Words that an export of ours brings back: taken over where the person has said nothing here."""
+"""Words in a file that we exported: taken over where the user has no words here."""
 
 import json
 from collections import defaultdict
@@ -30,21 +30,24 @@ from storage.words.annotations import (
 )
 
 Named = Callable[[str, str, str | None], OwnCategory | None]
-"""The own category of a name, below a category and a finer one; each is looked for once in a file."""
+"""A function that returns the own category with a name, below a category and finer category; cached for one file."""
 
 
 def take_over(
     session: Transaction, user_id: str, account_id: str, told: Sequence[TransactionRecord], *, now: datetime
 ) -> list[str]:
-    """Give the bookings of this account what a file says of them; the ids of those that got something. `told` are all
-    bookings of the file that may be equal to one of which it says something."""
+    """Give bookings of this account the words that an exported file has for them; returns the ids of bookings that got
+    some.
+
+    `told` are the file's bookings with words, and all that may be equal to one of these.
+    """
     stored = anchors.of_user(session, user_id)
     named: Named = cache(partial(own_categories.named, session, user_id))
     brought: list[str] = []
-    for record, anchor in _anchored(account_id, told):
-        said = _said(record, now=now)
+    for record, anchor in _anchors_of(account_id, told):
+        said = _read_words(record, now=now)
         if said is not None and said.transaction_id not in stored:
-            annotations.sleep(session, user_id, _with_own(named, said, record), anchor, now=now)
+            annotations.sleep(session, user_id, _with_own_categories(named, said, record), anchor, now=now)
             brought.append(said.transaction_id)
     moved = anchors.settle(session, user_id)
     there = annotations.of_user(session, user_id).by_id
@@ -52,8 +55,8 @@ def take_over(
     return [*moved, *(id_ for id_ in brought if id_ in there)]
 
 
-def _anchored(account_id: str, told: Iterable[TransactionRecord]) -> Iterable[tuple[TransactionRecord, Anchor]]:
-    """Each booking with words, and by what it is found: its place among equal ones of the file."""
+def _anchors_of(account_id: str, told: Iterable[TransactionRecord]) -> Iterable[tuple[TransactionRecord, Anchor]]:
+    """Each booking with words and its anchor, with its place among equal bookings of the file."""
     groups: dict[tuple[date, Decimal, str, str], list[tuple[TransactionRecord, Row]]] = defaultdict(list)
     for record in told:
         row = _row(record)
@@ -75,8 +78,9 @@ def _row(record: TransactionRecord) -> Row:
     }
 
 
-def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
-    """What the file says of the booking, as far as it may be said; None for nothing, or for nobody's booking."""
+def _read_words(record: TransactionRecord, *, now: datetime) -> Annotation | None:
+    """The words that a file has for the booking, as far as they are valid; None where there are none, or the booking
+    has no id."""
     id_ = own_id(record)
     try:
         told = json.loads(record.words or "{}")
@@ -97,18 +101,18 @@ def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
     return None if id_ is None or said.is_empty else said
 
 
-def _with_own(named: Named, said: Annotation, record: TransactionRecord) -> Annotation:
-    """The same in the own categories that the file names below the categories that it says."""
+def _with_own_categories(named: Named, said: Annotation, record: TransactionRecord) -> Annotation:
+    """The annotation with the own categories that the file names, found or made below its categories."""
     told = json.loads(record.words or "")
-    place = _own(named, said.place, told)
+    place = _own_place(named, said.place, told)
     parts = [
-        replace(part, place=_own(named, part.place, each) or part.place)
-        for part, each in zip(said.parts, told.get("splits", []), strict=False)  # none of them where they do not fit
+        replace(part, place=_own_place(named, part.place, each) or part.place)
+        for part, each in zip(said.parts, told.get("splits", []), strict=False)  # no parts where they do not add up
     ]
     return replace(said, own_category_id=place.own_category_id if place else None, parts=parts)
 
 
-def _own(named: Named, place: ChosenCategory | None, told: Mapping[str, Any]) -> ChosenCategory | None:
+def _own_place(named: Named, place: ChosenCategory | None, told: Mapping[str, Any]) -> ChosenCategory | None:
     name: Any = told.get("ownCategory")
     if place is None or not is_tag(name):
         return place
@@ -123,7 +127,7 @@ def _place(code: str | None) -> ChosenCategory | None:
 
 
 def _part(told: Mapping[str, Any], *, now: datetime) -> Split:
-    """Raises ValueError and its like for what is none."""
+    """The part that a file describes. Raises ValueError, TypeError, KeyError or ArithmeticError where it is invalid."""
     place, note = _place(told["category"]), told.get("note")
     if place is None:
         raise ValueError("no category")

@@ -1,4 +1,5 @@
-"""Categories under names of a user's own: made, renamed, and removed, which leaves what was in them where they lay."""
+"""Own categories, which users name themselves: added, renamed, and removed, which leaves their bookings in the category
+above."""
 
 import re
 from collections.abc import Mapping
@@ -24,16 +25,15 @@ NOT_DERIVED_AGAIN = (
 
 
 class TooMany(ValueError):
-    """The user has as many as there may be."""
+    """The user has the maximum number of own categories already."""
 
 
 class NameTaken(Exception):
-    """Another one at the same place has this name, whatever its case."""
+    """Another own category below the same category has this name, in whatever case."""
 
 
 def used(session: Session, user_id: str) -> list[tuple[str, str]]:
-    """Ids of own categories and the accounts on whose bookings, or parts of these, they are; those of hidden accounts
-    are absent."""
+    """Pairs of an own category's id and an account with bookings (or parts) in it; hidden accounts are left out."""
     rows = session.rows(
         "SELECT own_category_id, account_id FROM transactions WHERE user_id = $1 AND own_category_id IS NOT NULL"
         f" AND {NOT_HIDDEN}"
@@ -46,7 +46,7 @@ def used(session: Session, user_id: str) -> list[tuple[str, str]]:
 
 
 def of_booking(session: Session, user_id: str, transaction_id: str) -> OwnCategory | None:
-    """The one that this booking is in."""
+    """The own category of this booking; None where it is in none."""
     rows = session.rows(
         "SELECT own_category_id FROM transactions WHERE user_id = $1 AND id = $2", user_id, transaction_id
     )
@@ -62,7 +62,8 @@ def add(
     *,
     wanted_id: str | None = None,
 ) -> OwnCategory:
-    """A new one, under the wanted id where that is free. Whoever adds it has said `hold`."""
+    """Add an own category, with the wanted id where that is free, and return it. The caller has called `hold`. Raises
+    TooMany and NameTaken."""
     known = annotations.own_categories(session, user_id)
     name = " ".join(name.split())
     if len(known) >= OWN_CATEGORIES_MAX:
@@ -83,11 +84,11 @@ def add(
 def named(
     session: Transaction, user_id: str, name: str, category: str, detailed_category: str | None
 ) -> OwnCategory | None:
-    """The one of this name at this place, made where there is none; None where no more may be. Whoever asks for it has
-    said `hold`."""
+    """The own category with this name below this category, added where there is none; None where there are too many.
+    The caller has called `hold`."""
     own = OwnCategory("", name, category, detailed_category)
     known = annotations.own_categories(session, user_id).values()
-    there = next((each for each in known if _named(each) == _named(own)), None)
+    there = next((each for each in known if _name_key(each) == _name_key(own)), None)
     try:
         return there or add(session, user_id, name, category, detailed_category)
     except TooMany:
@@ -95,7 +96,7 @@ def named(
 
 
 def rename(session: Transaction, user_id: str, own: OwnCategory, name: str) -> OwnCategory:
-    """The same one under another name. Whoever renames it has said `hold`."""
+    """Rename an own category, and return it. The caller has called `hold`. Raises NameTaken."""
     renamed = own._replace(name=" ".join(name.split()))
     _check_name(annotations.own_categories(session, user_id), renamed)
     session.changes(user_id)
@@ -106,8 +107,8 @@ def rename(session: Transaction, user_id: str, own: OwnCategory, name: str) -> O
 
 
 def remove(session: Transaction, user_id: str, own_id: str) -> None:
-    """Forget one with its targets; what was said by it now says its place. `derivation.apply_rules` then lets its
-    bookings go."""
+    """Delete an own category with its targets; choices of it become choices of the category above.
+    `derivation.apply_rules` then moves its bookings."""
     session.changes(user_id)
     for table in (*SAID_BY, *NOT_DERIVED_AGAIN):
         session.execute(
@@ -122,16 +123,16 @@ def remove(session: Transaction, user_id: str, own_id: str) -> None:
 
 
 def _check_name(known: Mapping[str, OwnCategory], own: OwnCategory) -> None:
-    if any(_named(each) == _named(own) and each.id != own.id for each in known.values()):
+    if any(_name_key(each) == _name_key(own) and each.id != own.id for each in known.values()):
         raise NameTaken
 
 
-def _named(own: OwnCategory) -> tuple[str, str | None, str]:
+def _name_key(own: OwnCategory) -> tuple[str, str | None, str]:
     return own.category, own.detailed_category, folded(own.name)
 
 
 def _free_id(user_id: str, own: OwnCategory, known: Mapping[str, OwnCategory]) -> str:
-    """The id of this user, place and name; the next one where a renamed one has it."""
+    """An unused id derived from user, place and name; with a number where a renamed category has the first one."""
     said = "\n".join((user_id, own.detailed_category or own.category, folded(own.name)))
     ids = ("own_" + blake2b(f"{said}\n{number}".encode(), digest_size=16).hexdigest() for number in count())
     return next(id_ for id_ in ids if id_ not in known)

@@ -1,4 +1,4 @@
-"""All words of a person as lines of JSON, and back: what a store needs that is made anew from statement files."""
+"""Export and import of all words of a user as lines of JSON, for a store made anew from statement files."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,29 +40,29 @@ from storage.words.own_categories import OWN_ID
 from storage.words.targets import Target, TooManyTargets
 
 Json = Mapping[str, Any]
-UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # of amounts as the store has them
+UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # unit and limit of amounts in the store
 
 
 class InvalidWords(Exception):
-    """A line that no export of words has."""
+    """A line is not one of an export of words."""
 
 
 def lines(session: Session, user_id: str) -> Iterator[str]:
-    """Own categories, rules in their order, corrections, targets, and what is said of single bookings, those that are
-    gone as well."""
+    """The lines of an export: own categories, rules in order, corrections, targets, and the words on single bookings,
+    also on those that are gone."""
     for own in annotations.own_categories(session, user_id).values():
-        yield _line("ownCategory", {"id": own.id, "name": own.name} | _placed(own[2:]))
+        yield _line("ownCategory", {"id": own.id, "name": own.name} | _place_json(own[2:]))
     for rule in rules.of_user(session, user_id):
         yield _line("rule", as_json(rule))
     for key, choice in sorted(rules.corrections(session, user_id).items()):
-        yield _line("correction", {"key": key} | _placed(choice))
+        yield _line("correction", {"key": key} | _place_json(choice))
     for target in targets.of_user(session, user_id):
-        yield _line("target", _target_told(target))
+        yield _line("target", _target_json(target))
     owned = {each.id: each for each in accounts.every(session, user_id)}
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
         said = annotations.find(session, user_id, id_)
-        place = _placed((said.category, said.detailed_category, said.own_category_id))
-        told = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split, said.parts)] or None}
+        place = _place_json((said.category, said.detailed_category, said.own_category_id))
+        told = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split_json, said.parts)] or None}
         yield _line(
             "annotation",
             {"id": id_, "account": _account(anchor.account_id, owned.get(anchor.account_id)), **_booking(anchor)}
@@ -72,15 +72,15 @@ def lines(session: Session, user_id: str) -> Iterator[str]:
 
 
 def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int:
-    """Take over what the user has not said here; how much that was. What is said of bookings that are not there sleeps.
-    Raises InvalidWords and InvalidRule."""
+    """Take over the words for which the user has none here; returns how many. Words on bookings that do not exist
+    sleep. Raises InvalidWords and InvalidRule."""
     session.hold(user_id)
     known = rules.of_user(session, user_id)
     corrections = rules.corrections(session, user_id)
     owned = accounts.every(session, user_id)
     stored = anchors.of_user(session, user_id)
     whose = anchors.accounts_of(session, user_id)
-    taken = {_within(whose, anchor) for anchor in stored.values()}
+    taken = {_present_anchor(whose, anchor) for anchor in stored.values()}
     own = annotations.own_categories(session, user_id)
     aimed = {(each.place, each.first_month) for each in targets.of_user(session, user_id)}
     added: list[Rule] = []
@@ -89,12 +89,12 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        kind, told = _told(number, line)
+        kind, told = _parse_line(number, line)
         try:
             if kind == "ownCategory":
                 count += _take_over(session, user_id, told, own)
             elif kind == "rule":
-                (rule,) = parse_rules(json.dumps(_mapped(told, own)))
+                (rule,) = parse_rules(json.dumps(_map_rule(told, own)))
                 if not any(_is_same_rule(rule, other) for other in (*known, *added)):
                     added.append(rule)
             elif kind == "correction":
@@ -113,10 +113,10 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
                     added_targets.append(target)
             else:
                 annotation, anchor = _annotation(told, owned, own)
-                if annotation.transaction_id not in stored and _within(whose, anchor) not in taken:
+                if annotation.transaction_id not in stored and _present_anchor(whose, anchor) not in taken:
                     annotations.sleep(session, user_id, annotation, anchor, now=now)
                     stored[annotation.transaction_id] = anchor
-                    taken.add(_within(whose, anchor))
+                    taken.add(_present_anchor(whose, anchor))
                     count += 1
         except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise InvalidWords(f"line {number}: {_reason(error)}") from error
@@ -149,7 +149,7 @@ def _booking(anchor: Anchor) -> Json:
     }
 
 
-def _told(number: int, line: str) -> tuple[str, Json]:
+def _parse_line(number: int, line: str) -> tuple[str, Json]:
     try:
         told = json.loads(line)
         kind = told.pop("kind")
@@ -164,18 +164,18 @@ def _tags(said: Mapping[str, Tag]) -> list[Json]:
     return [{"name": tag.name, "at": tag.tagged_at.isoformat()} for tag in said.values()]
 
 
-def _split(part: Split) -> Json:
+def _split_json(part: Split) -> Json:
     told = {"amount": f"{part.amount:f}", "note": part.note, "tags": _tags(part.tags) or None}
-    return {name: value for name, value in told.items() if value is not None} | _placed(part.place)
+    return {name: value for name, value in told.items() if value is not None} | _place_json(part.place)
 
 
-def _placed(place: Sequence[str | None]) -> dict[str, str]:
+def _place_json(place: Sequence[str | None]) -> dict[str, str]:
     names = ("category", "detailedCategory", "ownCategoryId")
     return {name: code for name, code in zip(names, place, strict=False) if code is not None}
 
 
 def _choice(told: Json, own: Mapping[str, OwnCategory]) -> ChosenCategory | None:
-    """The place that a line says."""
+    """The category that a line names; None where it names none. Raises ValueError."""
     category, leaf, own_id = (told.get(name) for name in ("category", "detailedCategory", "ownCategoryId"))
     if own_id is not None:
         if own_id not in own:
@@ -189,7 +189,7 @@ def _choice(told: Json, own: Mapping[str, OwnCategory]) -> ChosenCategory | None
     return ChosenCategory(category, leaf) if category is not None else None
 
 
-def _target_told(target: Target) -> Json:
+def _target_json(target: Target) -> Json:
     return {
         "place": target.place,
         "from": target.first_month.isoformat()[:7],
@@ -214,7 +214,8 @@ def _target(told: Json, own: Mapping[str, OwnCategory]) -> Target:
 
 
 def _take_over(session: Transaction, user_id: str, told: Json, own: dict[str, OwnCategory]) -> int:
-    """Make an own category that is not there, and let `own` say which one is meant by its id; how many were made."""
+    """Make a line's own category unless there is one, and enter it in `own` under the line's id; returns how many were
+    made."""
     choice, name, id_ = _choice(told, {}), told["name"], str(told["id"])
     if choice is None or not isinstance(name, str) or not is_tag(name):
         raise ValueError("not an own category")
@@ -226,14 +227,14 @@ def _take_over(session: Transaction, user_id: str, told: Json, own: dict[str, Ow
     return int(same is None)
 
 
-def _mapped(told: Json, own: Mapping[str, OwnCategory]) -> Json:
-    """A rule with the place that its own category has here."""
+def _map_rule(told: Json, own: Mapping[str, OwnCategory]) -> Json:
+    """A rule with the categories that its own category is below in this store."""
     choice = _choice(told, own) if told.get("ownCategoryId") is not None else None
-    return {**told, **_placed(choice)} if choice else told
+    return {**told, **_place_json(choice)} if choice else told
 
 
 def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
-    """Those of a booking or a part."""
+    """The valid note and tags of a booking or a part. Raises ValueError."""
     note = told.get("note")
     given = [Tag(str(tag["name"]), datetime.fromisoformat(tag["at"])) for tag in told.get("tags", [])]
     tags = {folded(tag.name): tag for tag in given}
@@ -257,13 +258,13 @@ def _annotation(told: Json, owned: list[StoredAccount], own: Mapping[str, OwnCat
     if parts and not SPLITS_MIN <= len(parts) <= SPLITS_MAX:
         raise ValueError("not parts")
     anchor = Anchor(
-        _owned(told["account"], owned),
+        _account_id(told["account"], owned),
         date.fromisoformat(told["bookingDate"]),
         _money(told["amount"]),
         str(told["currency"]),
         _two_lines(told["counterpart"]),
-        _counted(told["place"]),
-        _counted(told["equalOnes"]),
+        _check_count(told["place"]),
+        _check_count(told["equalOnes"]),
     )
     category, leaf, own_id = choice or (None, None, None)
     return Annotation(str(told["id"]), category, leaf, note, tags, own_id, parts), anchor
@@ -276,16 +277,16 @@ def _money(text: str) -> Decimal:
     return amount
 
 
-def _owned(account: Json, owned: list[StoredAccount]) -> str:
-    """Which account of this user that is, by id, else by its number, which the account may get later."""
+def _account_id(account: Json, owned: list[StoredAccount]) -> str:
+    """The id of the user's account that a line means; where it does not exist yet, a stand-in made of its number."""
     number = account.get("iban") or account.get("key")
     if number is None or any(each.id == account["id"] for each in owned):
         return str(account["id"])
     return anchors.by_number(str(number), str(account["currency"]))
 
 
-def _within(whose: Mapping[str, str], anchor: Anchor) -> Anchor:
-    """The anchor in the account that it means now."""
+def _present_anchor(whose: Mapping[str, str], anchor: Anchor) -> Anchor:
+    """The anchor with the account that its account is now, or has become a part of."""
     return anchor._replace(account_id=whose.get(anchor.account_id, anchor.account_id))
 
 
@@ -295,7 +296,7 @@ def _two_lines(text: str) -> str:
     return text
 
 
-def _counted(number: object) -> int:
+def _check_count(number: object) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**31:
         raise ValueError("not a number")
     return number
@@ -306,7 +307,7 @@ def _is_same_rule(one: Rule, other: Rule) -> bool:
 
 
 def _under_free_ids(known: list[Rule], added: list[Rule]) -> list[Rule]:
-    """The rules one after the other; those that come later get the next number where theirs is taken."""
+    """The known rules followed by the added ones; an added rule whose id is taken gets the next free number."""
     wanted = list(known)
     for rule in added:
         ids = {each.id for each in wanted}

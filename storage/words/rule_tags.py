@@ -1,5 +1,5 @@
-"""Tags that a user's rules give, kept apart from their own: every rule that holds gives its tags, and takes them along
-when it goes."""
+"""Tags that a user's rules give to bookings, kept apart from the user's own: a rule gives its tags to every booking
+that it matches, and deleting the rule removes them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ COLUMNS = {
     "counterpartCreditorId": "creditor_id",
     "counterpartMandateReference": "mandate_reference",
 }
-"""What rules compare, by field."""
+"""The columns that rules compare, by the rule's field."""
 TEXTS = ("counterpartName", "merchantName", "purpose")
 OF_THESE = "user_id = $1 AND ($2::TEXT[] IS NULL OR {} = ANY($2))"
 SCHEMA = dict.fromkeys(("user_id", "transaction_id", "tag", "name"), pl.String())
@@ -26,7 +26,7 @@ SCHEMA = dict.fromkeys(("user_id", "transaction_id", "tag", "name"), pl.String()
 def apply(
     session: Transaction, user_id: str, rules: Sequence[Rule], transaction_ids: Sequence[str] | None = None
 ) -> None:
-    """Give these bookings (all when None) the tags of the rules that hold for them, and no others."""
+    """Give these bookings (all when None) exactly the tags of the rules that match them."""
     giving = [rule for rule in rules if rule.tags]
     query = f"SELECT transaction_id, tag, name FROM rule_tags WHERE {OF_THESE.format('transaction_id')}"
     known = {(row["transaction_id"], row["tag"]): row["name"] for row in session.rows(query, user_id, transaction_ids)}
@@ -34,7 +34,7 @@ def apply(
     for row in _bookings(session, user_id, transaction_ids) if giving else ():
         values = _values(row)
         for rule in giving:
-            if row["merchant_rule"] == f"user-rule:{rule.id}" or rule.holds(values):  # it may have renamed the merchant
+            if row["merchant_rule"] == f"user-rule:{rule.id}" or rule.holds(values):  # a rule may have renamed
                 for name in rule.tags:
                     wanted.setdefault((row["id"], folded(name)), name)
     if wanted == known:
@@ -52,7 +52,7 @@ def _bookings(session: Transaction, user_id: str, transaction_ids: Sequence[str]
 
 
 def _values(row: Row) -> dict[str, str]:
-    """The booking by fields, as rules compare it."""
+    """The values of a booking that rules compare, by field."""
     said = {field: row[column] for field, column in COLUMNS.items()}
     said["counterpartName"] = (row["source_merchant_name"] or "").strip() or row["counterpart_name"]
     said["text"] = " ".join(said[field] for field in TEXTS if said[field])

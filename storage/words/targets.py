@@ -1,4 +1,4 @@
-"""Targets: an amount to compare with what was spent at a place, which holds from its month until another one does."""
+"""Targets: amounts to compare with what was spent in a category; each holds from its month until a later one begins."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -10,7 +10,7 @@ import polars as pl
 from analytics.frames import MONEY
 from storage.database import Session, Transaction
 
-TARGETS_MAX = 1_000  # of one user, those that were before as well
+TARGETS_MAX = 1_000  # of one user, past ones included
 AMOUNT_MAX = 999_999_999_999
 PERIODS = ("month", "year")
 COLUMNS: dict[str, pl.DataType] = {
@@ -23,12 +23,12 @@ COLUMNS: dict[str, pl.DataType] = {
 
 
 class TooManyTargets(ValueError):
-    """The user has as many as there may be."""
+    """The user has the maximum number of targets already."""
 
 
 class Target(NamedTuple):
-    """What holds at a place from a month on; `place` is the code of a category or a finer one, or the id of an own one.
-    An amount of zero says that none holds."""
+    """A target from a month on. `place` is the code of a category or finer category, or the id of an own one. An amount
+    of zero ends the target."""
 
     place: str
     first_month: date
@@ -38,7 +38,7 @@ class Target(NamedTuple):
 
 
 def of_user(session: Session, user_id: str, *, until: date = date.max) -> list[Target]:
-    """All that were ever set for months up to this one, by place, the earliest first."""
+    """All targets of the user that begin no later than `until`, sorted by place and month."""
     rows = session.rows(
         "SELECT place, first_month, amount, currency, period FROM targets WHERE user_id = $1 AND first_month <= $2"
         " ORDER BY place, first_month",
@@ -49,13 +49,14 @@ def of_user(session: Session, user_id: str, *, until: date = date.max) -> list[T
 
 
 def holding(session: Session, user_id: str, month: date) -> list[Target]:
-    """Those that hold in the month that begins on this day."""
+    """The targets that hold in the month that begins on this day."""
     latest = {target.place: target for target in of_user(session, user_id, until=month)}
     return [target for target in latest.values() if target.amount > 0]
 
 
 def put(session: Transaction, user_id: str, target: Target) -> None:
-    """Let this one hold from its month on, in place of one that was set for it. Whoever says it has said `hold`."""
+    """Set a target; it replaces one of the same place and month. The caller has called `hold`. Raises
+    TooManyTargets."""
     known = {(each.place, each.first_month) for each in of_user(session, user_id)}
     if len(known | {(target.place, target.first_month)}) > TARGETS_MAX:
         raise TooManyTargets(f"more than {TARGETS_MAX} targets")
@@ -70,8 +71,7 @@ def put(session: Transaction, user_id: str, target: Target) -> None:
 
 
 def add(session: Transaction, user_id: str, found: Sequence[Target]) -> None:
-    """Let these hold from their months on, for which none was set, and of which there are not too many. Whoever says it
-    has said `hold`."""
+    """Add targets for places and months without one, fewer than the limit allows. The caller has called `hold`."""
     session.changes(user_id)
     frame = pl.DataFrame(found, schema=COLUMNS, orient="row")
     session.append("targets", frame.select(pl.lit(user_id).alias("user_id"), pl.all()))

@@ -13,7 +13,7 @@ from psycopg import errors
 from storage import store_facts, users
 from storage.database import Conflict, Session, StoreError, StoreFull, StoreUnavailable, Transaction
 from storage.engines.opening import open_database
-from storage.engines.postgresql import STAGED_ROWS_MAX, _translated
+from storage.engines.postgresql import STAGED_ROWS_MAX, _translate_errors
 from storage.migrations import runner
 from tests.conftest import NOW
 from tests.engines import ENGINE, Cluster, OpenStore, free_port, opened
@@ -200,5 +200,5 @@ def test_the_size_and_the_states_are_asked_of_the_database(bank: Bank) -> None:
 def test_a_full_disk_is_told_as_that_and_what_passes_not_by_itself_as_what_it_is(
     said: Exception, told: type[Exception]
 ) -> None:
-    with pytest.raises(told), _translated():
+    with pytest.raises(told), _translate_errors():
         raise said

@@ -1,7 +1,7 @@
-"""How a German bank words what people do with money: one constructor of records per kind of booking.
+"""The bookings of the demo bank in the wording of German banks: one constructor of records per kind of booking.
 
-Each returns a `What`: a function of the day and the dice that yields movements. Codes are those of the German
-banks: GVC (DK Anlage 3) and ISO 20022 bank transaction codes.
+Each returns a `What`: a function of the day and the dice that yields movements. Codes are those of the German banks:
+GVC (DK Anlage 3) and ISO 20022 bank transaction codes.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,12 +16,12 @@ from connectors.sources.demo.identifiers import creditor_id, digits, german_iban
 from connectors.sources.demo.rhythms import Price, Rhythm, working_day, working_days_later
 from storage.importing.records import TransactionRecord
 
-PAYEE_BANK_CODE = "99920000"  # no bank has it: German bank codes begin with 1 to 8
+PAYEE_BANK_CODE = "99920000"  # of no bank: German bank codes begin with 1 to 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """Money on its way: as it is booked, and as it is announced before (`pending`), if it is."""
+    """A movement of money: its booking and, if it is announced before, its pending record."""
 
     ordered: date
     record: TransactionRecord
@@ -34,7 +34,7 @@ What = Callable[[date, Dice], Iterator[Movement]]
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """Something an account does again and again."""
+    """Something that happens on an account again and again."""
 
     name: str
     when: Rhythm
@@ -43,7 +43,7 @@ class Habit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Party:
-    """Somebody on the other side; numbers are made of the name where none is given."""
+    """A counterpart; without given numbers, they are derived from the name."""
 
     name: str
     iban: str
@@ -55,12 +55,12 @@ class Party:
 
 
 def person(name: str, *, bank_name: str | None = None) -> Party:
-    """Somebody who is paid by transfer."""
+    """A counterpart who is paid by transfer."""
     return Party(name=name, iban=german_iban(PAYEE_BANK_CODE, name), bank_name=bank_name)
 
 
 def authority(name: str) -> Party:
-    """An office that pays by transfer and says by its number, as debtor, which of its cash offices it is."""
+    """An authority that pays by transfer and identifies its cash office by a number as debtor."""
     return Party(name=name, iban=german_iban(PAYEE_BANK_CODE, name), debitor_id=digits(11, "debtor", name))
 
 
@@ -75,7 +75,7 @@ def collector(name: str) -> Party:
 
 
 def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None = None) -> What:
-    """A SEPA direct debit of the price of its day, collected on the next working day."""
+    """A SEPA direct debit of the day's price, collected on the next working day."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(ordered=day, record=_debit(party, -price(day), worded(purpose, day, dice), day, code))
@@ -84,7 +84,7 @@ def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None =
 
 
 def varying_debit(party: Party, low: str, high: str, purpose: str) -> What:
-    """A direct debit whose amount is another one each time (shopping through a payment service)."""
+    """A direct debit with a different amount each time (shopping through a payment service)."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         amount = -dice.amount(low, high)
@@ -94,7 +94,7 @@ def varying_debit(party: Party, low: str, high: str, purpose: str) -> What:
 
 
 def returned_debit(party: Party, price: Price, purpose: str) -> What:
-    """A direct debit that comes back two working days later, flagged as a return, roles swapped."""
+    """A direct debit that comes back two working days later, marked as a return, with swapped roles."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         debit = _debit(party, -price(day), worded(purpose, day, dice), day, None)
@@ -116,13 +116,13 @@ def returned_debit(party: Party, price: Price, purpose: str) -> What:
 
 
 def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = False, code: str | None = None) -> What:
-    """A credit transfer or standing order to somebody."""
+    """A credit transfer or standing order to a counterpart."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         booked = working_day(day)
         yield Movement(
             ordered=day,
-            record=_to(
+            record=_with_counterpart(
                 party,
                 TransactionRecord(
                     amount=-price(day),
@@ -144,14 +144,15 @@ def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = F
 def transfer_in(
     party: Party, price: Price, purpose: str, *, days_later: int = 0, code: str | None = None, reference: str = ""
 ) -> What:
-    """A credit transfer from somebody; `days_later` working days after it was sent; SALA makes it a salary."""
+    """A credit transfer from a counterpart, booked `days_later` working days after it was sent; the code SALA makes it
+    a salary."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         booked = working_days_later(working_day(day), days_later)
         salary = code == "SALA"
         yield Movement(
             ordered=day,
-            record=_to(
+            record=_with_counterpart(
                 party,
                 TransactionRecord(
                     amount=price(day),
@@ -173,7 +174,7 @@ def transfer_in(
 
 
 def bank_row(price: Price, *, gvc: str | None, iso: str | None, bank_text: str | None, purpose: str | None) -> What:
-    """What the bank books by itself, on the very day: cash, fees, interest; the price is signed."""
+    """A booking by the bank itself, on the very day: cash, fees, interest; the price has a sign."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(
@@ -196,7 +197,7 @@ def bank_row(price: Price, *, gvc: str | None, iso: str | None, bank_text: str |
 
 def _debit(party: Party, amount: Decimal, purpose: str, day: date, code: str | None) -> TransactionRecord:
     booked = working_day(day)
-    return _to(
+    return _with_counterpart(
         party,
         TransactionRecord(
             amount=amount,
@@ -215,7 +216,7 @@ def _debit(party: Party, amount: Decimal, purpose: str, day: date, code: str | N
     )
 
 
-def _to(party: Party, record: TransactionRecord) -> TransactionRecord:
+def _with_counterpart(party: Party, record: TransactionRecord) -> TransactionRecord:
     return replace(
         record,
         counterpart_name=party.name,

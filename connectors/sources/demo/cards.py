@@ -1,4 +1,5 @@
-"""How cards are booked: announced under one text, booked days later under another; cash machines, refunds, Stornos."""
+"""Card bookings: announced with one text, booked days later with another; cash machines, refunds, reversals
+(Stornos)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shop:
-    """Where cards are used: the text of the booking, the one of the announcement, and what is spent."""
+    """A place where cards are used: the text of the booking, that of the announcement, and the range of amounts."""
 
     text: str
     announced: str
@@ -27,7 +28,7 @@ class Shop:
 
 
 def debit_card(*shops: Shop, times: int = 1, has_id: bool = True) -> What:
-    """A debit card at one of the shops: announced at once, booked two working days later under another text."""
+    """A debit card payment at one of the shops: announced at once, booked two working days later with another text."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -46,13 +47,13 @@ def debit_card(*shops: Shop, times: int = 1, has_id: bool = True) -> What:
             bank_text="KARTENZAHLUNG",
         )
         for _ in range(times):
-            yield Movement(ordered=day, record=record, pending=_announced(shop, amount, day, None), has_id=has_id)
+            yield Movement(ordered=day, record=record, pending=_announcement(shop, amount, day, None), has_id=has_id)
 
     return what
 
 
 def credit_card(*shops: Shop) -> What:
-    """A credit card at one of the shops: announced for four working days; the booking carries the MCC."""
+    """A credit card payment at one of the shops: announced for four working days; the booking has the MCC."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -60,14 +61,14 @@ def credit_card(*shops: Shop) -> What:
         yield Movement(
             ordered=day,
             record=_card(shop, amount, day, text=shop.text.replace("#", dice.number(7))),
-            pending=_announced(shop, amount, day, shop.mcc),
+            pending=_announcement(shop, amount, day, shop.mcc),
         )
 
     return what
 
 
 def foreign_card(shop: Shop, currency: str, rate: str) -> What:
-    """A card payment in another currency; `rate` is euro per unit, a little different each time."""
+    """A card payment in another currency; `rate` is euro per unit, and varies a little each time."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         original = -dice.amount(shop.low, shop.high)
@@ -82,14 +83,14 @@ def foreign_card(shop: Shop, currency: str, rate: str) -> What:
                 original_amount=-original,
                 original_currency=currency,
             ),
-            pending=_announced(shop, amount, day, shop.mcc),
+            pending=_announcement(shop, amount, day, shop.mcc),
         )
 
     return what
 
 
 def refunded(shop: Shop, share: str) -> What:
-    """A card purchase of which a share (0 to 1) comes back eight days later."""
+    """A card purchase of which a share (0 to 1) is refunded eight days later."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         amount = -dice.amount(shop.low, shop.high)
@@ -113,7 +114,7 @@ def refunded(shop: Shop, share: str) -> What:
 
 
 def reversed_card(shop: Shop) -> What:
-    """A card payment that the bank takes back the next working day as wrongly booked."""
+    """A card payment that the bank reverses on the next working day as wrongly booked."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         booking = next(debit_card(shop)(day, dice))
@@ -172,7 +173,7 @@ def _card(shop: Shop, amount: Decimal, day: date, *, text: str) -> TransactionRe
     )
 
 
-def _announced(shop: Shop, amount: Decimal, day: date, mcc: str | None) -> TransactionRecord:
+def _announcement(shop: Shop, amount: Decimal, day: date, mcc: str | None) -> TransactionRecord:
     return TransactionRecord(
         amount=amount,
         currency="EUR",

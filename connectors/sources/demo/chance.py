@@ -1,4 +1,4 @@
-"""Chance that repeats: every throw depends on nothing but the words the dice were made of."""
+"""Repeatable chance: every throw depends only on the words that the dice were made of."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -9,32 +9,32 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Throws for one habit of one account on one day; 512 bits last for about 30 throws."""
+    """Dice for one habit of one account on one day; 512 bits are enough for about 30 throws."""
 
     def __init__(self, *words: object) -> None:
         self._words = words
         self._left: int | None = None
 
     def below(self, count: int) -> int:
-        """A number from 0 to count - 1."""
+        """A random number from 0 to count - 1."""
         if self._left is None:
             self._left = int.from_bytes(blake2b("|".join(map(str, self._words)).encode(), digest_size=64).digest())
         self._left, number = divmod(self._left, count)
         return number
 
     def happens(self, percent: int) -> bool:
-        """True in so many of a hundred cases."""
+        """True in this percentage of cases."""
         return self.below(100) < percent
 
     def amount(self, low: str, high: str) -> Decimal:
-        """A whole number of cents between the two, both included."""
+        """A random amount in whole cents between the two, both included."""
         cents, top = int(Decimal(low) * 100), int(Decimal(high) * 100)
         return Decimal(cents + self.below(top - cents + 1)).scaleb(-2)
 
     def number(self, digits: int) -> str:
-        """So many digits, as invoices and terminals carry them."""
+        """A random number of so many digits, as on invoices and terminals."""
         return str(self.below(10**digits)).zfill(digits)
 
     def pick(self, choices: Sequence[T]) -> T:
-        """One of the choices."""
+        """A random one of the choices."""
         return choices[self.below(len(choices))]

@@ -1,4 +1,4 @@
-"""The demo bank as a connector like any other: it makes one wait, fails on request, and hands over its ledgers."""
+"""The demo bank as a connector like any other: it makes callers wait, fails on request, and yields its ledgers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from connectors.sources.demo.rhythms import ANCHOR
 from storage.importing.records import Batch, Record, StatementRecord
 
 FAULTS = ("none", "fails", "needs_user", "slow", "rate_limited", "consent_expired")
-POLLS_DEFAULT = 2  # the first answer is "not yet", so that the state syncing can be seen
+POLLS_DEFAULT = 2  # the first answer is "not yet", so that the status syncing can be seen
 POLLS_MAX = 1000
 ACCOUNTS_MAX = 100
 OVERLAP_DAYS = 10  # sources 4.2
@@ -36,7 +36,7 @@ RATE_LIMIT_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoSettings:
-    """What `bankdata connect demo` stored for a connection."""
+    """The settings that `bankdata connect demo` stored for a connection."""
 
     household: str = "standard"
     seed: str
@@ -47,7 +47,7 @@ class DemoSettings:
 
     @classmethod
     def of(cls, connection: Connection) -> "DemoSettings":
-        """The settings, checked; a connection without a seed is a household of its own."""
+        """The checked settings of a connection; without a seed, its household is its own. Raises Misconfigured."""
         given = {name: value for name, value in connection.settings.items() if value is not None}
         given.setdefault("seed", connection.id)
         unknown = given.keys() - set(cls.__slots__)
@@ -58,9 +58,9 @@ class DemoSettings:
             raise Misconfigured(f"The demo bank's households are {', '.join(HOUSEHOLDS)}.")
         if settings.fault not in FAULTS:
             raise Misconfigured(f"The demo bank's faults are {', '.join(FAULTS)}.")
-        if settings.accounts is not None and not _whole(settings.accounts, 1, ACCOUNTS_MAX):
+        if settings.accounts is not None and not _is_whole_number(settings.accounts, 1, ACCOUNTS_MAX):
             raise Misconfigured(f"The demo bank has 1 to {ACCOUNTS_MAX} accounts.")
-        if not _whole(settings.polls, 1, POLLS_MAX):
+        if not _is_whole_number(settings.polls, 1, POLLS_MAX):
             raise Misconfigured(f"The demo bank is ready after 1 to {POLLS_MAX} polls.")
         if not isinstance(settings.seed, str):
             raise Misconfigured("The demo bank's seed is a text.")
@@ -72,14 +72,15 @@ class DemoSettings:
 
 
 class DemoBank(Connector):
-    """The history begins in 2024 (24 months back at least) and grows by the day."""
+    """The demo bank. Its history begins in 2024 (or at least 24 months ago) and grows day by day."""
 
     name = "demo"
     is_local = True
     unattended_syncs_max = None
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
-        """The handle counts the polls; a bank that needs its customer or is asked too often says so here."""
+        """The handle, which counts the polls. Raises the configured fault of a bank that needs its customer or is asked
+        too often."""
         settings = DemoSettings.of(connection)
         match settings.fault:
             case "needs_user":
@@ -91,7 +92,7 @@ class DemoBank(Connector):
         return {"polls": 0, "started": now.isoformat()}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """Ready at the poll whose number the settings name; a slow bank not before a minute has passed."""
+        """Ready at the poll whose number is in the settings; a slow bank not before a minute has passed."""
         settings = DemoSettings.of(connection)
         polls = int(handle["polls"]) + 1
         if settings.fault == "slow":
@@ -112,8 +113,8 @@ class DemoBank(Connector):
         cursor: Json | None,
         today: date,
     ) -> Iterator[Batch]:
-        """One batch of whole days: everything there is, or what follows ten days before the cursor, which is the day up
-        to which everything was handed over."""
+        """One batch of whole days: all, or those from ten days before the cursor, which is the last day that was
+        fetched."""
         first = history_start(today)
         if cursor is not None:
             seen = min(date.fromisoformat(cursor["day"]), today)  # a demo server's clock may have been ahead
@@ -127,7 +128,7 @@ class DemoBank(Connector):
 
 
 def history_start(today: date) -> date:
-    """The first day of the history: 2024 begins it, or the month two years back where that is earlier."""
+    """The first day of the history: in 2024, or two years ago where that is earlier."""
     months = today.year * 12 + today.month - 1 - HISTORY_MONTHS_MIN
     return min(ANCHOR, date(months // 12, months % 12 + 1, 1))
 
@@ -152,5 +153,5 @@ def _records(accounts: tuple[Account, ...], first: date, today: date) -> Iterato
         )
 
 
-def _whole(value: object, low: int, high: int) -> bool:
+def _is_whole_number(value: object, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high

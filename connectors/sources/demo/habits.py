@@ -1,4 +1,4 @@
-"""What people do month by month: the habits of the demo households, grouped by what they are about."""
+"""The habits of the demo households by topic: what people do month by month."""
 
 from datetime import date, timedelta
 from decimal import Decimal
@@ -46,7 +46,7 @@ def income(salary: Price) -> tuple[Habit, ...]:
 
 
 def home(rent: Price) -> tuple[Habit, ...]:
-    """Rent on the first, and what a flat costs besides."""
+    """Rent on the first of the month, and the other costs of a flat."""
     return (
         Habit("rent", monthly(1), transfer_out(at.LANDLORD, rent, "Miete Wohnung 12, Ahornweg 7", standing=True)),
         Habit("power", monthly(15), direct_debit(at.UTILITY, rising("78.00", by="4.00"), "Abschlag Strom {day:%m/%Y}")),
@@ -64,7 +64,7 @@ def home(rent: Price) -> tuple[Habit, ...]:
 
 
 def contracts() -> tuple[Habit, ...]:
-    """Subscriptions of all five rhythms; prices rise, one pauses every August."""
+    """Subscriptions of all five rhythms; prices rise, and one pauses every August."""
     ticket = dated("49.00", (date(2025, 1, 1), "58.00"), (date(2026, 1, 1), "63.00"))
     return (
         Habit(
@@ -119,7 +119,7 @@ def everyday() -> tuple[Habit, ...]:
 
 
 def oddities() -> tuple[Habit, ...]:
-    """What happens now and then and breaks naive readers: signs, returns, Stornos, texts with special characters."""
+    """Rare events that break naive readers: signs, returns, reversals (Stornos), texts with special characters."""
     paypal = "1034.PP.1494.PP . DOMINOSPIZZ, Ihr Einkauf bei DOMINOSPIZZ"
     return (
         Habit("paypal", some_days(3), varying_debit(at.PAYPAL, "13.50", "34.00", paypal)),
@@ -188,7 +188,7 @@ def oddities() -> tuple[Habit, ...]:
 
 
 def card_spending() -> tuple[Habit, ...]:
-    """A credit card for eating out, travel, leisure and the internet; one thing or another is always announced."""
+    """A credit card for eating out, travel, leisure and the internet; at any time, some payment is still pending."""
     return (
         Habit("restaurant", every(4), credit_card(*at.RESTAURANTS)),
         Habit("travel", some_days(3), credit_card(*at.TRAVEL)),
@@ -218,7 +218,7 @@ def loan_interest(amount: str) -> tuple[Habit, ...]:
 def own_transfer(
     name: str, *, sender: Party, receiver: Party, price: Price, day: int, wording: str, days_later: int
 ) -> tuple[Habit, Habit]:
-    """Both legs of a standing order between own accounts: what the sender does, what the receiver sees."""
+    """Both legs of a standing order between own accounts: the sender's and the receiver's."""
     return (
         Habit(f"{name} out", monthly(day), transfer_out(receiver, price, wording, standing=True)),
         Habit(f"{name} in", monthly(day), transfer_in(sender, price, wording, days_later=days_later)),
@@ -226,13 +226,14 @@ def own_transfer(
 
 
 def unsettled(card: Account) -> Decimal:
-    """What a card owes before 2024: its last month of 2023, which the first settlement pays."""
+    """The debt of a card before 2024: its last month of 2023, which the first settlement pays."""
     last = ANCHOR - timedelta(days=1)
     return sum((row.amount for row in Ledger(card).booked(last.replace(day=1), last)), Decimal("0.00"))
 
 
 def settlement(card: Account, payer: Party) -> tuple[Habit, Habit]:
-    """Last month's card total, on the sixth: collected from the payer, credited to the card on the same day."""
+    """The card's total of the last month, on the sixth: collected from the payer, credited to the card on the same
+    day."""
     ledger = Ledger(card)
     wording = "Kreditkartenabrechnung {day:%m/%Y}"
 

@@ -1,4 +1,4 @@
-"""Whose accounts they are: the households of the demo bank and the users that `bankdata demo` makes."""
+"""The households of the demo bank, and the users that `bankdata demo` makes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from connectors.sources.demo.merchants import CLOUD_STORAGE, EMPLOYER, FRIEND, L
 from connectors.sources.demo.rhythms import every, monthly, quarterly, rising, some_days, steady, twice_a_year, yearly
 from storage.importing.records import AccountKind
 
-# XXX at the end of a BIC is the head office (ISO 9362)
+# XXX at the end of a BIC means the head office (ISO 9362)
 MUSTERBANK = Bank(name="Musterbank", code="99910000", bic="MUSBDEDAXXX")
 DIRECT_BANK = Bank(name="Beispiel Direktbank", code="99911000", bic="BSPDDEDAXXX")
 GLOBUS_BANK = Bank(name="Globus Privatbank", code="99912000", bic="GLPBDEDAXXX")
@@ -21,7 +21,7 @@ GLOBUS_BANK = Bank(name="Globus Privatbank", code="99912000", bic="GLPBDEDAXXX")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoUser:
-    """A user that `bankdata demo` makes, with the settings of each of the connections."""
+    """A user that `bankdata demo` makes, with the settings of each connection."""
 
     name: str
     has_subscription: bool = True
@@ -51,21 +51,23 @@ USERS = (
 def household(
     name: str, *, seed: str, accounts: int | None = None, bank_name: str | None = None
 ) -> tuple[Account, ...]:
-    """The accounts of a household, so many as asked for, in the order of the bank; KeyError for an unknown name."""
+    """The accounts of a household, as many as requested, in the order of the bank. Raises KeyError for an unknown
+    name."""
     found = HOUSEHOLDS[name](seed)
     count = len(found) if accounts is None else accounts
-    found = found[:count] + tuple(_plain(seed, number) for number in range(len(found) + 1, count + 1))
+    found = found[:count] + tuple(_plain_account(seed, number) for number in range(len(found) + 1, count + 1))
     if bank_name is not None:
         found = tuple(replace(account, bank=replace(account.bank, name=bank_name)) for account in found)
     return found
 
 
 def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
-    """Checking and savings at the first bank, a nameless checking account and a credit card at the second."""
+    """A checking and a savings account at the first bank, a nameless checking account and a credit card at the
+    second."""
     giro, reserve, second_giro = (
-        _own(first, seed, "giro"),
-        _own(first, seed, "reserve"),
-        _own(second, seed, "second giro"),
+        _owner(first, seed, "giro"),
+        _owner(first, seed, "reserve"),
+        _owner(second, seed, "second giro"),
     )
     saving_out, saving_in = habits.own_transfer(
         "saving", sender=giro, receiver=reserve, price=rising("300.00", by="25.00"), day=2,
@@ -97,7 +99,7 @@ def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
     )  # fmt: skip
 
 
-def _solo(seed: str) -> tuple[Account, ...]:
+def _solo_household(seed: str) -> tuple[Account, ...]:
     parts = (
         *habits.income(rising("1890.00", by="35.00")),
         *habits.home(rising("745.00", by="18.00", month=7)),
@@ -108,14 +110,15 @@ def _solo(seed: str) -> tuple[Account, ...]:
     return (_account(seed, MUSTERBANK, "giro", "checking", "Girokonto", "920.55", parts),)
 
 
-def _lapsed(seed: str) -> tuple[Account, ...]:
+def _lapsed_household(seed: str) -> tuple[Account, ...]:
     parts = (*habits.income(steady("1480.00")), *habits.home(steady("690.00")), *habits.everyday())
     return (_account(seed, MUSTERBANK, "giro", "checking", "Girokonto", "1310.00", parts),)
 
 
 def _globe(seed: str) -> tuple[Account, ...]:
-    """Four currencies, a loan that is paid off bit by bit, and shares whose value the bank does not say."""
-    giro, loan = _own(GLOBUS_BANK, seed, "giro"), _own(GLOBUS_BANK, seed, "loan")
+    """Accounts in four currencies, a loan that is gradually paid off, and shares whose value the bank does not
+    state."""
+    giro, loan = _owner(GLOBUS_BANK, seed, "giro"), _owner(GLOBUS_BANK, seed, "loan")
     paid, received = habits.own_transfer(
         "instalment", sender=giro, receiver=loan, price=steady("520.00"), day=30,
         wording="Rate Darlehen 7730", days_later=0,
@@ -156,7 +159,7 @@ def _globe(seed: str) -> tuple[Account, ...]:
     )  # fmt: skip
 
 
-def _plain(seed: str, number: int) -> Account:
+def _plain_account(seed: str, number: int) -> Account:
     return _account(
         seed, MUSTERBANK, f"account {number}", "checking", f"Konto {number}", f"{100 * number}.00", habits.everyday()
     )
@@ -192,8 +195,8 @@ def _account(
     )
 
 
-def _own(bank: Bank, seed: str, key: str) -> Party:
-    """The owner as the other side of a transfer between own accounts."""
+def _owner(bank: Bank, seed: str, key: str) -> Party:
+    """The owner as the counterpart of a transfer between own accounts."""
     return Party(
         name=OWNERS.get(seed, "Alex Muster"), iban=german_iban(bank.code, seed, key), bic=bank.bic, bank_name=bank.name
     )
@@ -205,7 +208,7 @@ HOUSEHOLDS: Mapping[str, Callable[[str], tuple[Account, ...]]] = {
     "standard": lambda seed: _family(seed, MUSTERBANK, MUSTERBANK),
     "demo-one": lambda seed: _family(seed, MUSTERBANK, DIRECT_BANK)[:2],
     "demo-two": lambda seed: _family(seed, MUSTERBANK, DIRECT_BANK)[2:],
-    "solo": _solo,
-    "lapsed": _lapsed,
+    "solo": _solo_household,
+    "lapsed": _lapsed_household,
     "globe": _globe,
 }

@@ -1,28 +1,28 @@
-"""Account and creditor numbers that no bank gave out but whose check digits are right."""
+"""Account and creditor numbers that no bank has assigned but whose check digits are right."""
 
 from functools import cache
 from hashlib import blake2b
 
 
 def iban(country: str, bban: str) -> str:
-    """The IBAN in its compact form; check digits by ISO 7064 MOD 97-10."""
+    """The IBAN in compact form, with check digits by ISO 7064 MOD 97-10."""
     return f"{country}{_check_digits(bban + country)}{bban}"
 
 
 def creditor_id(national: str, *, country: str = "DE", business_code: str = "ZZZ") -> str:
-    """A SEPA creditor identifier; its check digits leave the business code out (EPC262-08)."""
+    """A SEPA creditor identifier; the check digits do not cover the business code (EPC262-08)."""
     return f"{country}{_check_digits(national + country)}{business_code}{national}"
 
 
 @cache
 def german_iban(bank_code: str, *words: str) -> str:
-    """The account that these words have at the bank of this code; the same words, the same account."""
+    """The IBAN of the account that these words have at the bank with this code; always the same for the same words."""
     return iban("DE", f"{bank_code}{digits(10, *words)}")
 
 
 @cache
 def digits(count: int, *words: str) -> str:
-    """A number of so many digits (the first one not 0) that depends on nothing but the words."""
+    """A number of so many digits (the first one not 0) that depends only on the words."""
     number = int.from_bytes(blake2b("|".join(words).encode(), digest_size=16).digest())
     return str(10 ** (count - 1) + number % (9 * 10 ** (count - 1)))
 

@@ -1,4 +1,4 @@
-"""What an account has booked by a day, what is still announced, and its balance."""
+"""Ledgers of demo accounts: bookings and pending movements as of a day, and the balance."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ class Bank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """One account of a household: what it is called and what it does; `opening` is the balance before 2024."""
+    """One account of a household with its habits; `opening` is the balance before 2024."""
 
     seed: str
     key: str
@@ -55,14 +55,14 @@ class Account:
 
 
 class Ledger:
-    """The bookings of one account: a pure function of its seed, its key and the days asked for."""
+    """The bookings of one account: a pure function of its seed, its key and the requested days."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self._days: dict[date, list[Movement]] = {}
 
     def booked(self, first: date, last: date) -> Iterator[TransactionRecord]:
-        """The rows booked from the first to the last day, both included, oldest first."""
+        """The bookings from the first to the last day, both included, oldest first."""
         by_day: dict[date, list[TransactionRecord]] = {}
         for ordered in _days(first - timedelta(days=LAG_DAYS_MAX), last):
             for movement in self._movements(ordered):
@@ -71,14 +71,14 @@ class Ledger:
             yield from by_day.pop(ordered, []) if ordered >= first else ()
 
     def pending(self, today: date) -> Iterator[TransactionRecord]:
-        """What is ordered and announced but not booked at the end of this day."""
+        """The movements that are ordered and announced but not booked at the end of this day."""
         for ordered in _days(today - timedelta(days=LAG_DAYS_MAX), today):
             for movement in self._movements(ordered):
                 if movement.pending is not None and movement.record.booking_date > today:
                     yield movement.pending
 
     def balance(self, day: date) -> Decimal:
-        """The booked balance at the end of the day; it meets the account's opening on the last day of 2023."""
+        """The booked balance at the end of the day; on the last day of 2023 it is the account's `opening`."""
         if day < ANCHOR:
             return self._account.opening - _sum(self.booked(day + timedelta(days=1), ANCHOR - timedelta(days=1)))
         return self._account.opening + _sum(self.booked(ANCHOR, day))
@@ -86,10 +86,10 @@ class Ledger:
     def _movements(self, day: date) -> list[Movement]:
         known = self._days.get(day)
         if known is None:
-            known = self._days[day] = list(self._made(day))
+            known = self._days[day] = list(self._make_movements(day))
         return known
 
-    def _made(self, day: date) -> Iterator[Movement]:
+    def _make_movements(self, day: date) -> Iterator[Movement]:
         account, position = self._account, 0
         for habit in account.habits:
             dice = Dice(account.seed, account.key, habit.name, day)
@@ -107,7 +107,8 @@ class Ledger:
                 yield replace(movement, record=structs.replace(record, currency=account.currency), pending=announced)
 
     def _provider_id(self, day: date, position: int) -> str:
-        """Sixteen characters, as many as an MT940 bank reference holds: the day, the account, the place in the day."""
+        """The id of a booking, of sixteen characters like an MT940 bank reference: day, account, and number within the
+        day."""
         return f"{day:%y%m%d}{digits(8, self._account.seed, self._account.key)}{position:02d}"
 
 

@@ -1,4 +1,4 @@
-"""A demo bank that wants to see its customer: a sign-in elsewhere or a TAN connects it, and its consent ends."""
+"""A demo bank that requires its customer: a sign-in elsewhere or a TAN connects it, and its consent ends."""
 
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
@@ -47,11 +47,11 @@ class LiveDemoBank(DemoBank, LiveSource):
     is_set_up = True
 
     def begin_connect(self, connection: Connection, reply: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
-        """The way, then the bank's page or a TAN."""
+        """The next step: the choice of a way, then the bank's page or a TAN."""
         if reply.returned:
             if "code" not in reply.returned:
                 raise UserActionRequired("The demo bank gave no access, because you declined.")
-            return _done(now)
+            return _finish(now)
         match reply.given.get("way"):
             case "redirect":
                 bank = reply.return_url.removesuffix("/connect/return") + PAGE_PATH
@@ -59,20 +59,20 @@ class LiveDemoBank(DemoBank, LiveSource):
             case "tan" if "tan" not in reply.given:
                 return ASK_TAN
             case "tan" if reply.given["tan"] == TAN:
-                return _done(now)
+                return _finish(now)
             case "tan":
                 return Question(text=ASK_TAN.text, fields=ASK_TAN.fields, problem=WRONG_TAN)
         return WAY
 
     def is_same_login(self, known: Connection, done: Done) -> bool:  # noqa: ARG002 - the protocol names them
-        """The demo bank knows one customer."""
+        """Always True, because the demo bank has only one customer."""
         return True
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
-        """The demo bank keeps nothing."""
+        """Do nothing, because the demo bank keeps nothing."""
 
 
-def _done(now: datetime) -> Done:
+def _finish(now: datetime) -> Done:
     return Done(
         bank_name=BANK,
         settings={"accounts": 2, "bank_name": BANK},

@@ -1,4 +1,4 @@
-"""Who the demo households pay: shops as their card texts read, companies that collect, people who are paid."""
+"""The counterparts of the demo households: shops with their card texts, companies that collect, people who are paid."""
 
 from connectors.sources.demo.bookings import authority, collector, person
 from connectors.sources.demo.cards import Shop

@@ -1,4 +1,4 @@
-"""When something happens: rhythms by calendar day, bank working days, and prices that change with time."""
+"""Rhythms by calendar day, bank working days, and prices that change with time."""
 
 from calendar import monthrange
 from collections.abc import Callable
@@ -11,54 +11,54 @@ Rhythm = Callable[[date, Dice], bool]
 Price = Callable[[date], Decimal]
 
 FIXED_HOLIDAYS = {(1, 1), (5, 1), (10, 3), (12, 25), (12, 26)}
-ANCHOR = date(2024, 1, 1)  # a Monday; weekly rhythms count from here
+ANCHOR = date(2024, 1, 1)  # a Monday, from which weekly rhythms count
 
 
 def monthly(day_of_month: int, *, pause: tuple[int, ...] = ()) -> Rhythm:
-    """Every month but the paused ones; the 31st is the last day of shorter months."""
+    """A rhythm of every month but the paused ones; day 31 is the last day of shorter months."""
     return lambda day, _: day.day == _within_month(day, day_of_month) and day.month not in pause
 
 
 def quarterly(day_of_month: int, *, first_month: int = 1) -> Rhythm:
-    """Every third month."""
+    """A rhythm of every third month."""
     return lambda day, _: day.day == _within_month(day, day_of_month) and (day.month - first_month) % 3 == 0
 
 
 def yearly(month: int, day_of_month: int) -> Rhythm:
-    """Once a year."""
+    """A rhythm of once a year."""
     return lambda day, _: (day.month, day.day) == (month, day_of_month)
 
 
 def twice_a_year(month: int, day_of_month: int) -> Rhythm:
-    """In this month and six months later."""
+    """A rhythm of twice a year: in this month and six months later."""
     return lambda day, _: day.day == day_of_month and (day.month - month) % 6 == 0
 
 
 def every(days: int, *, offset: int = 0) -> Rhythm:
-    """Each so many days, counted from a Monday."""
+    """A rhythm of every so many days, counted from a Monday."""
     return lambda day, _: (day - ANCHOR).days % days == offset
 
 
 def some_days(percent: int) -> Rhythm:
-    """On so many of a hundred days."""
+    """A rhythm of random days, in this percentage of days."""
     return lambda _, dice: dice.happens(percent)
 
 
 def steady(amount: str) -> Price:
-    """The same price for ever."""
+    """The same price on every day."""
     fixed = Decimal(amount)
     return lambda _: fixed
 
 
 def scattered(low: str, high: str) -> Price:
-    """Another price each day, both included; the same on the same day."""
+    """A varying price between the two, both included; always the same on the same day."""
     first, last = Decimal(low), Decimal(high)
     steps = int((last - first) * 100) + 1
     return lambda day: first + Decimal(day.toordinal() * 7919 % steps).scaleb(-2)
 
 
 def rising(amount: str, *, by: str, month: int = 1) -> Price:
-    """This price in 2024, a step dearer each year from the first of the month on."""
+    """A price that is `amount` in 2024 and rises each year by a step, from the first of the month on."""
     first, step = Decimal(amount), Decimal(by)
 
     def price(day: date) -> Decimal:
@@ -69,7 +69,7 @@ def rising(amount: str, *, by: str, month: int = 1) -> Price:
 
 
 def dated(first: str, *changes: tuple[date, str]) -> Price:
-    """The first price until the day of the next one."""
+    """A price that changes on the given days; until the first of them, it is `first`."""
 
     def price(day: date) -> Decimal:
         return Decimal(next((amount for since, amount in reversed(changes) if day >= since), first))
@@ -85,7 +85,7 @@ def working_day(day: date) -> date:
 
 
 def working_days_later(day: date, count: int) -> date:
-    """So many working days after this day."""
+    """The day so many working days after this day."""
     for _ in range(count):
         day = working_day(day + timedelta(days=1))
     return day

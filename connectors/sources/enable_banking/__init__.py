@@ -1,1 +1,1 @@
-"""European banks through Enable Banking, by an application of the operator at this licensed provider."""
+"""European banks through Enable Banking, by an application that the operator has at this licensed provider."""

@@ -1,4 +1,4 @@
-"""The values in Enable Banking's answers, each read as what it has to be: any other one is a damaged answer."""
+"""Values in Enable Banking's answers, each read by its type; any other value makes the answer a damaged one."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -10,12 +10,12 @@ from connectors.text import parse_amount, parse_date
 
 
 def damaged(detail: str) -> ProviderUnavailable:
-    """What an answer is refused with; `detail` is for the log."""
+    """The error for a damaged answer; `detail` is for the log."""
     return ProviderUnavailable("Enable Banking sent a damaged answer.", detail=detail)
 
 
 def members(found: object) -> Json:
-    """An object; an empty one where nothing is told."""
+    """The value as an object; an empty one where it is null. Raises ProviderUnavailable."""
     if found is None:
         return {}
     if not isinstance(found, Mapping):
@@ -24,21 +24,21 @@ def members(found: object) -> Json:
 
 
 def objects(found: object) -> list[dict[str, Any]]:
-    """A list of objects."""
+    """The value as a list of objects. Raises ProviderUnavailable."""
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise damaged("not a list of objects")
     return found
 
 
 def text(found: object) -> str | None:
-    """A text, or nothing."""
+    """The value as a text or None. Raises ProviderUnavailable."""
     if found is not None and not isinstance(found, str):
         raise damaged("not a text")
     return found
 
 
 def texts(found: object) -> list[str]:
-    """A list of texts; an empty one where nothing is told."""
+    """The value as a list of texts; an empty one where it is null. Raises ProviderUnavailable."""
     if found is None:
         return []
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
@@ -47,7 +47,7 @@ def texts(found: object) -> list[str]:
 
 
 def amount(found: object) -> Decimal:
-    """An exact amount, as a text or as a number."""
+    """The value as an exact amount, given as a text or number. Raises ProviderUnavailable."""
     try:
         return parse_amount(str(found))
     except ValueError as error:
@@ -55,7 +55,7 @@ def amount(found: object) -> Decimal:
 
 
 def day(found: object) -> date | None:
-    """A calendar day, or nothing."""
+    """The value as a calendar day or None. Raises ProviderUnavailable."""
     try:
         return parse_date(told) if (told := text(found)) else None
     except ValueError as error:
@@ -63,7 +63,7 @@ def day(found: object) -> date | None:
 
 
 def moment(found: object) -> datetime | None:
-    """A point in time, in UTC without zone; None for what is none, for nothing hangs on it."""
+    """The value as a time in UTC without a zone; None for an unreadable one, because nothing depends on it."""
     try:
         at = datetime.fromisoformat(str(found))
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).replace(tzinfo=None)

@@ -35,33 +35,35 @@ class RequestRefused(ProviderUnavailable):
 
 
 class Application:
-    """Asks Enable Banking. Each answer is a JSON object; a refusal is raised as the `SourceError` that it means."""
+    """Sends requests to Enable Banking. Each answer is a JSON object; a refusal is raised as the `SourceError` that it
+    means."""
 
     def __init__(self, address: str, *, id: str, key_file: Path | None) -> None:
-        """`key_file` holds the private key, whose public one the operator gave to Enable Banking."""
+        """Prepare requests. `key_file` has the private key whose public key the operator has given to Enable
+        Banking."""
         self._provider = Provider(address)
         self._id = id
         self._key_file = key_file
 
     @property
     def is_set_up(self) -> bool:
-        """Whether the operator has an application there."""
+        """Whether the operator has an application at Enable Banking."""
         return bool(self._id) and self._key_file is not None
 
     def get(
         self, path: str, parameters: dict[str, str] | None = None, *, now: datetime, person: Person | None = None
     ) -> dict[str, Any]:
-        """What is told there; to `person`, if one is there and waits for it."""
-        answer = self._provider.get(path, parameters=parameters, headers={**self._token(now), **_said_of(person)})
-        return _accepted(answer).members()
+        """The answer to a GET; the bank is told of `person`, a user who is present."""
+        answer = self._provider.get(path, parameters=parameters, headers={**self._token(now), **_headers(person)})
+        return _check_accepted(answer).members()
 
     def post(self, path: str, document: Json, *, now: datetime) -> dict[str, Any]:
-        """What the document leads to; it is sent once."""
-        return _accepted(self._provider.post(path, document=document, headers=self._token(now))).members()
+        """The answer to a POST of the document, which is sent only once."""
+        return _check_accepted(self._provider.post(path, document=document, headers=self._token(now))).members()
 
     def delete(self, path: str, *, now: datetime) -> None:
-        """End what is there."""
-        _accepted(self._provider.delete(path, headers=self._token(now)))
+        """Send a DELETE, which ends the session that the path names."""
+        _check_accepted(self._provider.delete(path, headers=self._token(now)))
 
     def _token(self, now: datetime) -> dict[str, str]:
         if not self._id or self._key_file is None:
@@ -86,8 +88,8 @@ class Application:
         return {"Authorization": f"Bearer {token}"}
 
 
-def _said_of(person: Person | None) -> dict[str, str]:
-    """All of it is said of a person, or nothing."""
+def _headers(person: Person | None) -> dict[str, str]:
+    """The headers about a user who is present: all of them, or none without one."""
     if person is None:
         return {}
     return {
@@ -98,14 +100,14 @@ def _said_of(person: Person | None) -> dict[str, str]:
     }
 
 
-def _accepted(answer: ProviderAnswer) -> ProviderAnswer:
+def _check_accepted(answer: ProviderAnswer) -> ProviderAnswer:
     if answer.status >= 400:
         raise _refusal(answer)
     return answer
 
 
 def _refusal(answer: ProviderAnswer) -> SourceError:
-    """What the error means: https://enablebanking.com/docs/api/reference/#errorcode"""
+    """The exception that an error code means: https://enablebanking.com/docs/api/reference/#errorcode"""
     code = _error_of(answer)
     detail = f"status {answer.status} {code}".strip()
     match code:

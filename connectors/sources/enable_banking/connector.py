@@ -1,9 +1,8 @@
-"""Enable Banking: European banks, through an application of the operator at a licensed provider.
+"""The connector for Enable Banking: European banks, through an application of the operator at a licensed provider.
 
-The person chooses the bank, signs in there, and comes back with a code that is exchanged once for a session; it holds
-until the day that the consent names. An account's `uid` dies with its session, `identification_hash` does not.
-
-Descriptions: https://enablebanking.com/docs/api/reference/
+The person chooses the bank, signs in there, and comes back with a code that is exchanged once for a session, which
+lasts until the day named in the consent. An account's `uid` ends with its session, its `identification_hash` does not.
+Description: https://enablebanking.com/docs/api/reference/
 """
 
 import re
@@ -35,9 +34,9 @@ from connectors.sources.enable_banking.records import booking_date, currency_of,
 from connectors.text import is_currency
 from storage.importing.records import Batch
 
-FIRST_DAYS = (365, 90, 28)  # each tried where the bank calls the one before too long
-OLDEST_YEARS = 10  # before them, for a bank that gives so much to a person who has just signed in
-LATER_DAYS = 35  # and from where the last sync ended, if that is longer ago
+FIRST_DAYS = (365, 90, 28)  # tried in this order until the bank accepts the period
+OLDEST_YEARS = 10  # before these days, for a bank that gives so much to a person who has just signed in
+LATER_DAYS = 35  # or from the last sync, if that is longer ago
 OVERLAP_DAYS = 10
 PAGES_MAX = 200
 CONSENT_SECONDS_MAX = 180 * 86_400  # PSD2: "at least every 180 days", Delegated Regulation (EU) 2022/2360
@@ -70,8 +69,8 @@ class EndlessPages(ProviderUnavailable):
 
 
 class EnableBanking(LiveSource):
-    """The secret of a connection is {"session": id}, its settings are bank, country and what
-    the bank said of the accounts."""
+    """The source Enable Banking. The secret of a connection is {"session": id}, its settings are bank, country and the
+    bank's facts about the accounts."""
 
     name = "enable-banking"
     title = "Enable Banking"
@@ -83,18 +82,19 @@ class EnableBanking(LiveSource):
     unattended_syncs_max = 4  # Delegated Regulation (EU) 2018/389, article 36 (5) (b)
 
     def __init__(self, address: str, *, application: str, key_file: Path | None) -> None:
-        """`application` and the file with its private key are the operator's."""
+        """Prepare requests; `application` and the file with its private key are the operator's."""
         self._application = Application(address, id=application, key_file=key_file)
 
     @property
     def is_set_up(self) -> bool:
-        """Whether the operator has an application there."""
+        """Whether the operator has an application at Enable Banking."""
         return self._application.is_set_up
 
     def begin_connect(self, connection: Connection, reply: Reply, *, now: datetime) -> Step:
-        """Country, bank, the bank's own page, and the exchange of what the browser comes back with."""
+        """The next step: the questions for country and bank, the bank's own page, and the exchange of the code that the
+        browser brings back."""
         if reply.returned:
-            return self._exchanged(connection, reply, now)
+            return self._exchange_code(connection, reply, now)
         country = str(reply.given.get("country") or connection.settings.get("country", "")).strip().upper()
         if not country:
             return COUNTRY
@@ -108,25 +108,27 @@ class EnableBanking(LiveSource):
             choices = tuple((each["name"], each["name"]) for each in banks)
             field = FormField(name="bank", label=Sentence(en="Bank", de="Bank"), choices=choices)
             return Question(text=WHICH_BANK, fields=(field,), problem=NO_SUCH_BANK if wanted else None)
-        return self._sent_to(chosen, country, reply, now, is_business=is_business)
+        return self._redirect_to(chosen, country, reply, now, is_business=is_business)
 
     def is_same_login(self, known: Connection, done: Done) -> bool | None:
-        """Whether both show an account in common: what those are called outlives a session."""
+        """Whether both connections show an account in common, by hashes that outlive a session; None where one shows
+        none."""
         before, now = members(known.settings.get("accounts")).keys(), done.settings["accounts"].keys()
         return not before.isdisjoint(now) if before and now else None
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
-        """End the session; one that is over already is as good."""
+        """End the session; one that has ended already is no error."""
         if session := connection.secrets.get("session"):
             with suppress(ConsentExpired, ConsentRevoked):
                 self._application.delete(f"/sessions/{session}", now=now)
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - the protocol names them
-        """Nothing to begin: the bank is asked while its data are fetched."""
+        """Begin nothing, because the bank is asked while its data is fetched."""
         return {"at": now.isoformat()}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """What the session still opens, and until when."""
+        """Read the accounts and the end of the session. Raises ConsentExpired, ConsentRevoked and
+        UserActionRequired."""
         if not (id_ := connection.secrets.get("session")):
             raise UserActionRequired(detail="no session")
         session = self._application.get(f"/sessions/{id_}", now=now, person=connection.attended)
@@ -149,7 +151,7 @@ class EnableBanking(LiveSource):
     def fetch(
         self, connection: Connection, handle: Json, *, cursor: Json | None, today: date
     ) -> Iterator[Batch | LeftOut]:
-        """A batch per account with all its pages; one that the bank refuses is left out."""
+        """A batch per account with all its pages; an account that the bank refuses is left out."""
         at, until = handle["at"], dict(members((cursor or {}).get("until")))
         ask = partial(self._application.get, now=datetime.fromisoformat(at), person=connection.attended)
         for account in handle["accounts"]:
@@ -161,7 +163,7 @@ class EnableBanking(LiveSource):
                 ask_bookings = partial(ask, f"{path}/transactions")
                 rows, told_from = _rows(ask_bookings, _days(until.get(key), today), today)
                 if key not in until and told_from is not None:
-                    rows += _older(ask_bookings, told_from)
+                    rows += _older_rows(ask_bookings, told_from)
             except (NotAccessible, EndlessPages) as error:
                 yield LeftOut(name=name_of(known) or key[:8], reason=str(error))
                 continue
@@ -195,7 +197,7 @@ class EnableBanking(LiveSource):
         banks = [each for each in objects(told.get("aspsps")) if isinstance(each.get("name"), str)]
         return sorted(banks, key=lambda each: str(each["name"]).casefold())
 
-    def _sent_to(self, bank: Json, country: str, reply: Reply, now: datetime, *, is_business: bool) -> Redirect:
+    def _redirect_to(self, bank: Json, country: str, reply: Reply, now: datetime, *, is_business: bool) -> Redirect:
         longest = bank.get("maximum_consent_validity")
         lasts = min(longest, CONSENT_SECONDS_MAX) if isinstance(longest, int) and longest > 0 else CONSENT_SECONDS_MAX
         until = (now + timedelta(seconds=lasts)).replace(tzinfo=UTC, microsecond=0)
@@ -213,9 +215,9 @@ class EnableBanking(LiveSource):
         url = str(told.get("url", ""))
         if not is_reachable(url):
             raise ProviderUnavailable("Enable Banking sent an address that cannot be opened.", detail="url of /auth")
-        return Redirect(url=url, memo={"bank": bank["name"], "country": country, **_kept(is_business)})
+        return Redirect(url=url, memo={"bank": bank["name"], "country": country, **_kept_settings(is_business)})
 
-    def _exchanged(self, connection: Connection, reply: Reply, now: datetime) -> Done:
+    def _exchange_code(self, connection: Connection, reply: Reply, now: datetime) -> Done:
         code = reply.returned.get("code")
         if not code:
             raise UserActionRequired(
@@ -232,7 +234,7 @@ class EnableBanking(LiveSource):
             settings={
                 "bank": bank,
                 "country": str(reply.memo.get("country", "")),
-                **_kept(reply.memo.get("psu_type") == BUSINESS),
+                **_kept_settings(reply.memo.get("psu_type") == BUSINESS),
                 "accounts": {_key_of(each): known_of(each) for each in objects(session.get("accounts"))},
             },
             secrets={"session": id_},
@@ -244,8 +246,8 @@ def _psu_type(is_business: bool) -> str:
     return BUSINESS if is_business else "personal"
 
 
-def _kept(is_business: bool) -> Json:
-    """What the connection remembers of it, for its renewal."""
+def _kept_settings(is_business: bool) -> Json:
+    """The setting that a connection keeps for its renewal: whether the accounts are those of a business."""
     return {"psu_type": BUSINESS} if is_business else {}
 
 
@@ -254,8 +256,8 @@ def _key_of(account: Json) -> str:
 
 
 def _days(until: str | None, today: date) -> Sequence[int]:
-    """How many days back to ask, and less where the bank calls that too long; `until` is when the account was read
-    last, which may be months ago where a consent had run out."""
+    """The numbers of days to ask back, the next one for when the bank calls the one before too long. `until` is when
+    the account was last read, which may be months ago where a consent had run out."""
     if until is None:
         return FIRST_DAYS
     missed = (today - date.fromisoformat(until)).days + OVERLAP_DAYS
@@ -264,8 +266,8 @@ def _days(until: str | None, today: date) -> Sequence[int]:
 
 
 def _rows(ask: Ask, days: Sequence[int], today: date) -> tuple[list[Json], date | None]:
-    """What is told of an account's bookings, as far back as the bank goes, and from which day on these are all; None
-    where a page that leads back to an earlier one, or that the bank refuses, ends the list before its end."""
+    """The bookings of an account as far back as the bank accepts, and the day from which they are complete; None for
+    the day where the list was broken off by a page that leads back to an earlier one, or that the bank refuses."""
     *longer, shortest = days
     for back in longer:
         with suppress(WrongPeriod):
@@ -273,9 +275,9 @@ def _rows(ask: Ask, days: Sequence[int], today: date) -> tuple[list[Json], date 
     return _pages(ask, today - timedelta(days=shortest))
 
 
-def _older(ask: Ask, before: date) -> list[Json]:
-    """The bookings of the time before that day, as many as the bank gives to whoever asks for the longest time; none
-    where it refuses to. Such a list may lack the last days: it says nothing of the days after, nor that it is whole."""
+def _older_rows(ask: Ask, before: date) -> list[Json]:
+    """The bookings before that day, as far back as the bank gives for its longest period; none where it refuses. Such a
+    list may lack the last days, so only earlier bookings are used, and it is not taken for complete."""
     since = before.replace(year=before.year - OLDEST_YEARS, day=1)
     with suppress(ProviderUnavailable, NotAccessible, RateLimited):
         rows, _ = _pages(ask, since, strategy="longest")
@@ -285,7 +287,7 @@ def _older(ask: Ask, before: date) -> list[Json]:
 
 def _pages(ask: Ask, since: date, **more: str) -> tuple[list[Json], date | None]:
     rows: list[Json] = []
-    before: list[Json] = []  # rows of the page before, which some banks begin the next one with
+    before: list[Json] = []  # rows of the page before, which some banks repeat at the beginning of the next one
     seen: set[str] = set()
     first = parameters = {"date_from": since.isoformat(), **more}
     for _ in range(PAGES_MAX):
@@ -294,8 +296,8 @@ def _pages(ask: Ask, since: date, **more: str) -> tuple[list[Json], date | None]
         except (RequestRefused, WrongPeriod):
             if not seen:
                 raise
-            return rows, None  # of what it calls the next page it wants to know nothing any more
-        here = [_lasting(each) for each in objects(page.get("transactions"))]
+            return rows, None  # the bank refuses the next page that it has named itself
+        here = [_without_changing_id(each) for each in objects(page.get("transactions"))]
         rows += [each for each in here if not (each.get("entry_reference") and each in before)]
         key = str(page.get("continuation_key") or "")
         if not key:
@@ -307,6 +309,6 @@ def _pages(ask: Ask, since: date, **more: str) -> tuple[list[Json], date | None]
     raise EndlessPages(detail=f"{PAGES_MAX} pages")
 
 
-def _lasting(row: Json) -> Json:
-    """The row without its `transaction_id`, which is another one at every call."""
+def _without_changing_id(row: Json) -> Json:
+    """The row without its `transaction_id`, which differs in every answer."""
     return {name: value for name, value in row.items() if name != "transaction_id"}

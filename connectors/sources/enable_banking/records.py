@@ -1,4 +1,4 @@
-"""What Enable Banking says of accounts, balances and bookings, as records; nothing is asked here."""
+"""Records from Enable Banking's accounts, balances and bookings, without any requests."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from connectors.sources.enable_banking.answers import amount, damaged, day, memb
 from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_creditor_id, parse_iban
 from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
-CLOSING = ("CLBD", "ITBD", "XPCD")  # booked balances, the best first; never CLAV, which knows credit lines
+CLOSING = ("CLBD", "ITBD", "XPCD")  # booked balances, the best first; never CLAV, which includes credit lines
 PENDING, LEFT_OUT = ("PDNG", "HOLD"), ("SCHD", "RJCT", "CNCL")
 KINDS: Mapping[str | None, AccountKind] = {
     "CACC": "checking",
@@ -26,7 +26,7 @@ MANDATE, CREDITOR, END_TO_END = (re.compile(rf"\b{mark}\+\s*(\S+)") for mark in 
 
 
 def known_of(account: Json) -> dict[str, str | None]:
-    """What is kept of an account, as the bank said it when it was connected."""
+    """The facts about an account that are stored when it is connected."""
     return {
         "iban": text(members(account.get("account_id")).get("iban")),
         "name": text(account.get("details")) or text(account.get("name")),
@@ -38,7 +38,7 @@ def known_of(account: Json) -> dict[str, str | None]:
 
 
 def name_of(known: Json) -> str | None:
-    """What its holder calls the account, as far as the bank says it."""
+    """The account's name, or its product, as the bank states it; None where it states neither."""
     return clean(known.get("name")) or clean(known.get("product"))
 
 
@@ -50,7 +50,7 @@ def currency_of(known: Json, balances: Sequence[Json], rows: Sequence[Json]) -> 
 
 
 def booking_date(row: Json) -> date:
-    """The day of a booking, by its value where the bank names none. Raises ProviderUnavailable without any."""
+    """The booking date, else the transaction or value date. Raises ProviderUnavailable without any of them."""
     for name in ("booking_date", "transaction_date", "value_date"):
         if found := day(row.get(name)):
             return found
@@ -68,10 +68,11 @@ def records(
     told_from: date | None,
     today: date,
 ) -> Iterator[Record]:
-    """One account: itself, its bookings in the bank's order, its booked balance, which is of today unless it has a day.
+    """The records of one account: account, bookings in the bank's order, and booked balance, which is of today unless
+    it has a day.
 
-    `rows` are what is told of its bookings, all of them from the day `told_from` on, if there is one. Raises
-    ProviderUnavailable for an answer that is not what Enable Banking describes.
+    `rows` are its bookings, complete from the day `told_from` on, if that is not None. Raises ProviderUnavailable for
+    an answer that is not as Enable Banking describes it.
     """
     yield AccountRecord(
         stable_key=key,
@@ -102,7 +103,8 @@ def _closing(balances: Sequence[Json], currency: str) -> Json | None:
 
 
 def _booking(row: Json, told: Mapping[str | None, int]) -> TransactionRecord:
-    """`told` counts how often each reference stands in the answer: one that is shared is nobody's."""
+    """The record of a booking. `told` counts each reference in the answer: a reference that several bookings share is
+    not used."""
     is_debit = _is_debit(row)
     paid, role = members(row.get("transaction_amount")), "creditor" if is_debit else "debtor"
     counterpart, agent = members(row.get(role)), members(row.get(f"{role}_agent"))
@@ -120,9 +122,9 @@ def _booking(row: Json, told: Mapping[str | None, int]) -> TransactionRecord:
         counterpart_iban=parse_iban(text(members(row.get(f"{role}_account")).get("iban"))),
         counterpart_bic=parse_bic(text(agent.get("bic_fi"))),
         counterpart_bank_name=clean(text(agent.get("name"))),
-        mandate_reference=clean_key(_found(MANDATE, joined)),
-        creditor_id=parse_creditor_id(_found(CREDITOR, joined)),
-        end_to_end_id=clean_key(_found(END_TO_END, joined)),
+        mandate_reference=clean_key(_first_match(MANDATE, joined)),
+        creditor_id=parse_creditor_id(_first_match(CREDITOR, joined)),
+        end_to_end_id=clean_key(_first_match(END_TO_END, joined)),
         purpose=clean_purpose(*lines),
         bank_transaction_code=_iso_code(code),
         mcc=_merchant_category(row),
@@ -131,7 +133,8 @@ def _booking(row: Json, told: Mapping[str | None, int]) -> TransactionRecord:
 
 
 def _is_debit(row: Json) -> bool:
-    """Amounts have no sign: who does not say which way the money goes says nothing."""
+    """Whether money leaves the account; amounts have no sign. Raises ProviderUnavailable for a booking without a
+    direction."""
     match row.get("credit_debit_indicator"):
         case "DBIT":
             return True
@@ -141,7 +144,8 @@ def _is_debit(row: Json) -> bool:
 
 
 def _iso_code(code: Json) -> str | None:
-    """Family and sub-family; the domain is not said, and bookings of accounts are payments."""
+    """The ISO 20022 code from family and sub-family; the domain is not stated, and bookings on accounts are
+    payments."""
     family, below = text(code.get("code")) or "", text(code.get("sub_code")) or ""
     return f"PMNT-{family}-{below}" if CODE.fullmatch(family) and CODE.fullmatch(below) else None
 
@@ -151,6 +155,6 @@ def _merchant_category(row: Json) -> str | None:
     return code if code and MCC.fullmatch(code) else None
 
 
-def _found(mark: re.Pattern[str], text: str) -> str | None:
+def _first_match(mark: re.Pattern[str], text: str) -> str | None:
     match = mark.search(text)
     return match[1] if match else None

@@ -1,8 +1,7 @@
-"""finAPI as a source: for each connection a user of its own there, whose password nobody else knows.
+"""The connector for finAPI: each connection has a user of its own there, whose password nobody else knows.
 
-A person signs in at the bank in finAPI's Web Form; so he does again when the bank wants to see him. A sync asks finAPI
-for a background update, waits for that task, and reads the bookings of the days that the bank tells, whichever of them
-are new.
+A person signs in at the bank in finAPI's Web Form, and does so again when the bank requires it. A sync asks finAPI for
+a background update, waits for that task, and reads the bookings of the whole period that the bank reports, new or not.
 """
 
 import re
@@ -34,14 +33,14 @@ from connectors.sources.finapi.records import TOLD_DAYS, records
 from connectors.text import clean, is_currency
 from storage.importing.records import Batch
 
-TASK_PAUSE = 2.0  # finAPI allows one look a second
-UPDATE_PAUSE = 10.0  # after 423: an update of this bank connection runs already
+TASK_PAUSE = 2.0  # finAPI allows one request a second
+UPDATE_PAUSE = 10.0  # after 423: an update of this bank connection is already running
 FORM_PAUSE = 3.0
 PAGE_ROWS = 500
 PAGES_MAX = 1_000
 PAGE_REFUSED = (400, 404, 422)
 OVERLAP = timedelta(days=1)
-TOLD_AGAIN = timedelta(days=TOLD_DAYS + 1)  # of all these days, so that what is gone or under another id is seen
+TOLD_AGAIN = timedelta(days=TOLD_DAYS + 1)  # the whole period, so that removed bookings and changed ids are noticed
 DEVICE = re.compile(r"\(([^()]+)\)")
 OPEN_FORMS = ("NOT_YET_OPENED", "IN_PROGRESS")
 RUNNING_TASKS = ("NOT_YET_STARTED", "IN_PROGRESS")
@@ -57,8 +56,8 @@ Ask = Callable[[Mapping[str, str]], ProviderAnswer]
 
 
 class FinApi(LiveSource):
-    """The setting of a connection is {"bank_connection": its id at finAPI}, its secrets are
-    {"user", "password"} of its user there and, while it is good, {"token"}."""
+    """The source finAPI. The setting of a connection is {"bank_connection": its id at finAPI}, its secrets are {"user",
+    "password"} of its user there and, while it is valid, {"token"}."""
 
     name = "finapi"
     title = "finAPI"
@@ -70,17 +69,19 @@ class FinApi(LiveSource):
     unattended_syncs_max = 4
 
     def __init__(self, address: str, form_address: str, client: str, secret: Callable[[], str]) -> None:
-        """Where Access and Web Form are, and the operator's client; `secret` reads its secret when it is needed."""
+        """Prepare requests to the addresses of Access and Web Form with the operator's client; `secret` reads the
+        client's secret when it is needed."""
         self._access, self._forms = Provider(address), Provider(form_address)
         self._client, self._secret = client, secret
 
     @property
     def is_set_up(self) -> bool:
-        """Whether the operator has a client there."""
+        """Whether the operator has a client at finAPI."""
         return bool(self._client)
 
     def begin_connect(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
-        """Open a form, or, to renew, have finAPI ask the bank whether it wants to see the person; then look on."""
+        """The next step: a form or, to renew, the bank's answer whether it requires the person; then the state of the
+        form."""
         memo = answer.memo
         if not memo:
             if connection.secrets.get("user"):
@@ -91,32 +92,32 @@ class FinApi(LiveSource):
             return self._first_form()
         user = _UserAtFinApi(self, memo["secrets"])
         if "task" in memo:
-            return self._asked_bank(user, memo, now)
+            return self._step_after_asking(user, memo, now)
         told = user.members(lambda headers: self._forms.get(f"/api/webForms/{memo['form']}", headers=headers))
         if told.get("status") in OPEN_FORMS:
             return Redirect(url=memo["url"], again_after=FORM_PAUSE, memo=memo)
         made = memo["bank_connection"] or _object(told, "payload").get("bankConnectionId")
         if told.get("status") != "COMPLETED" or not isinstance(made, int):
             raise UserActionRequired(FORM_ENDED, detail=f"form {told.get('status')}")
-        return self._done(user, made)
+        return self._finish(user, made)
 
     def is_same_login(self, known: Connection, done: Done) -> bool | None:
-        """Nobody can tell: each connection has a user of its own there."""
+        """Always None: each connection has a user of its own at finAPI, so nothing can be compared."""
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:  # noqa: ARG002 - as above
-        """Delete the bank connection at finAPI, then the user whom it belonged to."""
+        """Delete the bank connection at finAPI, then the user to whom it belonged."""
         user = self._user(connection)
         path = f"/api/v2/bankConnections/{_bank_connection(connection)}"
         user.ask(lambda headers: self._access.delete(path, headers=headers), fine=(200, 204, 404))
         user.ask(lambda headers: self._access.delete("/api/v2/users", headers=headers), fine=(200, 204))
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - as above
-        """Have finAPI ask the bank."""
+        """Have finAPI ask the bank, and return the task as handle."""
         user, number = self._user(connection), _bank_connection(connection)
         return {"task": self._begin_update(user, number, connection.attended)}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """How far the update is, and when the consent ends. Without a task one of somebody else's was running."""
+        """The progress of the update, and the end of the consent; without a task, another update was running."""
         user, number = self._user(connection), _bank_connection(connection)
         if handle["task"] is None:
             task = self._begin_update(user, number, connection.attended)
@@ -127,7 +128,7 @@ class FinApi(LiveSource):
             case status if status in RUNNING_TASKS:
                 return Waiting(seconds=TASK_PAUSE)
             case "COMPLETED":
-                return self._updated(user, number, now)
+                return self._update_state(user, number, now)
             case "WEB_FORM_REQUIRED":
                 raise UserActionRequired(detail="WEB_FORM_REQUIRED")
         code = str(_object(told, "payload").get("errorCode"))
@@ -143,7 +144,7 @@ class FinApi(LiveSource):
         cursor: Json | None,
         today: date,
     ) -> Iterator[Batch | LeftOut]:
-        """A batch per account: all bookings of the days that its bank tells, and all that is pending."""
+        """A batch per account: all bookings of the period that its bank reports, and all pending ones."""
         user, number = self._user(connection), _bank_connection(connection)
         parameters = {"bankConnectionIds": str(number)}
         told = user.members(
@@ -160,8 +161,8 @@ class FinApi(LiveSource):
                 continue
             own = str(account.get("id"))
             rows, is_whole = self._bookings(user, own, since if own in known else None)
-            whole += [own] if is_whole else []  # another one is asked for everything the next time
-            waiting = self._pending(user, own)
+            whole += [own] if is_whole else []  # another account is asked for everything the next time
+            waiting = self._pending_bookings(user, own)
             yield Batch(
                 id=f"finapi:{connection.id}:{own}:{handle['task']}",
                 name=name,
@@ -181,7 +182,7 @@ class FinApi(LiveSource):
                 yield LeftOut(name=name, reason="The bank gave nothing new of this account.")
 
     def token(self, form: Mapping[str, str]) -> str:
-        """An access token of the client or of a user; raises Misconfigured, ConsentRevoked or UserActionRequired."""
+        """An access token of the client or of a user. Raises Misconfigured, ConsentRevoked or UserActionRequired."""
         if not self._client:
             raise Misconfigured(NOT_SET)
         answer = self._access.post(
@@ -204,7 +205,7 @@ class FinApi(LiveSource):
         return _UserAtFinApi(self, connection.secrets, connection.keep_secrets)
 
     def _first_form(self) -> Redirect:
-        """A user of its own for this connection, and the form in which the person chooses the bank and signs in."""
+        """Make a finAPI user for this connection, and the form in which the person chooses the bank and signs in."""
         secrets = {"user": f"bankdata-{token_hex(12)}", "password": token_urlsafe(24)}
         own = self.token({"grant_type": "client_credentials"})
         made = self._access.post(
@@ -218,7 +219,7 @@ class FinApi(LiveSource):
         form = user.members(
             lambda headers: self._forms.post("/api/webForms/bankConnectionImport", document={}, headers=headers)
         )
-        return self._sent_to(form, user)
+        return self._redirect_to(form, user)
 
     def _renewal(self, user: "_UserAtFinApi", number: int) -> Question:
         task = self._begin_update(user, number)
@@ -226,22 +227,22 @@ class FinApi(LiveSource):
             raise ProviderUnavailable("finAPI is asking this bank at this moment. Try again in a minute.")
         return _look_again({"task": task, "secrets": user.secrets, "bank_connection": number})
 
-    def _asked_bank(self, user: "_UserAtFinApi", memo: Json, now: datetime) -> Step:
-        """What the bank said: nothing yet, that it wants to see the person, or that all is well."""
+    def _step_after_asking(self, user: "_UserAtFinApi", memo: Json, now: datetime) -> Step:
+        """The step after the bank was asked: wait on, the form if the bank requires the person, or done."""
         told = user.members(lambda headers: self._forms.get(f"/api/tasks/{memo['task']}", headers=headers))
         number = int(memo["bank_connection"])
         if told.get("status") == "WEB_FORM_REQUIRED":
-            return self._sent_to(_object(_object(told, "payload"), "webForm"), user, number)
+            return self._redirect_to(_object(_object(told, "payload"), "webForm"), user, number)
         try:
-            if told.get("status") in RUNNING_TASKS or isinstance(self._updated(user, number, now), Waiting):
+            if told.get("status") in RUNNING_TASKS or isinstance(self._update_state(user, number, now), Waiting):
                 return _look_again(memo)
-        except ConsentExpired:  # the bank asked for nobody, and its consent is over all the same
+        except ConsentExpired:  # the bank did not require the person, but its consent has ended
             return self._first_form()
         if told.get("status") != "COMPLETED":
             raise ProviderUnavailable(detail=f"task {told.get('status')}")
-        return self._done(user, number)
+        return self._finish(user, number)
 
-    def _sent_to(self, form: Json, user: "_UserAtFinApi", number: int | None = None) -> Redirect:
+    def _redirect_to(self, form: Json, user: "_UserAtFinApi", number: int | None = None) -> Redirect:
         url = str(form.get("url"))
         here = urlsplit(self._forms.address)
         if not is_reachable(url) or urlsplit(url).netloc != here.netloc:
@@ -249,7 +250,7 @@ class FinApi(LiveSource):
         memo = {"form": str(form.get("id")), "url": url, "secrets": user.secrets, "bank_connection": number}
         return Redirect(url=url, again_after=FORM_PAUSE, memo=memo)
 
-    def _done(self, user: "_UserAtFinApi", number: int) -> Done:
+    def _finish(self, user: "_UserAtFinApi", number: int) -> Done:
         told = self._bank_connection(user, number)
         return Done(
             bank_name=clean(str(_object(told, "bank").get("name") or "")) or self.title,
@@ -259,7 +260,8 @@ class FinApi(LiveSource):
         )
 
     def _begin_update(self, user: "_UserAtFinApi", number: int, attended: Person | None = None) -> str | None:
-        """The task that asks the bank, on behalf of who is there; None where one is running already."""
+        """The id of a new task that asks the bank, on behalf of a user who is present; None where one is already
+        running."""
         wanted = {"bankConnectionId": number, **_metadata(attended)}
         answer = user.ask(
             lambda headers: self._forms.post("/api/tasks/backgroundUpdate", document=wanted, headers=headers),
@@ -267,8 +269,8 @@ class FinApi(LiveSource):
         )
         return None if answer.status == 423 else str(answer.members()["id"])
 
-    def _updated(self, user: "_UserAtFinApi", number: int, now: datetime) -> Waiting | Ready:
-        """Whether what a task fetched is there to be read; raises ConsentExpired."""
+    def _update_state(self, user: "_UserAtFinApi", number: int, now: datetime) -> Waiting | Ready:
+        """Ready when the data that a task fetched can be read, else Waiting. Raises ConsentExpired."""
         told = self._bank_connection(user, number)
         if told.get("updateStatus") == "IN_PROGRESS":
             return Waiting(seconds=TASK_PAUSE)
@@ -281,8 +283,8 @@ class FinApi(LiveSource):
         return user.members(lambda headers: self._access.get(f"/api/v2/bankConnections/{number}", headers=headers))
 
     def _bookings(self, user: "_UserAtFinApi", account: str, since: date | None) -> tuple[list[Json], bool]:
-        """The account's bookings from this day on, each once, and whether they are all: not
-        where a page says nothing new or is refused, nor where pages have no end."""
+        """The account's bookings from this day on, each once, and whether they are complete: not where a page has
+        nothing new or is refused, nor where there are too many pages."""
         found: dict[str, Json] = {}
         asked = {"view": "bankView", "accountIds": account, "perPage": str(PAGE_ROWS), "order": "id,asc"}
         if since is not None:
@@ -309,8 +311,8 @@ class FinApi(LiveSource):
     def _transactions(self, parameters: Mapping[str, str], headers: Mapping[str, str]) -> ProviderAnswer:
         return self._access.get("/api/v2/transactions", parameters=parameters, headers=headers)
 
-    def _pending(self, user: "_UserAtFinApi", account: str) -> Sequence[Json] | None:
-        """What the bank announces; None where this finAPI does not say."""
+    def _pending_bookings(self, user: "_UserAtFinApi", account: str) -> Sequence[Json] | None:
+        """The bookings that the bank announces; None where this finAPI does not provide them."""
         answer = user.ask(
             lambda headers: self._access.get(
                 "/api/v2/pendingTransactions", parameters={"accountIds": account}, headers=headers
@@ -321,18 +323,18 @@ class FinApi(LiveSource):
 
 
 class _UserAtFinApi:
-    """Requests as one user at finAPI, with a token that is renewed once where it is refused."""
+    """Sends requests as one user at finAPI, with a token that is renewed once where it is refused."""
 
     def __init__(self, source: FinApi, secrets: Json, keep: Callable[[Json], None] = lambda _: None) -> None:
         self.secrets = dict(secrets)
         self._source, self._keep = source, keep
 
     def members(self, ask: Ask) -> dict[str, Any]:
-        """The JSON object that is answered with 200 or 201."""
+        """The JSON object in an answer with status 200 or 201."""
         return self.ask(ask).members()
 
     def ask(self, ask: Ask, fine: Collection[int] = (200, 201)) -> ProviderAnswer:
-        """The answer, of one of these statuses; raises what another one means."""
+        """The answer, if its status is in `fine`. Raises the SourceError that another status means."""
         answer = ask(self._headers()) if "token" in self.secrets else None
         if answer is None or answer.status == 401:
             self._sign_in()
@@ -359,13 +361,16 @@ class _UserAtFinApi:
 
 
 def _request_id() -> dict[str, str]:
-    """What finAPI's support asks for."""
+    """A header with a request id, which finAPI's support asks for."""
     return {"X-Request-Id": f"bankdata-{token_hex(8)}"}
 
 
 def _metadata(attended: Person | None) -> Json:
-    """What finAPI passes on to the bank of who is there, all of it or nothing: the schema UserMetadata of Web Form 2.0.
-    Browsers name their device and system in the first brackets of what they call themselves (RFC 9110, 10.1.5)."""
+    """The facts about a user who is present that finAPI passes on to the bank, all or nothing: the schema UserMetadata
+    of Web Form 2.0.
+
+    Browsers name device and system in the first brackets of their User-Agent (RFC 9110, 10.1.5).
+    """
     if attended is None:
         return {}
     named = DEVICE.search(attended.user_agent)
@@ -395,7 +400,8 @@ def _object(told: Json, name: str) -> dict[str, Any]:
 
 
 def _consent_end(told: Json) -> datetime | None:
-    """The first of the bank's consents to end, in UTC without zone; finAPI writes moments without a zone as UTC."""
+    """The earliest end of the bank's consents, in UTC without a zone; finAPI's times without a zone are UTC. None where
+    no end is stated."""
     ends = [_object(each, "aisConsent").get("expiresAt") for each in _objects(told, "interfaces")]
     try:
         moments = [datetime.fromisoformat(str(each).replace(" ", "T")) for each in ends if each]

@@ -1,7 +1,7 @@
-"""What finAPI Access says of accounts and bookings, as records.
+"""Records from finAPI Access's accounts and bookings.
 
-finAPI's own adjusting entries (`isAdjustingEntry`) are left out: the store makes its own from balances. So are the
-parts of a booking that somebody split (they have a `parentId`): the booking itself is what the bank told.
+finAPI's own adjusting entries (`isAdjustingEntry`) are left out, because the store makes its own from balances. So are
+the parts of a booking that somebody split (they have a `parentId`), because the bank reported only the booking itself.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from connectors.text import (
 )
 from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
-TOLD_DAYS = 89  # so far back banks tell finAPI without another approval (PSD2)
+TOLD_DAYS = 89  # the period that banks report to finAPI without another approval (PSD2)
 KINDS: Mapping[str, AccountKind] = {
     "Checking": "checking", "Savings": "savings", "CreditCard": "credit_card", "Security": "securities",
     "Loan": "loan", "Membership": "membership", "Bausparen": "building_savings",
@@ -42,12 +42,11 @@ def records(
     is_whole: bool = True,
     is_first: bool = False,
 ) -> Iterator[Record]:
-    """One account: itself, its bookings in finAPI's order, what is pending (None: not told), its booked balance.
+    """The records of one account: account, bookings in finAPI's order, pending ones (None: not provided), and booked
+    balance.
 
-    What is `booked` is the end of the list or, the first time (`is_first`), all of it, unless it broke off (not
-    `is_whole`).
-
-    Raises ProviderUnavailable for an answer that is not what finAPI describes.
+    `booked` are the most recent bookings or, the first time (`is_first`), all, unless the list broke off (not
+    `is_whole`). Raises ProviderUnavailable for an answer that is not as finAPI describes it.
     """
     try:
         own = _account(account, bank_name)
@@ -56,12 +55,12 @@ def records(
         told_from = last - timedelta(days=TOLD_DAYS) if last is not None and is_whole else None
         for each in booked:
             if not (each.get("isAdjustingEntry") or each.get("parentId")):
-                record = _booked(each, own.currency)
+                record = _booked_record(each, own.currency)
                 if is_first and told_from is not None:
                     told_from = min(told_from, record.booking_date)
                 yield record
         for each in pending or ():
-            yield _pending(each, own.currency)
+            yield _pending_record(each, own.currency)
         yield StatementRecord(
             closing=_amount(account["balance"]) if account.get("balance") is not None else None,
             closing_date=last,
@@ -86,10 +85,10 @@ def _account(account: Json, bank_name: str) -> AccountRecord:
     )
 
 
-def _booked(booking: Json, currency: str) -> TransactionRecord:
+def _booked_record(booking: Json, currency: str) -> TransactionRecord:
     day = _day(booking, "bankBookingDate") or _day(booking, "finapiBookingDate") or _day(booking, "valueDate")
     return replace(
-        _told(booking, day, currency, party="counterpart", end_to_end="endToEndReference"),
+        _base_record(booking, day, currency, party="counterpart", end_to_end="endToEndReference"),
         provider_id=str(booking["id"]),
         bank_text=clean(_text(booking, "type")),
         original_amount=_amount(booking["originalAmount"]) if booking.get("originalAmount") is not None else None,
@@ -98,15 +97,17 @@ def _booked(booking: Json, currency: str) -> TransactionRecord:
     )
 
 
-def _pending(booking: Json, currency: str) -> TransactionRecord:
-    """What is announced; its id changes with every update, so it is none."""
+def _pending_record(booking: Json, currency: str) -> TransactionRecord:
+    """The record of a pending booking, without an id, because finAPI's changes with every update."""
     day = _day(booking, "bankBookingDate") or _day(booking, "valueDate")
-    return replace(_told(booking, day, currency, party="counterparty", end_to_end="endToEndId"), status="pending")
+    return replace(
+        _base_record(booking, day, currency, party="counterparty", end_to_end="endToEndId"), status="pending"
+    )
 
 
-def _told(booking: Json, day: date | None, currency: str, *, party: str, end_to_end: str) -> TransactionRecord:
-    """What finAPI says of both kinds. `party` begins the names of what it says of the counterpart, and `end_to_end` is
-    what it calls the end-to-end id: it spells both differently for what is announced."""
+def _base_record(booking: Json, day: date | None, currency: str, *, party: str, end_to_end: str) -> TransactionRecord:
+    """The fields that booked and pending bookings share. `party` is the prefix of the counterpart's fields, and
+    `end_to_end` the name of the end-to-end id: both differ between the two kinds."""
     if day is None:
         raise ValueError("a booking without a day")
     return TransactionRecord(
@@ -130,7 +131,8 @@ def _told(booking: Json, day: date | None, currency: str, *, party: str, end_to_
 
 
 def _last_update(account: Json) -> date | None:
-    """The day of the balance: of the last update that went well on any of the account's interfaces."""
+    """The day of the balance: that of the last successful update on any of the account's interfaces; None without
+    one."""
     days = [_day(interface, "lastSuccessfulUpdate") for interface in account.get("interfaces") or ()]
     return max((day for day in days if day), default=None)
 
@@ -148,10 +150,10 @@ def _day(said: Json, field: str) -> date | None:
 
 
 def _amount(value: Any) -> Decimal:
-    """A JSON number, read as a decimal; banks' amounts have neither an exponent nor a dozen digits."""
+    """The amount of a JSON number, read as a decimal; banks' amounts have neither an exponent nor a dozen digits."""
     if isinstance(value, bool) or not isinstance(value, Decimal | int):
         raise TypeError("an amount is no number")
-    if abs(Decimal(value).adjusted()) > AMOUNT_DIGITS_MAX:  # written out it would fill the memory
+    if abs(Decimal(value).adjusted()) > AMOUNT_DIGITS_MAX:  # written out, it would fill the memory
         raise ValueError("an amount without measure")
     return parse_amount(f"{value:f}" if isinstance(value, Decimal) else str(value))
 

@@ -1,7 +1,8 @@
-"""The way to a bank that speaks FinTS: what python-fints sends goes over our own HTTP, and what comes is kept in sight.
+"""The line to a bank that uses FinTS: messages of python-fints are sent by our own HTTP client, and answers are
+checked.
 
-The connection of the library has no timeout, follows redirects and writes messages into a log. It is never used, and
-so neither is the mask of PINs for that log, which one dialog would take away from another.
+The library's own connection has no timeout, follows redirects and logs messages. It is never used, and neither is its
+masking of PINs for that log, which one dialog would disable for another.
 """
 
 import base64
@@ -18,12 +19,12 @@ from connectors.connector import Misconfigured, ProviderUnavailable
 from connectors.outgoing_http import Provider
 from connectors.reachable import is_reachable
 
-logging.getLogger("fints").setLevel(logging.CRITICAL + 1)  # it prints what the bank says of its customer
-warnings.filterwarnings("ignore", category=FinTSParserWarning)  # as above, of segments that it does not know
+logging.getLogger("fints").setLevel(logging.CRITICAL + 1)  # this logger prints customers' data
+warnings.filterwarnings("ignore", category=FinTSParserWarning)  # likewise, about unknown segments
 
 
-MORE_PAGES = "3040"  # "Es liegen weitere Informationen vor", with the point at which to go on
-PAGES_MAX = 200  # of one order: python-fints asks for the next one within the call for the last
+MORE_PAGES = "3040"  # "Es liegen weitere Informationen vor", with the point at which to continue
+PAGES_MAX = 200  # of one order: python-fints requests the next page within the call for the last one
 
 
 class PagesWithoutEnd(Exception):
@@ -31,11 +32,13 @@ class PagesWithoutEnd(Exception):
 
 
 class BankLine:
-    """Takes the place of the library's connection: `send`, and the codes of the last answer. `close` it. `pages` are
-    the points at which an order was asked to go on; whoever begins an order clears them."""
+    """Replaces the library's connection: has `send`, and the codes of the last answer. `close` it after use.
+
+    `pages` are the points at which an order was continued; they are to be cleared before each order.
+    """
 
     def __init__(self, address: str) -> None:
-        """`address` is the bank's, as its customer named it; raises Misconfigured."""
+        """Prepare the line to a bank's address, as its customer named it. Raises Misconfigured."""
         if not is_reachable(address):
             raise Misconfigured("The FinTS address of a bank begins with https:// and has no password in it.")
         parts = urlsplit(address)
@@ -46,19 +49,19 @@ class BankLine:
         self._path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
 
     def send(self, message: Any) -> Any:
-        """The bank's answer to a message, read; raises ProviderUnavailable and PagesWithoutEnd."""
+        """Send a message, and return the bank's parsed answer. Raises ProviderUnavailable and PagesWithoutEnd."""
         answer = self._provider.post(
             self._path, content=base64.b64encode(message.render_bytes()), headers={"Content-Type": "text/plain"}
         )
         if answer.status != 200:
             raise ProviderUnavailable(detail=f"status {answer.status}")
         try:
-            read = FinTSInstituteMessage(segments=_decoded(answer.body))
+            read = FinTSInstituteMessage(segments=_decode(answer.body))
             told = [said for part in read.find_segments(("HIRMG", "HIRMS")) for said in part.responses]
             self.codes = [str(said.code) for said in told]
             following = [str(said.parameters[0]) for said in told if said.code == MORE_PAGES]
             whole = read.segments[0].header.type == "HNHBK"
-        except Exception as error:  # the library raises whatever it stumbles over
+        except Exception as error:  # the library raises any exception
             raise ProviderUnavailable("The bank sent a damaged answer.", detail=type(error).__name__) from None
         if not whole:
             raise ProviderUnavailable("The bank sent a damaged answer.", detail="no FinTS message")
@@ -69,14 +72,15 @@ class BankLine:
 
     @property
     def refusal(self) -> str | None:
-        """The code with which the bank refused what it was asked last; 9050 only says that another one follows."""
+        """The code with which the bank refused the last message, else None; 9050 only says that another code
+        follows."""
         return next((code for code in self.codes if code.startswith("9") and code != "9050"), None)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._provider.close()
 
 
-def _decoded(body: bytes) -> bytes:
-    """Base64, which some banks break into lines."""
+def _decode(body: bytes) -> bytes:
+    """The decoded answer: base64, which some banks break into lines."""
     return base64.b64decode(b"".join(body.split()), validate=True)

@@ -1,8 +1,9 @@
-"""FinTS as a source: the customer is asked at the prompt or on the page, syncs read accounts, balances and bookings.
+"""The connector for FinTS: it asks the customer in the command or on the page, and syncs read accounts, balances and
+bookings.
 
-One dialog is one sync. Whoever has the PIN stored is synced by schedule; whoever has not renews the connection for
-every sync, and the PIN lies encrypted from that answer until the dialog begins. An approval that the bank wants while
-nobody is there ends the sync at once, and no other begins before the connection is renewed.
+One sync is one dialog. With a stored PIN, syncs follow the schedule; without, the customer renews the connection for
+every sync, and the PIN is kept encrypted from that answer until the dialog begins. If the bank wants an approval while
+nobody is present, the sync ends at once, and no other begins before the connection is renewed.
 """
 
 import hashlib
@@ -31,10 +32,10 @@ from storage.importing.records import (
 if TYPE_CHECKING:
     from connectors.sources.fints.dialog import Access, Challenge, Choice, OpenDialog, Told
 
-FIRST_DAYS = 89  # from the 91st day on the bank wants an approval for the bookings themselves
+FIRST_DAYS = 89  # from the 91st day on, the bank wants an approval for the bookings themselves
 LATER_DAYS = 35  # late bookings and corrections
 OVERLAP_DAYS = 10  # before the last sync, where that is longer ago
-CONSENT = timedelta(days=180)  # Delegated Regulation (EU) 2022/2360: then the bank wants to see its customer again
+CONSENT = timedelta(days=180)  # Delegated Regulation (EU) 2022/2360: then the bank requires its customer again
 APPROVAL_WITHIN = timedelta(minutes=5)
 BANK_CODE = re.compile("[0-9]{8}")
 YES, NO = "yes", "no"
@@ -47,8 +48,8 @@ KINDS: tuple[tuple[range, AccountKind], ...] = (
     (range(60, 70), "securities"),
     (range(70, 80), "building_savings"),
 )
-"""HIUPD, account types of FinTS 3.0 (Formals, chapter E.2): current, savings and term, securities, loan, card, funds,
-building savings."""
+"""The account types of FinTS 3.0 (HIUPD; Formals, chapter E.2): current, savings and term, securities, loan, card,
+funds, building savings."""
 
 NO_LIBRARY = "FinTS needs a library that is not installed. Install banking-data-service[fints]."
 NO_PRODUCT = (
@@ -98,10 +99,9 @@ ReadFile = Callable[[BinaryIO], Iterator[Record]]
 
 
 class FinTs(LiveSource):
-    """Settings of a connection are {"url", "bank_code", "attended_only"}; its secrets
-    {"login", "state", "method", "medium"}, {"pin"} where it is stored, {"pin_once"} until the next dialog where it is
-    not, and {"older"} until they are read: bookings of the time before, which the bank gave while its customer was
-    there."""
+    """The source FinTS. The settings of a connection are {"url", "bank_code", "attended_only"}. Its secrets are
+    {"login", "state", "method", "medium"}; {"pin"} if it is stored, else {"pin_once"} until the next dialog; and until
+    the next sync {"older"}, earlier bookings that the bank gave while its customer was present."""
 
     name = "fints"
     title = "FinTS"
@@ -110,27 +110,27 @@ class FinTs(LiveSource):
         de="Banken in Deutschland, direkt befragt, mit den Zugangsdaten des Online-Bankings.",
     )
     is_local = False
-    unattended_syncs_max = None  # the customer asks himself: the four of PSD2 are for those who ask for others
+    unattended_syncs_max = None  # customers ask for themselves; the four of PSD2 are for third parties
 
     def __init__(self, product: str, read_file: ReadFile, banks: Mapping[str, str] = MappingProxyType({})) -> None:
-        """`product` is the id of this program at the banks, empty for none; `read_file` reads camt and MT940. `banks`
-        are the addresses that the operator has named, by bank code: no other is ever taken from a page."""
+        """Prepare dialogs. `product` is the id of this program at the banks, empty for none; `read_file` reads camt and
+        MT940. `banks` are the addresses that the operator has named, by bank code; a page accepts no others."""
         self._product = product
         self._read_file = read_file
         self._banks = banks
 
     @property
     def is_set_up(self) -> bool:
-        """Whether a page can offer banks; without any the address of one comes by command, and a page renews."""
+        """Whether a page can offer banks; without any, a command gives the address, and the page only renews."""
         return bool(self._product and self._banks)
 
     def begin_connect(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
-        """Ask for login and PIN, open a dialog, have it approved, look for accounts and, the first time, for bookings
-        that are so old that the bank may want an approval for them."""
+        """The next step: ask for login and PIN, open a dialog, have it approved, look for accounts and, the first time,
+        for bookings so old that the bank may want an approval for them."""
         given = {**connection.settings, **answer.given}
         if not self._product:
             raise Misconfigured(NO_PRODUCT)
-        if not given.get("url") and self._banks:  # from a page, which takes no address
+        if not given.get("url") and self._banks:  # from a page, which accepts no address
             if not given.get("bank_code"):
                 return self._which_bank()
             given["url"] = self._banks.get(given["bank_code"], "")
@@ -147,28 +147,28 @@ class FinTs(LiveSource):
                 is_left_out = tan in ("", NO) or datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now
                 with dialog.resume_dialog(access, paused, tan, of_order=True) as reached:
                     if is_left_out:
-                        return self._done(reached, given, now, older["found"])
-                    return self._with_older(reached, given, older, now=now, is_answered=True)
+                        return self._finish(reached, given, now, older["found"])
+                    return self._done_with_older(reached, given, older, now=now, is_answered=True)
             if paused:
                 if datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now:
                     raise UserActionRequired(TOO_LATE)
                 with dialog.resume_dialog(access, paused, str(given.get("tan", ""))) as reached:
-                    return self._reached(connection, reached, given, now=now, since=answer.memo["since"])
+                    return self._step_of(connection, reached, given, now=now, since=answer.memo["since"])
             with dialog.open_dialog(access) as reached:
-                return self._reached(connection, reached, given, now=now, since=now.isoformat())
+                return self._step_of(connection, reached, given, now=now, since=now.isoformat())
         except dialog.PinRefused:
             return _sign_in(connection, given, problem=PIN_WRONG)
 
     def is_same_login(self, known: Connection, done: Done) -> bool | None:
-        """Whether it is the same login at the same bank."""
+        """Whether both are the same login at the same bank; None where the known one has no login stored."""
         before, now = known.secrets.get("login"), done.secrets["login"]
         return (before, known.settings.get("bank_code")) == (now, done.settings["bank_code"]) if before else None
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
-        """Nothing: a bank keeps no record of who may ask by FinTS but the PIN."""
+        """Do nothing: a bank keeps no record of who may use FinTS besides the PIN."""
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - the protocol names them
-        """Nothing to ask for; a sync that has no PIN ends here."""
+        """Begin nothing. Raises UserActionRequired for a sync without a PIN."""
         if not _pin_of(connection.secrets):
             raise UserActionRequired(NO_PIN)
         return {}
@@ -181,8 +181,8 @@ class FinTs(LiveSource):
         cursor: Json | None,
         today: date,
     ) -> Iterator[Batch | LeftOut]:
-        """One dialog, and of what it tells a batch per account; the cursor says of each until when it was read, for a
-        crash may come between two of them, and a bank may give one of them later."""
+        """One dialog, and a batch for each account in it. The cursor has the day of the last reading for each account,
+        because a crash may come between two accounts, and a bank may refuse one of them for a time."""
         dialog, until = _library(), dict(cursor["until"]) if cursor is not None else {}
         before = dict(until)
         secrets = dict(connection.secrets)
@@ -204,7 +204,7 @@ class FinTs(LiveSource):
             raise
         connection.keep_secrets(secrets)
         older = secrets.get("older", {})
-        left = dict(older)  # of an account that the bank leaves out this time
+        left = dict(older)  # for an account that the bank leaves out this time
         for account in told:
             if account.refusal is not None:
                 yield LeftOut(name=account.name or account.number, reason=_refusal(account.refusal))
@@ -213,12 +213,12 @@ class FinTs(LiveSource):
                 told_from = _first_day(before.get(account.key), today)
                 account = replace(account, older=[dialog.unpack(each) for each in left.pop(account.key, ())])
                 yield self._batch(connection, account, told_from, today, cursor={"until": dict(until)})
-        if left != older:  # whatever is asked for after a batch comes after it is stored
+        if left != older:  # a batch has been stored when the next one is requested
             rest = {name: each for name, each in secrets.items() if name != "older"}
             connection.keep_secrets({**rest, **({"older": left} if any(left.values()) else {})})
 
     def _which_bank(self) -> Question:
-        """The question which of the banks that the operator has named it is."""
+        """The question which of the operator's banks is meant."""
         names = {code: bank_name(f"DE00{code}".ljust(GERMAN_IBAN_LENGTH, "0")) for code in self._banks}
         options = [(code, f"{name} ({code})" if name else code) for code, name in names.items()]
         return Question(text=BANK.label, fields=(replace(BANK, choices=options),))
@@ -239,7 +239,7 @@ class FinTs(LiveSource):
             medium=given.get("medium") or known.get("medium"),
         )
 
-    def _reached(
+    def _step_of(
         self,
         connection: Connection,
         reached: "OpenDialog | Challenge | Choice",
@@ -248,33 +248,34 @@ class FinTs(LiveSource):
         now: datetime,
         since: str,
     ) -> Step:
-        """The step that follows from what a dialog came to."""
+        """The step that follows from the state of a dialog."""
         from connectors.sources.fints.dialog import Challenge, Choice
 
         if isinstance(reached, Choice):
             chosen = FormField(name=reached.of, label=WHICH[reached.of], choices=reached.options)
             return Question(text=WHICH[reached.of], fields=(chosen,), memo={"chosen": reached.of})
         if isinstance(reached, Challenge):
-            return _asked_for(reached, since, Sentence(en=_shown(reached.text), de=_shown(reached.text)))
+            return _question_of(reached, since, Sentence(en=_plain_words(reached.text), de=_plain_words(reached.text)))
         if not (accounts := reached.accounts()):
             raise UserActionRequired("The bank shows no account for this login.")
         if connection.secrets.get("login"):
-            return self._done(reached, given, now)
-        return self._with_older(reached, given, {"found": {}, "left": accounts}, now=now)
+            return self._finish(reached, given, now)
+        return self._done_with_older(reached, given, {"found": {}, "left": accounts}, now=now)
 
-    def _with_older(
+    def _done_with_older(
         self, opened: "OpenDialog", given: Mapping[str, Any], known: Json, *, now: datetime, is_answered: bool = False
     ) -> Step:
-        """Connected, with what the bank gives alone while its customer is there; or what they have to do for it."""
+        """The finished connection, with older bookings that the bank gives only while its customer is present; or the
+        question for an approval of them."""
         older, wanted = opened.older(now.date(), known)
         if wanted is None:
-            return self._done(opened, given, now, older["found"])
-        words = _shown(wanted.text)
+            return self._finish(opened, given, now, older["found"])
+        words = _plain_words(wanted.text)
         text = Sentence(en=f"{OLDER.en} {words}", de=f"{OLDER.de} {words}")
-        asked = _asked_for(wanted, now.isoformat(), text, older=older)
+        asked = _question_of(wanted, now.isoformat(), text, older=older)
         return replace(asked, problem=NOT_YET) if is_answered and older["left"] == known["left"] else asked
 
-    def _done(self, opened: "OpenDialog", given: Mapping[str, Any], now: datetime, older: Json | None = None) -> Done:
+    def _finish(self, opened: "OpenDialog", given: Mapping[str, Any], now: datetime, older: Json | None = None) -> Done:
         is_kept = given.get("keep_pin") == YES
         kept = {name: str(given[name]) for name in ("method", "medium") if given.get(name)}
         return Done(
@@ -324,8 +325,8 @@ class FinTs(LiveSource):
         )
 
 
-def _asked_for(wanted: "Challenge", since: str, text: Sentence, older: Json | None = None) -> Question:
-    """The question that a challenge is; that for `older` bookings may be left unanswered."""
+def _question_of(wanted: "Challenge", since: str, text: Sentence, older: Json | None = None) -> Question:
+    """The question for a challenge; the one for `older` bookings need not be answered."""
     if older is None:
         fields, memo = () if wanted.is_in_app else (TAN,), {}
     else:
@@ -342,7 +343,7 @@ def _asked_for(wanted: "Challenge", since: str, text: Sentence, older: Json | No
 
 
 def _library() -> Any:
-    """What needs python-fints, which not everybody has; raises Misconfigured."""
+    """The module that needs python-fints, an optional library. Raises Misconfigured where that is missing."""
     try:
         from connectors.sources.fints import dialog
     except ImportError as error:
@@ -351,8 +352,8 @@ def _library() -> Any:
 
 
 def _sign_in(connection: Connection, given: Mapping[str, Any], problem: Sentence | None = None) -> Question:
-    """Login and PIN, the login of a connection that is renewed filled in; one that was given already is not asked for
-    again, unless the bank refused what came with it."""
+    """The question for login and PIN, with the login of a renewed connection filled in. A login that was given already
+    is not asked for again, unless the bank refused it with the PIN."""
     named = replace(LOGIN, default=str(given.get("login") or connection.secrets.get("login") or ""))
     keep = replace(KEEP_PIN, default=YES if "pin" in connection.secrets else NO)
     is_given = bool(given.get("login")) and problem is None
@@ -364,7 +365,8 @@ def _pin_of(secrets: Json) -> str:
 
 
 def _first_day(until: str | None, today: date) -> date:
-    """The first day of an account's bookings: as far back as needs no approval the first time, then with an overlap."""
+    """The first day of an account's bookings to read: the first time as far back as needs no approval, later with an
+    overlap."""
     first = today - timedelta(days=FIRST_DAYS)
     if until is None:
         return first
@@ -372,8 +374,8 @@ def _first_day(until: str | None, today: date) -> date:
     return max(first, min(last, today - timedelta(days=LATER_DAYS)))
 
 
-def _shown(text: str) -> str:
-    """The bank's words, without the marks that some put in."""
+def _plain_words(text: str) -> str:
+    """The bank's text without the markup that some banks put in."""
     plain = text.replace("<br>", "\n").replace("<br/>", "\n")
     return clean(plain, 2000) or "TAN"
 

@@ -1,7 +1,7 @@
 """A dialog with a FinTS bank: opened, approved by its customer where the bank wants that, read, and closed.
 
-While the customer approves, nothing of a dialog stays in this process: it is put aside as text, the PIN in it, and
-goes on from there. Whoever keeps that text has to encrypt it, and nobody else may write it: it is a pickle.
+While the customer approves, nothing of a dialog stays in this process: it is saved as text, with the PIN in it, and
+resumed from the text. The text has to be stored encrypted and safe from changes by others, because it is a pickle.
 """
 
 import base64
@@ -28,7 +28,7 @@ from connectors.sources.fints.bank_line import BankLine, PagesWithoutEnd
 
 UNKNOWN_PRODUCT = "9078"
 APPROVAL_NEEDED = "9075"
-WAIT_SECONDS = 3.0  # between two looks whether the app has approved, where the bank names nothing
+WAIT_SECONDS = 3.0  # between two checks whether the app has approved, where the bank states no time
 WAIT_SECONDS_MAX = 30.0
 BOOKINGS = (FinTSOperations.GET_TRANSACTIONS, FinTSOperations.GET_TRANSACTIONS_XML)
 
@@ -44,7 +44,7 @@ class AccessLocked(UserActionRequired):
 class ApprovalNeeded(UserActionRequired):
     """The bank wants you to approve this access. Renew the connection on the account page."""
 
-    challenge: Any = None  # the library's, where the bank wants it for an order alone
+    challenge: Any = None  # the library's challenge, where the bank wants an approval only for an order
 
 
 class TanRefused(UserActionRequired):
@@ -53,8 +53,8 @@ class TanRefused(UserActionRequired):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What opens a bank. `state` is what the library wants back from the last dialog: without its system id the bank
-    takes us for a stranger and asks for a TAN. `medium` names one of several phones or cards."""
+    """The credentials for a bank. `state` is the library's from the last dialog: without its system id, the bank takes
+    us for a stranger and asks for a TAN. `medium` names one of several phones or cards."""
 
     url: str
     bank_code: str
@@ -68,8 +68,8 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Challenge:
-    """What the customer has to do, in the bank's words: approve in the app, or answer with a TAN. `paused` is the
-    dialog that waits for it; in the app it is asked for after `wait` seconds."""
+    """A task for the customer, in the bank's words: approve in the app, or answer with a TAN. `paused` is the saved
+    dialog; an approval in the app is checked after `wait` seconds."""
 
     text: str
     is_in_app: bool
@@ -81,7 +81,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which of these (value, name): a `method` of approval, or a `medium` for it."""
+    """A choice among options (value, name): a `method` of approval, or a `medium` for it."""
 
     of: str
     options: Sequence[tuple[str, str]]
@@ -89,8 +89,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """One account as the bank tells it: `booked` and `pending` are documents, camt or MT940. `refusal` is the bank's
-    code where it gives no bookings."""
+    """One account as the bank reports it. `booked` and `pending` are documents in camt or MT940. `refusal` is the
+    bank's code where it gives no bookings."""
 
     iban: str | None
     number: str
@@ -106,7 +106,7 @@ class Told:
 
     @property
     def key(self) -> str:
-        """What the bank knows the account by."""
+        """The account's IBAN, else its number."""
         return self.iban or self.number
 
 
@@ -119,32 +119,35 @@ class OpenDialog:
 
     @property
     def bank_name(self) -> str:
-        """What the bank calls itself; empty if it does not."""
+        """The bank's own name; empty where it states none."""
         return str(self.client.get_information()["bank"].get("name") or "")
 
     @property
     def state(self) -> str:
-        """What the next dialog needs of this one."""
+        """The state of the library that the next dialog needs."""
         return _text(self.client.deconstruct(including_private=True))
 
     def accounts(self) -> list[list[str]]:
-        """Those that the customer has there, each as the library wants it back."""
-        with _spoken(self.line):
-            return [list(each) for each in self._ordered(self.client.get_sepa_accounts())]
+        """The accounts of the customer at the bank, each in the form that the library takes."""
+        with _translate_errors(self.line):
+            return [list(each) for each in self._checked_order(self.client.get_sepa_accounts())]
 
     def read(self, since: Callable[[str], date], until: date) -> Sequence[Told]:
-        """Every account with its booked balance and its bookings, from the day on that `since` names for its key, in
-        the bank's order."""
-        with _spoken(self.line):
-            accounts = self._ordered(self.client.get_sepa_accounts())
+        """All accounts in the bank's order, with their booked balances, and their bookings from the day that `since`
+        gives for the account's key to `until`."""
+        with _translate_errors(self.line):
+            accounts = self._checked_order(self.client.get_sepa_accounts())
             about = {each["iban"]: each for each in self.client.get_information()["accounts"]}
-            return [self._told(account, about.get(account.iban) or {}, since, until) for account in accounts]
+            return [self._read_account(account, about.get(account.iban) or {}, since, until) for account in accounts]
 
     def older(self, today: date, known: Json) -> tuple[Json, Challenge | None]:
-        """The bookings of the accounts that are "left", for as long as the bank keeps them and until today, so that
-        a first sync some days later leaves no gap, beside those "found" of others as packed documents; and what the
-        customer has to do first, where the bank wants an approval for one of them. An account of which it gives none
-        has none, nor has one of which it wants another approval in between: a part would have a gap behind it."""
+        """The bookings of the accounts in "left", as far back as the bank keeps them and until today, so that a first
+        sync some days later leaves no gap; and the challenge, where the bank wants an approval first.
+
+        The result has the "found" documents, packed, of all accounts so far, and the accounts still "left". An account
+        whose bookings the bank refuses gets none, and so does one that needs another approval halfway, because a part
+        would leave a gap.
+        """
         found, left = dict(known["found"]), list(known["left"])
         stated = self.client.bpd.find_segment_first("HICAZS")
         since = today - timedelta(days=int(stated.parameter.storage_duration)) if stated else None
@@ -152,27 +155,27 @@ class OpenDialog:
             account = SEPAAccount(*left[0])
             booked: Sequence[bytes] = ()
             try:
-                with _spoken(self.line):
+                with _translate_errors(self.line):
                     booked, _ = self._bookings(account, since, today)
             except ApprovalNeeded as wanted:
                 if wanted.challenge is not None and not self.line.pages:
                     return {"found": found, "left": left}, _put_aside(self.client, wanted.challenge)
             except ProviderUnavailable:
-                pass  # nobody misses what nobody had
+                pass  # nothing is lost: these bookings have never been there
             found[_key(account)] = [_text(zlib.compress(each)) for each in booked]
             del left[0]
         return {"found": found, "left": left}, None
 
-    def _told(self, account: Any, about: Mapping[str, Any], since: Callable[[str], date], until: date) -> Told:
+    def _read_account(self, account: Any, about: Mapping[str, Any], since: Callable[[str], date], until: date) -> Told:
         may = about.get("supported_operations") or {}
-        is_told = any(may.values())  # some banks leave out what an account may be asked
+        is_told = any(may.values())  # some banks do not state which orders an account allows
         balance, refusal = None, None
         booked: Sequence[bytes] = ()
         pending: Sequence[bytes] = ()
         iban, number = account.iban or None, _number(account)
         try:
             if may.get(FinTSOperations.GET_BALANCE) or not is_told:
-                balance = self._ordered(self.client.get_balance(account))
+                balance = self._checked_order(self.client.get_balance(account))
             if any(may.get(each) for each in BOOKINGS) or not is_told:
                 booked, pending = self._bookings(account, since(_key(account)), until)
         except FinTSUnsupportedOperation:
@@ -195,16 +198,16 @@ class OpenDialog:
         )
 
     def _bookings(self, account: Any, since: date | None, until: date) -> tuple[Sequence[bytes], Sequence[bytes]]:
-        """Documents of what is booked and of what is pending: camt, and MT940 where the bank has nothing else."""
+        """The documents of booked and of pending transactions: camt, or MT940 where the bank offers nothing else."""
         self.line.pages.clear()
         if self.client.bpd.find_segment_first("HICAZS"):
-            booked, pending = self._ordered(self.client.get_transactions_xml(account, since, until))
+            booked, pending = self._checked_order(self.client.get_transactions_xml(account, since, until))
             return list(filter(None, booked)), list(filter(None, pending))
-        parts = self._ordered(self._mt940(account, since, until))
-        return _joined(each.statement_booked for each in parts), _joined(each.statement_pending for each in parts)
+        parts = self._checked_order(self._mt940(account, since, until))
+        return _join(each.statement_booked for each in parts), _join(each.statement_pending for each in parts)
 
     def _mt940(self, account: Any, since: date | None, until: date) -> Any:
-        """The pieces as the bank sent them. The library only hands out what its own reader made of them."""
+        """The pieces of MT940 as the bank sent them; the library's own function only returns its parsed form."""
         with self.client._get_dialog() as dialog:
             order = self.client._find_highest_supported_command(HKKAZ5, HKKAZ6, HKKAZ7)
             return self.client._fetch_with_touchdowns(
@@ -220,8 +223,9 @@ class OpenDialog:
                 "HIKAZ",
             )
 
-    def _ordered(self, result: Any) -> Any:
-        """The result of an order; the library gives an empty one for what the bank refused, so its codes decide."""
+    def _checked_order(self, result: Any) -> Any:
+        """The result of an order. Raises ApprovalNeeded and _OrderRefused; the library returns an empty result for an
+        order that the bank refused, so the codes decide."""
         if isinstance(result, NeedTANResponse) or APPROVAL_NEEDED in self.line.codes:
             wanted = ApprovalNeeded()
             wanted.challenge = result if isinstance(result, NeedTANResponse) else None
@@ -233,15 +237,16 @@ class OpenDialog:
 
 @contextmanager
 def open_dialog(access: Access) -> Iterator[OpenDialog | Challenge | Choice]:
-    """A dialog, until the block ends; or what the customer has to do or to say first. Raises SourceError."""
+    """A dialog that is open until the block ends; or what the customer has to do or choose first. Raises
+    SourceError."""
     with closing(BankLine(access.url)) as line:
         client = _client(access, line)
-        with _spoken(line):
-            choice = _prepared(client, access)
+        with _translate_errors(line):
+            choice = _prepare(client, access)
         if choice is not None:
             yield choice
             return
-        with _spoken(line):
+        with _translate_errors(line):
             client.__enter__()
         try:
             challenge = client.init_tan_response
@@ -258,21 +263,21 @@ def open_dialog(access: Access) -> Iterator[OpenDialog | Challenge | Choice]:
 def resume_dialog(
     access: Access, paused: Json, tan: str, *, of_order: bool = False
 ) -> Iterator[OpenDialog | Challenge]:
-    """The dialog that was put aside, with the TAN if there is one to type: open now, or waiting still. With `of_order`
-    the approval is for an order: it takes the place of the next one that is given."""
+    """The saved dialog, continued with the TAN if one was typed: open now, or still waiting. With `of_order`, the
+    approval is for an order, and its result replaces that of the next order."""
     with closing(BankLine(access.url)) as line:
         client = _client(access, line, state=paused["state"])
         challenge = NeedRetryResponse.from_data(_bytes(paused["challenge"]))
-        challenge.decoupled = paused["is_in_app"]  # the library forgets it
+        challenge.decoupled = paused["is_in_app"]  # the library does not restore it
         resuming = client.resume_dialog(_bytes(paused["dialog"]))
-        with _spoken(line):
+        with _translate_errors(line):
             resuming.__enter__()
         try:
             if of_order:
-                client._send_with_possible_retry = partial(_approved, client, challenge, tan)
+                client._send_with_possible_retry = partial(_result_of_approved, client, challenge, tan)
                 yield OpenDialog(client=client, line=line)
                 return
-            with _spoken(line):
+            with _translate_errors(line):
                 outcome = client.send_tan(challenge, tan)
             if isinstance(outcome, NeedTANResponse):
                 yield _put_aside(client, outcome)
@@ -284,8 +289,9 @@ def resume_dialog(
             _close(client, line)
 
 
-def _approved(client: Any, challenge: Any, tan: str, dialog: Any, order: Any, resume: Any) -> Any:
-    """What the order comes to that waited for this approval. One that the bank does not accept is asked for again."""
+def _result_of_approved(client: Any, challenge: Any, tan: str, dialog: Any, order: Any, resume: Any) -> Any:
+    """The result of the order that waited for this approval; where the bank does not accept the approval, the order is
+    sent again."""
     del client._send_with_possible_retry
     outcome = client.send_tan(challenge, tan)
     is_refused = client.connection.refusal is not None
@@ -315,8 +321,8 @@ def _client(access: Access, line: BankLine, state: str | None = None) -> Any:
     return client
 
 
-def _prepared(client: Any, access: Access) -> Choice | None:
-    """Have the client know how its customer approves; the choice where there are several ways."""
+def _prepare(client: Any, access: Access) -> Choice | None:
+    """Prepare the client for the customer's method of approval; returns the choice where there are several."""
     if not client.get_current_tan_mechanism() or not client.get_tan_mechanisms():
         client.fetch_tan_mechanisms()
         _check_begun(client.connection)
@@ -338,7 +344,7 @@ def _prepared(client: Any, access: Access) -> Choice | None:
 
 
 def _put_aside(client: Any, challenge: Any) -> Challenge:
-    """The challenge, with the dialog that waits for its answer as text."""
+    """The challenge, with the dialog that waits for its answer saved as text."""
     way = client.get_tan_mechanisms().get(client.get_current_tan_mechanism())
     wait = getattr(way, "wait_before_next_poll", None) or WAIT_SECONDS
     image_type, image = challenge.challenge_matrix or ("", None)
@@ -359,7 +365,7 @@ def _put_aside(client: Any, challenge: Any) -> Challenge:
 
 
 def _check_begun(line: BankLine) -> None:
-    """A dialog whose beginning the bank refused."""
+    """Raise an error if the bank refused to begin the dialog."""
     if UNKNOWN_PRODUCT in line.codes:
         raise Misconfigured("The bank does not know the FinTS product id. Ask for one and set BANKDATA_FINTS_PRODUCT.")
     if any(code.startswith("9") for code in line.codes):
@@ -367,7 +373,7 @@ def _check_begun(line: BankLine) -> None:
 
 
 def _close(client: Any, line: BankLine) -> None:
-    """End the dialog at the bank, unless it was put aside. That it could not be ended changes nothing."""
+    """End the dialog at the bank, unless it was saved for later; a failure to end it does not matter."""
     dialog = client._standing_dialog
     if dialog is not None and not dialog.paused and dialog.open:
         try:
@@ -377,8 +383,9 @@ def _close(client: Any, line: BankLine) -> None:
 
 
 @contextmanager
-def _spoken(line: BankLine) -> Iterator[None]:
-    """What python-fints raises, as what it means. It wraps our own errors, and raises whatever it stumbles over."""
+def _translate_errors(line: BankLine) -> Iterator[None]:
+    """Translate exceptions of python-fints into SourceErrors; the library wraps our own errors, and raises any
+    exception."""
     try:
         yield
     except SourceError:
@@ -400,7 +407,7 @@ def _spoken(line: BankLine) -> Iterator[None]:
 
 
 def unpack(text: str) -> bytes:
-    """A document of `OpenDialog.older`."""
+    """An unpacked document from `OpenDialog.older`."""
     return zlib.decompress(_bytes(text))
 
 
@@ -409,12 +416,12 @@ def _number(account: Any) -> str:
 
 
 def _key(account: Any) -> str:
-    """What `Told.key` is for it."""
+    """The key of the account, as in `Told.key`."""
     return account.iban or _number(account)
 
 
-def _joined(pieces: Iterator[bytes | None]) -> Sequence[bytes]:
-    """Banks cut MT940 wherever they like."""
+def _join(pieces: Iterator[bytes | None]) -> Sequence[bytes]:
+    """The pieces of MT940 as one document, because banks cut it anywhere; an empty list where there are none."""
     whole = b"".join(filter(None, pieces))
     return [whole] if whole else []
 
