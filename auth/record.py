@@ -63,6 +63,7 @@ class Record:
         self._counted: dict[Counted, Count] = {}
         self._writing = threading.Lock()
         self._stopped = threading.Event()
+        self._is_waiting = False  # for the store, and that was logged
 
     def note(
         self, user_id: str, operation: str, *, grant_id: str = "", client_id: str = "", is_refused: bool = False
@@ -93,8 +94,11 @@ class Record:
                 return
             try:
                 access_record.add(self._database, counted, now=self._now())
+                self._is_waiting = False
             except Exception as error:  # whatever it is: there is a next time, and no count is lost
-                log.warning("the record could not be written yet: %s", type(error).__name__)
+                if not self._is_waiting:
+                    log.warning("the record could not be written yet: %s", type(error).__name__)
+                self._is_waiting = True
                 self._put_back(counted)
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from configparser import ConfigParser
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -16,9 +17,7 @@ from tempfile import mkdtemp
 from tests.engines import Cluster, _dies_with_us, free_port
 
 PGBOUNCER = Path("/usr/sbin/pgbouncer")
-TOGETHER = "[databases]\n* = host=127.0.0.1 port={port} user=bankdata\n[pgbouncer]\nlisten_addr = 127.0.0.1\n" + (
-    "listen_port = {own_port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\nserver_login_retry = 0.2\n"
-)
+KIT = Path(__file__).parents[1] / "docs" / "deploy" / "pgbouncer.ini"
 
 
 class Between:
@@ -79,10 +78,16 @@ def between(port: int) -> Iterator[Between]:
 
 @contextmanager
 def pooled(cluster: Cluster) -> Iterator[str]:
-    """The address of a database behind a PgBouncer that gives each transaction any connection."""
+    """The address of a database behind the PgBouncer of docs/deploy, which gives each transaction any connection."""
     port, folder = free_port(), Path(mkdtemp(prefix="bankdata-pooler-", dir="/tmp"))
     user = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
-    (folder / "pgbouncer.ini").write_text(TOGETHER.format(port=cluster.port, own_port=port))
+    ini = ConfigParser()
+    ini.read(KIT, "utf-8")
+    del ini["pgbouncer"]["auth_file"]
+    ini["pgbouncer"].update({"listen_addr": "127.0.0.1", "listen_port": str(port), "auth_type": "any"})
+    ini["databases"] = {"postgres": f"host=127.0.0.1 port={cluster.port} user=bankdata"}
+    with (folder / "pgbouncer.ini").open("w") as settings:
+        ini.write(settings)
     if user:
         for each in (folder, folder / "pgbouncer.ini"):
             os.chown(each, pwd.getpwnam(user).pw_uid, -1)

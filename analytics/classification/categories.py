@@ -9,7 +9,8 @@ from analytics.classification.booking_types import NOTHING, Verdict
 from analytics.classification.facts import CACHED_TEXTS_MAX, spread, table
 from analytics.classification.keywords import Keyword, keywords_of
 from analytics.classification.merchants import Merchant
-from analytics.classification.phrases import Found, Phrases, words_of
+from analytics.classification.persons import INVOICE
+from analytics.classification.phrases import Found, words_of
 
 SAVINGS_KINDS = {"savings", "securities", "building_savings"}
 OF_THE_BANK = {"cash_withdrawal", "cash_deposit", "interest", "fee"}
@@ -160,6 +161,5 @@ def _mccs() -> dict[str, str]:
     return known
 
 
-INVOICE = Phrases(lambda: ((phrase, True) for [phrase] in table("invoice_words.txt")))
 PURPOSES = _codes()
 MCCS = _mccs()

@@ -1,12 +1,12 @@
 """The leaves, or finer categories: each is below one of the thirteen categories, and determined after that."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from analytics.classification.booking_types import Verdict
 from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES, spread, table
-from analytics.classification.persons import COMPANY
+from analytics.classification.persons import COMPANY, INVOICE, TITLES
 from analytics.classification.phrases import Found, Phrases
 
 Place = Literal["name", "text", "else"]
@@ -56,13 +56,42 @@ def detailed(category: Verdict, clues: Clues) -> tuple[str | None, str | None]:
     for source in OTHER_ORDERS.get(category.value, SOURCES):
         leaf = source(category, clues)
         if leaf is not None and leaf.value is not None and category_of(leaf.value) == category.value:
-            return leaf
+            return (None, None) if _is_doubtful(category, leaf, clues) else leaf
     return None, None
 
 
 def own_transfer(kinds: Iterable[str | None]) -> str:
     """The leaf of a transfer between accounts of these kinds that belong to the same person."""
     return next((OF_KINDS[kind] for kind in OF_KINDS if kind in set(kinds)), OWN_TRANSFER)
+
+
+def _is_doubtful(category: Verdict, leaf: Verdict, clues: Clues) -> bool:
+    """Whether too little tells the category, which stays what it is: no leaf is then better than one below it."""
+    if not category.rule.startswith(TOLD_BY_WORDS):
+        return False
+    if leaf.rule.startswith("default:"):  # a person's name
+        is_bare = clues.kind == "other" and TITLES.isdisjoint(clues.name_words)  # John Lewis is a shop
+        is_trade = INVOICE.best(clues.purpose_words) is not None
+        return is_bare or is_trade or _is_elsewhere(category, leaf, clues, unheard=OF_SHOPS)  # friends share a concert
+    # What an inn transfers is as likely a wage as a refund
+    is_paid_out = clues.is_credit and clues.kind == "transfer" and category.rule.startswith("keyword:")
+    return (is_paid_out and category.value in OF_SHOPS) or _is_elsewhere(category, leaf, clues)
+
+
+def _is_elsewhere(category: Verdict, leaf: Verdict, clues: Clues, *, unheard: Set[str] = frozenset()) -> bool:
+    """Whether a longer word than any of this category stands for another one, or the word of the leaf for both."""
+    assert category.value is not None
+    heard = (*_texts(clues), ("else", clues.name_words), ("else", clues.purpose_words))
+    own = [hit.length for place, words in heard for hit in _words(category.value, place, words)]
+    longest = max(own, default=SHORT_WORD_LENGTH_MAX)
+    name: Place = "name" if category.value == "OTHER" and category.rule.startswith("default:") else "text"
+    for place, words in ((name, clues.name_words), ("text", clues.purpose_words)):
+        for hit in _all_words(place, words):
+            told = {other for other, scope in hit.meaning if clues.is_credit or scope != "credit"}
+            is_ours, others = category.value in told, told - {category.value, "TRANSFER", *unheard}
+            if others and (leaf.rule == f"keyword:{hit.phrase}" if is_ours else hit.length > longest):
+                return True
+    return False
 
 
 def _by_mcc(_category: Verdict, clues: Clues) -> Verdict | None:
@@ -80,9 +109,11 @@ def _by_brand(_category: Verdict, clues: Clues) -> Verdict | None:
 
 
 def _by_word(category: Verdict, clues: Clues) -> Verdict | None:
-    return _leaf_of_words(
-        category, clues, (("name", clues.name_words), ("text", clues.purpose_words), ("text", clues.bank_words))
-    )
+    return _leaf_of_words(category, clues, _texts(clues))
+
+
+def _texts(clues: Clues) -> Iterable[tuple[Place, tuple[str, ...]]]:
+    return ("name", clues.name_words), ("text", clues.purpose_words), ("text", clues.bank_words)
 
 
 def _by_other_word(category: Verdict, clues: Clues) -> Verdict | None:
@@ -134,6 +165,20 @@ def _words(category: str, place: Place, words: Sequence[str]) -> tuple[Found[tup
 @cache
 def _phrases(category: str, place: Place) -> Phrases[tuple[str, str]]:
     return Phrases(lambda: _entries(category, place))
+
+
+@lru_cache(maxsize=CACHED_TEXTS_MAX)
+def _all_words(place: Place, words: Sequence[str]) -> tuple[Found[frozenset[tuple[str, str]]], ...]:
+    return tuple(ALL_PHRASES[place].all(words))
+
+
+def _all_entries(place: Place) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
+    """The words of all leaves, each with the categories that it stands for and where it counts for them."""
+    told: dict[str, set[tuple[str, str]]] = {}
+    for category in CATEGORIES:
+        for phrase, (_, scope) in _entries(category, place):
+            told.setdefault(phrase, set()).add((category, scope))
+    return ((phrase, frozenset(categories)) for phrase, categories in told.items())
 
 
 def _entries(category: str, place: Place) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -191,7 +236,6 @@ WITH_FEES = {"WASTE", "WATER", "GOVERNMENT_FEES", "EDUCATION", "CHILDCARE", "BRO
 OF_TYPES: Mapping[tuple[str | None, bool], str] = {
     ("salary", True): "WAGES",
     ("fee", False): "BANK_FEES",
-    ("fee", True): "BANK_FEES",
     ("interest", False): "INTEREST_PAID",
     ("interest", True): "INTEREST_EARNED",
     ("cash_withdrawal", False): "CASH_WITHDRAWAL",
@@ -207,6 +251,13 @@ OF_KINDS = {
 PURPOSES: Mapping[tuple[str, str], str] = {
     (code, sign): leaf for codes, sign, leaf in table("purpose_leaves.tsv") for code in codes.split()
 }
+ALL_PHRASES: Mapping[Place, Phrases[frozenset[tuple[str, str]]]] = {
+    "name": Phrases(lambda: _all_entries("name")),
+    "text": Phrases(lambda: _all_entries("text")),
+}
+TOLD_BY_WORDS = ("brand:", "default:", "intermediary:", "keyword:", "type:fee")
+OF_SHOPS = {"DINING", "ENTERTAINMENT", "GROCERIES", "SHOPPING", "SUBSCRIPTION", "TRANSPORT"}
+SHORT_WORD_LENGTH_MAX = 5  # "miet*", "spar*", "home", "auto": beside a brand they stand for nothing
 MCCS = _mccs()
 assert {leaf.category for leaf in LEAVES.values()} == set(CATEGORIES)
 assert not set(LEAVES) & set(CATEGORIES)

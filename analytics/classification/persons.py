@@ -51,5 +51,6 @@ def _companies() -> Iterator[tuple[str, bool]]:
 
 COMPANY = Phrases(_companies)
 MAYBE_TRADES = Phrases(lambda: ((phrase, True) for phrase in _trades() if not _is_sure(phrase)))
+INVOICE = Phrases(lambda: ((phrase, True) for [phrase] in table("invoice_words.txt")))
 TITLES = frozenset(fold(word) for word in words("titles.txt"))
 FIRST_NAMES = frozenset(fold(word) for word in words("first_names.txt"))

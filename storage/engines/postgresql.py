@@ -39,7 +39,7 @@ from storage.database import (
 from storage.engines import distribution
 from storage.engines.asked_states import AskedStates
 from storage.engines.dialect import POSTGRESQL
-from storage.engines.watched_connection import PATIENT_SECONDS, PEER, SILENT_SECONDS, WatchedConnection
+from storage.engines.watched_connection import PATIENT_SECONDS, PEER, SILENT_SECONDS, ServerSilent, WatchedConnection
 from storage.events import outbox
 
 T = TypeVar("T")
@@ -117,6 +117,7 @@ class PostgreSQL:
         self._saying = threading.Lock()
         self._is_opened = self._is_away = False
         self._gone_at = -math.inf
+        self._in_use: set[Connection] = set()
         self._pool = self._open_pool(url, connections_max, prepare)
         self._app_pool = self._open_pool(app_url, connections_max, prepare) if app_url else None
         self._asked_states: AskedStates | None = None
@@ -240,6 +241,7 @@ class PostgreSQL:
             connection = pool.getconn(WAIT_SECONDS_DOWN if self._is_down.is_set() else None)
             self._is_down.clear()
             connection.patience = self._patience
+            self._in_use.add(connection)
             try:
                 yield connection
                 if connection.opened_at > self._gone_at:
@@ -247,14 +249,18 @@ class PostgreSQL:
             except psycopg.Error as error:
                 if not _is_connection_lost(connection, error):
                     raise
-                self._note_loss(connection, _first_line(error))
+                self._note_loss(connection, error)
                 raise _ConnectionDead(StoreUnavailable.__doc__) from error
             finally:
+                self._in_use.discard(connection)
                 pool.putconn(connection)
 
-    def _note_loss(self, connection: Connection, reason: str) -> None:
+    def _note_loss(self, connection: Connection, error: psycopg.Error) -> None:
         """Note that a connection is dead or read-only; others of the same age most likely are too, so the pools are
-        emptied."""
+        emptied. If the server fell silent, nobody keeps patience for minutes: the answer would never come."""
+        if isinstance(error, ServerSilent):
+            for each in tuple(self._in_use):
+                each.patience = min(each.patience, SILENT_SECONDS)
         if connection.opened_at <= self._gone_at:
             return
         self._gone_at = time.monotonic()
@@ -262,7 +268,7 @@ class PostgreSQL:
         self._drain()
         if self._asked_states is not None:
             self._asked_states.give_up()
-        self._say(is_away=True, words=f"away: {reason}")
+        self._say(is_away=True, words=f"away: {_first_line(error)}")
 
     def _note_unreachable(self, url: str, *, prepare: bool) -> None:
         """Note that no connection can be made, and log the reason once."""

@@ -22,8 +22,12 @@ PEER = {  # milliseconds, seconds: a peer that acknowledges nothing for five sec
 }
 
 
+class ServerSilent(psycopg.OperationalError):
+    """The server says nothing and does not stop when it is told to."""
+
+
 class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that cancels a statement after hearing nothing for `patience` seconds.
+    """A connection that cancels a statement after hearing nothing for `patience` seconds; others may lower them.
 
     If the server confirms the cancelling, the connection is as good as before; otherwise it is closed.
     """
@@ -35,9 +39,9 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def wait(self, gen: PQGen[T], *arguments: Any, **named: Any) -> T:
         """The result of a question to the server. Raises OperationalError when the server is given up."""
-        return super().wait(self._watch(gen, self.patience), *arguments, **named)
+        return super().wait(self._watch(gen), *arguments, **named)
 
-    def _watch(self, asking: PQGen[T], patience: float) -> Generator[Any, Any, T]:
+    def _watch(self, asking: PQGen[T]) -> Generator[Any, Any, T]:
         heard_at, is_cancelled = time.monotonic(), False
         try:
             wanted = next(asking)
@@ -45,13 +49,13 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
                 ready = yield wanted
                 if ready:
                     heard_at = time.monotonic()
-                elif time.monotonic() - heard_at > patience:
+                elif time.monotonic() - heard_at > (CANCEL_SECONDS if is_cancelled else self.patience):
                     if is_cancelled:
                         self.pgconn.finish()
-                        raise psycopg.OperationalError("it says nothing, and does not stop when it is told to")
+                        raise ServerSilent("it says nothing, and does not stop when it is told to")
                     with suppress(psycopg.Error):
                         self.cancel_safe(timeout=CANCEL_SECONDS)
-                    heard_at, is_cancelled, patience = time.monotonic(), True, CANCEL_SECONDS
+                    heard_at, is_cancelled = time.monotonic(), True
                 wanted = asking.send(ready)
         except StopIteration as end:
             answer: T = end.value

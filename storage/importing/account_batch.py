@@ -1,7 +1,7 @@
 """What one batch does to one account: bookings compared, written and claimed, pending ones ended, balances kept."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -11,30 +11,38 @@ import polars as pl
 from analytics import frames
 from storage import journal
 from storage.changes import feed
-from storage.connections import StoredConnection
-from storage.database import Transaction, as_json
+from storage.database import as_json
 from storage.importing import statements, taken_back
 from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
 from storage.importing.fuller_words import all_references, fuller_words
 from storage.importing.matching.booking_keys import fingerprint, transaction_id
-from storage.importing.matching.exact_matches import MONEY, exact_matches, left_over, new_identities, prepare_bookings
-from storage.importing.matching.likely_matches import Item, Remaining
+from storage.importing.matching.exact_matches import (
+    MONEY,
+    PAIRS,
+    exact_matches,
+    left_over,
+    new_identities,
+    prepare_bookings,
+)
+from storage.importing.matching.likely_matches import Item, Pair, Remaining
 from storage.importing.matching.pending_bookings import AFTER, BEFORE, SAME_DAY, pending_matches
-from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, STORED, StoredBookings, claims_with
+from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, STORED, WAITING, StoredBookings
 from storage.importing.matching.windows import ToldWindow, is_whole, windows
 from storage.importing.rows import incoming
 from storage.importing.same_accounts import Lookalike
 from storage.importing.spool import PARTING, Spool
 from storage.importing.taken_back import TakenBack
+from storage.importing.teller import FILES, Teller
 
-WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids
 COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
-TELLER = ("connection_id", "batch_id", "added_state")
-WRITTEN = ("place", "stored_id", "identity", "fingerprint", "created_at", "claims", *MONEY, *TELLER)
+WRITTEN = (
+    *("place", "stored_id", "identity", "fingerprint", "created_at", "claims"),
+    *(*MONEY, "connection_id", "batch_id", "added_state"),
+)
 STORED_AS = {"fingerprint": "stored_print", "claim": "stored_claim", "references": "stored_references"}
 FORMER = {name: dtype for name, dtype in frames.FORMER.items() if name not in ("account_id", "ended_at")}
-FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
+FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,34 +59,15 @@ class AccountReport:
 class AccountBatch:
     """One account (`account_id`) while one batch is merged into it; `changes` are the journal's."""
 
-    def __init__(
-        self,
-        session: Transaction,
-        *,
-        user_id: str,
-        account_id: str,
-        connection: StoredConnection,
-        batch_id: str,
-        spool: Spool,
-        derivation: Derivation,
-        file_connections: Collection[str],
-        now: datetime,
-    ) -> None:
+    def __init__(self, teller: Teller, account_id: str, batch_id: str, spool: Spool, derivation: Derivation) -> None:
         self.changes: list[pl.DataFrame] = []
-        self._session = session
-        self._user_id = user_id
-        self.account_id = account_id
-        self._connection = connection
+        self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
+        self._account_id = account_id
         self._batch_id = batch_id
         self._spool = spool
-        self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
         self._derivation = derivation
-        self._now = now
-        self._file_connections = file_connections
-        self._source = FILES if connection.id in file_connections else connection.id
-        self._stored = StoredBookings(
-            session, user_id=user_id, account_id=account_id, source=self._source, file_connections=file_connections
-        )
+        self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
+        self._stored = StoredBookings(teller, account_id)
 
     def merge(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
         """Bookings, balances and gaps of the account after what was reported of it under this source's name."""
@@ -89,20 +78,12 @@ class AccountBatch:
         if is_complete or not waiting.is_empty():
             booked = self._keys(told, "is_booked")["provider_id"].drop_nulls().implode()
             still = waiting.filter(~pl.col("provider_id").is_in(booked).fill_null(value=False))
-            self._merge_pending(prepare_bookings(still, self._source), is_complete=is_complete)
-        changes = statements.keep(
-            self._session,
-            user_id=self._user_id,
-            account_id=self.account_id,
-            connection_id=self._connection.id,
-            batch_id=self._batch_id,
-            stated=[(each.statement, each.adds_up) for each in told],
-            file_connections=self._file_connections,
-            now=self._now,
-        )
+            self._merge_pending(prepare_bookings(still, self._teller.source), is_complete=is_complete)
+        stated = [(each.statement, each.adds_up) for each in told]
+        changes = statements.keep(self._teller, self._account_id, self._batch_id, stated)
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
         former = pl.DataFrame(self._former, schema=FORMER, orient="row").with_columns(
-            user_id=pl.lit(self._user_id), account_id=pl.lit(self.account_id), ended_at=pl.lit(self._now)
+            user_id=pl.lit(self._user_id), account_id=pl.lit(self._account_id), ended_at=pl.lit(self._teller.now)
         )
         self._session.append("former_amounts", former)
         return report
@@ -115,7 +96,7 @@ class AccountBatch:
     ) -> AccountReport:
         """New bookings and pending ones that booked are written, rows that are told otherwise are written again, and
         those that the bank has taken back are put aside; of what is known as it is told nothing is derived."""
-        booked = prepare_bookings(self._keys(told, "is_booked"), self._source)
+        booked = prepare_bookings(self._keys(told, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         found, gone = self._matches(source, booked, stored, given)
         known = booked.join(found, on="place").join(
@@ -124,40 +105,34 @@ class AccountBatch:
             right_on="id",
             maintain_order="left",
         )
-        new = self._taking_over(booked.filter(~pl.col("place").is_in(known["place"].implode())))
-        new = self._identified(new, stored)
+        new = self._identified(self._taking_over(booked.filter(~pl.col("place").is_in(known["place"].implode()))))
         difference = known.filter(~pl.col("is_part")).join(stored.select(stored_id="id", was="amount"), on="stored_id")
         back = taken_back.proven(
-            self._session,
-            user_id=self._user_id,
-            account_id=self.account_id,
+            self._teller,
+            self._account_id,
             gone=gone,
             arrived=new.select("booking_date", "amount"),
             corrected=difference.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0),
             told=[each.statement for each in told],
             given=given,
-            file_connections=self._file_connections,
         )
         ids = [each.id for each in back]
         self._former += [(each.booking_date, each.amount, each.created_at) for each in back]
-        self.changes.append(taken_back.put_aside(self._session, self._user_id, self.account_id, ids, now=self._now))
+        self.changes.append(taken_back.put_aside(self._teller, self._account_id, ids))
         self._reword(known.filter(~pl.col("is_part")))
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())
-        report = AccountReport(account_id=self.account_id, new=new.height, known=known.height, taken_back=back)
-        del known, stored, found  # what is written takes long, and needs the room
+        report = AccountReport(account_id=self._account_id, new=new.height, known=known.height, taken_back=back)
+        del booked, known, stored, found  # what is written takes long, and needs the room
         self._write("transactions", new, self._spool, "added")
         return report
 
-    def _identified(self, rows: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+    def _identified(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Each row with the identity that its id is made of: its own, or one more under its key. A row that has another
         one beside its id would leave that for the next booking, which would get the same id."""
         new = rows.filter(pl.col("identity").is_null())
-        is_first = stored.is_empty() and self._stored.is_empty()
-        new = new.with_columns(
-            new_identities(new, self._stored.highest(new["base"].head(0) if is_first else new["base"]))
-        )
-        return pl.concat([rows.filter(pl.col("identity").is_not_null()), new])
+        new = new.with_columns(new_identities(new, self._stored.highest(new["base"])))
+        return pl.concat([rows.filter(pl.col("identity").is_not_null()), new]).drop("base")
 
     def _matches(
         self, source: str, told: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ToldWindow]
@@ -225,32 +200,31 @@ class AccountBatch:
     def _taking_over(self, new: pl.DataFrame) -> pl.DataFrame:
         """New bookings with id, identity and `created_at` of the row that each was, pending or taken back, and with
         `claims`, which say under which id it is told now."""
-        found: list[tuple[int, str, str, datetime, str]] = []
+        pairs: list[Pair] = []
         left = new
         for table, direction in zip(WAITING, (BEFORE, SAME_DAY), strict=True):
             waiting = self._stored.every(table)
             if waiting.is_empty() or left.is_empty():
                 continue
-            kept = {id_: each for id_, *each in waiting.select("id", "identity", "created_at").iter_rows()}
             alike = left.join(waiting, on=["amount", "currency"], how="semi")
-            pairs = pending_matches(self._items(alike), self._stored.rows(table, waiting), direction=direction)
-            found += [(item.place, row.id, *kept[row.id], self._claimed(item)) for item, row in pairs]
-            self._former += [(item.record.booking_date, -item.record.amount, kept[row.id][1]) for item, row in pairs]
-            left = left.filter(~pl.col("place").is_in([item.place for item, _ in pairs]))
-        schema = {
-            "place": pl.UInt32(),
-            "stored_id": pl.String(),
-            "identity": pl.String(),
-            "created_at": STORED["created_at"],
-            "claims": pl.String(),
-        }
-        return new.join(pl.DataFrame(found, schema=schema, orient="row"), on="place", how="left", maintain_order="left")
+            found = pending_matches(self._items(alike), self._stored.rows(table, waiting), direction=direction)
+            left = left.filter(~pl.col("place").is_in([item.place for item, _ in found]))
+            pairs += found
+        self._former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]
+        return self._as_rows(new, pairs)
+
+    def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
+        """The bookings, those of the pairs with what the row has that each is."""
+        found = [(item.place, row.id, row.identity, row.created_at, self._claimed(item)) for item, row in pairs]
+        schema = {**PAIRS, **{name: STORED[name] for name in ("identity", "created_at", "claims")}}
+        known = pl.DataFrame(found, schema=schema, orient="row")
+        return told.join(known, on="place", how="left", maintain_order="left")
 
     def _reword(self, known: pl.DataFrame) -> None:
         """Write what is told otherwise: a correction of the source that had told it, or the fuller words of another
         one; and remember what each source has told, and under which id and references."""
         is_news = (pl.col("told_print") != pl.col("fingerprint")).fill_null(value=True)
-        is_live = self._source != FILES
+        is_live = self._teller.is_live
         changed = known.filter(
             (pl.col("fingerprint") != pl.col("stored_print")) & (is_news if is_live else pl.lit(value=True))
         )
@@ -264,32 +238,24 @@ class AccountBatch:
             self._rewrite(piece)
 
     def _rewrite(self, changed: pl.DataFrame) -> None:
-        before = self._stored.records(changed["stored_id"].to_list())
+        before = self._stored.records(changed["stored_id"])
         told = self._spool.records(changed["place"].to_list())
         spool, rows = Spool(), []
         columns = ("stored_id", "identity", "created_at", "told_print", "is_correction", "connection_id", "batch_id")
         claims = self._claims(changed)
         for row, record, claim in zip(changed.select(columns).iter_rows(), told, claims, strict=True):
             id_, identity, created_at, told_print, is_correction, *teller = row
-            corrects = is_correction or (self._source != FILES and told_print is not None)
+            corrects = is_correction or (self._teller.is_live and told_print is not None)
             words = fuller_words(before[id_], record, is_correction=corrects)
             if words != before[id_]:
                 money = (words.booking_date, words.amount, words.currency)
-                teller = [self._connection.id, self._batch_id] if corrects else teller
+                teller = [self._teller.connection.id, self._batch_id] if corrects else teller
                 was = before[id_]
                 if money != (was.booking_date, was.amount, was.currency):
                     self._former += [(was.booking_date, was.amount, created_at), (money[0], -money[1], created_at)]
                 rows.append((len(spool), id_, identity, fingerprint(words), created_at, claim, *money, *teller))
                 spool.add(words)
-        schema = {
-            "place": pl.UInt32(),
-            "stored_id": pl.String(),
-            "identity": pl.String(),
-            "fingerprint": pl.String(),
-            "created_at": STORED["created_at"],
-            "claims": pl.String(),
-            **{name: STORED[name] for name in (*MONEY, "connection_id", "batch_id")},
-        }
+        schema = {**PAIRS, **{name: STORED[name] for name in WRITTEN if name in STORED}}
         again = pl.DataFrame(rows, schema=schema, orient="row")
         added = feed.added_states(self._session, self._user_id, again["stored_id"].to_list())
         again = again.join(added, left_on="stored_id", right_on="id", how="left", maintain_order="left")
@@ -297,17 +263,18 @@ class AccountBatch:
         self._write("transactions", again, spool, "modified")
 
     def _claims(self, known: pl.DataFrame) -> pl.Series:
-        """The ids by which sources know these rows, this one included; a file is remembered by its ids alone."""
+        """The ids by which sources know these rows, each with what was last told under it, of each source the last one;
+        a file is remembered by its ids alone."""
         found = []
         for claims, first, stored_print, claim, told in known.select(
             "claims", "first_claim", "stored_print", "claim", "fingerprint"
         ).iter_rows():
-            now = self._name(claim)
-            is_told_first = first is not None and first != f"{FILES}:"
-            with_now = claims_with(
-                claims, (first, stored_print) if is_told_first else None, (now, told) if now else None
-            )
-            found.append(as_json(with_now) if with_now else None)
+            by_id: dict[str, str] = json.loads(claims) if claims else {first: stored_print}
+            by_id.pop(f"{FILES}:", None)
+            if name := self._name(claim):
+                others = {id_: each for id_, each in by_id.items() if id_.partition(":")[0] != self._teller.source}
+                by_id = {**others, name: told}
+            found.append(as_json(by_id) if by_id else None)
         return pl.Series("claims", found, dtype=pl.String)
 
     def _claimed(self, item: Item) -> str:
@@ -317,7 +284,7 @@ class AccountBatch:
 
     def _name(self, claim: str | None) -> str | None:
         """Under what this source is remembered as a teller of a row: a file only by an id that it gave."""
-        return claim or (f"{self._source}:" if self._source != FILES else None)
+        return claim or (f"{self._teller.source}:" if self._teller.is_live else None)
 
     def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
         """What is still pending keeps its id; a complete set ends all others."""
@@ -329,15 +296,7 @@ class AccountBatch:
         around = self._stored.around("transactions", left).join(left, on=["amount", "currency"], how="semi")
         booked = pending_matches(self._items(left), self._stored.rows("transactions", around), direction=AFTER)
         waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
-        pairs = pl.DataFrame(
-            [(item.place, row.id) for item, row in known],
-            schema={"place": pl.UInt32(), "stored_id": pl.String()},
-            orient="row",
-        )
-        rows = waiting.join(pairs, on="place", how="left", maintain_order="left").join(
-            stored.select("identity", "created_at", stored_id="id"), on="stored_id", how="left", maintain_order="left"
-        )
-        rows = self._identified(rows, stored).with_columns(claims=pl.lit(None, dtype=pl.String))
+        rows = self._identified(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
         self._write("pending_transactions", rows, self._spool)
 
@@ -351,23 +310,23 @@ class AccountBatch:
         done = 0
         state = self._session.coming_state(self._user_id)
         if "batch_id" not in bookings.columns:
-            teller = (self._connection.id, self._batch_id, state)
-            bookings = bookings.with_columns(
-                pl.lit(value).alias(name) for name, value in zip(TELLER, teller, strict=True)
-            )
+            told_by = {"connection_id": self._teller.connection.id, "batch_id": self._batch_id, "added_state": state}
+            bookings = bookings.with_columns(**{name: pl.lit(value) for name, value in told_by.items()})
         bookings = bookings.select(WRITTEN).sort("place")
         for places, wordings in spool.pieces(bookings["place"].to_list()):
             piece = bookings.slice(done, len(places))
             done += len(places)
             ids = [
-                id_ or transaction_id(self.account_id, identity)
+                id_ or transaction_id(self._account_id, identity)
                 for id_, identity in piece.select("stored_id", "identity").iter_rows()
             ]
-            keys = piece.with_columns(pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._now))
+            keys = piece.with_columns(
+                pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._teller.now)
+            )
             rows = self._derivation.derive(
                 incoming(keys, wordings).with_columns(
                     user_id=pl.lit(self._user_id),
-                    account_id=pl.lit(self.account_id),
+                    account_id=pl.lit(self._account_id),
                     connection_id=piece["connection_id"],
                     batch_id=piece["batch_id"],
                     is_adjusting_entry=False,
@@ -393,9 +352,8 @@ def _as_found(remaining: Remaining, *, is_correction: bool) -> pl.DataFrame:
 
 def _with_other_references(known: pl.DataFrame) -> pl.DataFrame:
     """Rows that are told under references by which they were not known, with all of them: `id`, `reference_keys`."""
-    as_stored = pl.format(
-        '"{}"', pl.col("references").str.replace_all(PARTING, '","', literal=True)
-    )  # as `as_json` has it
+    in_json = pl.col("references").str.replace_all(PARTING, '","', literal=True)  # as `as_json` has it
+    as_stored = pl.format('"{}"', in_json)
     is_known = pl.col("stored_references").str.contains(as_stored, literal=True)
     told = known.filter((pl.col("references") != "") & ~is_known)
     rows = [

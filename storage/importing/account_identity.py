@@ -1,21 +1,23 @@
 """Which account of the user a source's account is: known by its ids, by its IBAN, by an alias, by what stands in it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain, count
 
 import polars as pl
 from msgspec.structs import replace
 
 from storage.accounts import StoredAccount, every
-from storage.connections import StoredConnection
 from storage.database import Session
 from storage.importing import contributions
-from storage.importing.matching.booking_keys import account_id, fingerprint
+from storage.importing.matching.booking_keys import account_id, fingerprint, own_id
 from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
-from storage.users import User
+from storage.importing.teller import Teller
 
 NEW_ACCOUNT = "new"  # the choice of an account that is not there yet
+OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again
 KNOWN_BOOKINGS_MIN = 3  # that prove whose file it is: fewer, such as a fee of the bank, stand in many accounts
 
 
@@ -38,8 +40,9 @@ class Owner:
     account: AccountRecord
 
 
-def owner(session: Session, *, user: User, connection: StoredConnection, account: AccountRecord) -> Owner:
+def owner(teller: Teller, account: AccountRecord) -> Owner:
     """The account that this one is known as, else the one that it would be by itself."""
+    session, user, connection = teller.session, teller.user, teller.connection
     met = session.rows(
         "SELECT k.account_id, k.source_id FROM account_keys AS k JOIN accounts AS a ON a.user_id = k.user_id"
         " AND a.id = k.account_id WHERE k.user_id = $1 AND a.user_id = $1 AND k.connection_id = $2"
@@ -51,8 +54,7 @@ def owner(session: Session, *, user: User, connection: StoredConnection, account
     )
     if met:
         return Owner(met[0]["account_id"], met[0]["source_id"], account)
-    by_iban = account_id(user_name=user.name, connection_id=connection.id, account=account)
-    by_key = account_id(user_name=user.name, connection_id=connection.id, account=replace(account, iban=None))
+    by_iban, by_key = _own_id(teller, account), _own_id(teller, replace(account, iban=None))
     aliases = session.rows(
         "SELECT source_id, account_id FROM account_aliases WHERE user_id = $1 AND source_id = ANY($2::TEXT[])",
         user.id,
@@ -77,15 +79,15 @@ def owner(session: Session, *, user: User, connection: StoredConnection, account
     return Owner(ids[0] if ids else by_iban, by_iban, account)
 
 
-def remember(session: Session, *, user: User, connection: StoredConnection, told: AccountRecord, owner: Owner) -> None:
+def remember(teller: Teller, told: AccountRecord, owner: Owner) -> None:
     """Whatever IBAN a live source names for its account from now on, or whether it names one, this is the account."""
-    session.execute(
+    teller.session.execute(
         "INSERT INTO account_keys (user_id, connection_id, stable_key, currency, account_id, source_id)"
         " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (user_id, connection_id, stable_key, currency)"
         " DO UPDATE SET account_id = excluded.account_id, source_id = excluded.source_id"
         " WHERE account_keys.account_id <> excluded.account_id",
-        user.id,
-        connection.id,
+        teller.user.id,
+        teller.connection.id,
         told.stable_key,
         told.currency,
         owner.account_id,
@@ -93,50 +95,76 @@ def remember(session: Session, *, user: User, connection: StoredConnection, told
     )
 
 
-def anonymous_owner(
-    session: Session,
-    *,
-    user: User,
-    connection: StoredConnection,
-    account: AccountRecord,
-    bookings: pl.DataFrame,
-    batch_id: str,
-) -> Owner:
+def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.DataFrame, batch_id: str) -> Owner:
     """The account of a file that names none: a new one if it is the first of its kind, else the one that holds its
     bookings (spool.KEYS) already; raises AccountUnclear where neither says so."""
-    natural = owner(session, user=user, connection=connection, account=account)
+    session, user_id = teller.session, teller.user.id
+    natural = owner(teller, account)
     told = session.rows(
         "SELECT DISTINCT account_id, batch_id = $3 AS is_same FROM contributions WHERE user_id = $1 AND source_id = $2",
-        user.id,
+        user_id,
         natural.source_id,
         batch_id,
     )
     again = {row["account_id"] for row in told if row["is_same"]}
     ids = {natural.account_id, *(row["account_id"] for row in told)}
-    candidates = [each for each in every(session, user.id) if each.id in ids]
+    candidates = [each for each in every(session, user_id) if each.id in ids]
     if not candidates:
         return natural
-    proven = again or {each.id for each in candidates if _holds(session, user.id, each.id, natural.source_id, bookings)}
+    proven = again or {each.id for each in candidates if _holds(session, user_id, each.id, natural.source_id, bookings)}
     if len(proven) != 1:
         raise AccountUnclear(candidates)
     return Owner(proven.pop(), natural.source_id, account)
 
 
-def chosen_owner(
-    session: Session, *, user: User, connection: StoredConnection, account: AccountRecord, choice: str
-) -> Owner:
+def exported_from(teller: Teller, account: AccountRecord, records: Sequence[TransactionRecord]) -> str | None:
+    """The account that comes back in an export although it has no IBAN: the one whose bookings these are by our
+    own ids (or were, in the store that wrote them), or without a booking the one of the same key, currency and
+    bank, where there is only one. A file may name any id: it counts only where it names the same money."""
+    session, user_id = teller.session, teller.user.id
+    if account.iban is not None:
+        return None
+    if records:
+        named = {own: record for record in reversed(records) if (own := own_id(record))}
+        if not named:
+            return None
+        first, record = next(reversed(named.items()))
+        stored = session.rows(
+            "SELECT account_id AS id, id AS own, booking_date, amount, currency FROM transactions"
+            " WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR strpos(identity, $3) > 0)",
+            user_id,
+            list(named),
+            first.removeprefix("txn_"),  # camt has no room for the dash
+        )
+        money = ("booking_date", "amount", "currency")
+        rows = [
+            row for row in stored if all(row[name] == getattr(named.get(row["own"], record), name) for name in money)
+        ]
+    else:
+        rows = session.rows(
+            "SELECT id FROM accounts WHERE user_id = $1 AND stable_key = $2 AND currency = $3 AND iban IS NULL"
+            " AND ($4::TEXT IS NULL OR bank_name = $4)",
+            user_id,
+            account.stable_key,
+            account.currency,
+            account.bank_name,
+        )
+    found = {row["id"] for row in rows}
+    return found.pop() if len(found) == 1 else None
+
+
+def chosen_owner(teller: Teller, account: AccountRecord, choice: str) -> Owner:
     """The account that the user has chosen; what the source itself names is remembered to belong there."""
     if choice == NEW_ACCOUNT:
-        return _numbered(session, user, connection, account)
-    natural = owner(session, user=user, connection=connection, account=account)
-    currency = next(each.currency for each in every(session, user.id) if each.id == choice)
+        return _numbered(teller, account)
+    natural = owner(teller, account)
+    stored = every(teller.session, teller.user.id)
+    currency = next(each.currency for each in stored if each.id == choice)
     if currency != account.currency:
         raise InvalidRecord(f"The file is in {account.currency}, the account in {currency}.")
-    is_free = natural.account_id == natural.source_id and all(
-        each.id != natural.source_id for each in every(session, user.id)
-    )
+    is_free = natural.account_id == natural.source_id and all(each.id != natural.source_id for each in stored)
     if is_free and not account.is_anonymous:
-        add_alias(session, user_id=user.id, source_id=natural.source_id, account_id=choice)
+        add_alias(teller.session, user_id=teller.user.id, source_id=natural.source_id, account_id=choice)
     return Owner(choice, natural.source_id, account)
 
 
@@ -201,24 +229,21 @@ def _holds(session: Session, user_id: str, account_id: str, source_id: str, book
     days = pl.concat([stored["booking_date"], earlier["booking_date"]])
     if days.is_empty():
         return False
-    told, there, before = (each.group_by("fingerprint").agg(n=pl.len()) for each in (bookings, stored, earlier))
-    counts = told.join(there, on="fingerprint", how="left", suffix="_there").join(
-        before, on="fingerprint", how="left", suffix="_before"
-    )
-    known = counts.select(pl.min_horizontal("n", pl.max_horizontal("n_there", "n_before").fill_null(0)).sum()).item()
+    told, there, before = (Counter(each["fingerprint"]) for each in (bookings, stored, earlier))
+    known = (told & (there | before)).total()
     last = pl.lit(days.max()) - timedelta(days=1)  # the last day may have been incomplete
     shared = bookings.filter(pl.col("booking_date").is_between(pl.lit(days.min()), last)).height
-    return bool(known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared)
+    return known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared
 
 
-def _numbered(session: Session, user: User, connection: StoredConnection, account: AccountRecord) -> Owner:
+def _own_id(teller: Teller, account: AccountRecord) -> str:
+    return account_id(user_name=teller.user.name, connection_id=teller.connection.id, account=account)
+
+
+def _numbered(teller: Teller, account: AccountRecord) -> Owner:
     """The first account of this kind that is not there yet: N26, N26 2, N26 3."""
-    taken = {each.id for each in every(session, user.id)}
-    number, source = 1, account
-    while True:
-        id_ = account_id(user_name=user.name, connection_id=connection.id, account=source)
-        if id_ not in taken:
-            natural = account_id(user_name=user.name, connection_id=connection.id, account=account)
-            return Owner(id_, natural, source)
-        number += 1
-        source = replace(account, stable_key=f"{account.stable_key} {number}")
+    taken = {each.id for each in every(teller.session, teller.user.id)}
+    keys = chain([account.stable_key], (f"{account.stable_key} {number}" for number in count(2)))
+    named = (replace(account, stable_key=key) for key in keys)
+    free = next(each for each in named if _own_id(teller, each) not in taken)
+    return Owner(_own_id(teller, free), _own_id(teller, account), free)

@@ -13,10 +13,11 @@ import msgspec
 import polars as pl
 from msgspec import structs
 
-from storage.database import Row, Session, Transaction
+from storage.database import Session, Transaction
 from storage.importing.batches import AccountStatement
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.importing.spool import CHUNK_ROWS, Spool, record_of
+from storage.importing.teller import Teller
 
 COLUMNS = "sequence, job_id, connection_id, account_id, source_id, batch_id, label, blocks, imported_at"
 
@@ -97,26 +98,17 @@ def remember(
 
 
 def forget_repeat(
-    session: Session,
-    *,
-    user_id: str,
-    account_id: str,
-    connection_id: str,
-    source_id: str,
-    told: list[AccountStatement],
+    teller: Teller, account_id: str, source_id: str, told: list[AccountStatement]
 ) -> list[AccountStatement]:
     """Forget the last contribution to an account of a live source if it said nothing but what the one before it had
     said, so that syncs without news leave one contribution, however many they are. What is told now is handed on, and
     speaks for the days of the forgotten one, too."""
-    rows = session.rows(
-        f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND account_id = $2 ORDER BY sequence DESC LIMIT 2",
-        user_id,
-        account_id,
-    )
-    if len(rows) < 2:
+    session, user_id = teller.session, teller.user.id
+    latest = _where(session, "account_id = $2 ORDER BY sequence DESC LIMIT 2", user_id, account_id)
+    if len(latest) < 2:
         return told
-    last, before = map(_contribution, rows)
-    if any((each.connection_id, each.source_id) != (connection_id, source_id) for each in (last, before)):
+    last, before = latest
+    if any((each.connection_id, each.source_id) != (teller.connection.id, source_id) for each in (last, before)):
         return told
     days = _days_of_both(told, last, before)
     if days is None or not _repeats(session, user_id, last, before):
@@ -203,20 +195,12 @@ def _keep_wordings(session: Session, user_id: str, spool: Spool) -> None:
 
 def of_accounts(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Contribution]:
     """What was reported of these accounts, in the order in which it was reported."""
-    rows = session.rows(
-        f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) ORDER BY sequence",
-        user_id,
-        list(account_ids),
-    )
-    return [_contribution(row) for row in rows]
+    return _where(session, "account_id = ANY($2::TEXT[]) ORDER BY sequence", user_id, list(account_ids))
 
 
 def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
     """What one import reported."""
-    rows = session.rows(
-        f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND job_id = $2 ORDER BY sequence", user_id, job_id
-    )
-    return [_contribution(row) for row in rows]
+    return _where(session, "job_id = $2 ORDER BY sequence", user_id, job_id)
 
 
 def records(session: Session, user_id: str, contribution: Contribution) -> Iterator[Record]:
@@ -281,5 +265,7 @@ def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[
     return {row["batch_id"]: row["source_id"] for row in rows}
 
 
-def _contribution(row: Row) -> Contribution:
-    return Contribution(blocks=_blocks_of_json(row.pop("blocks")), **row)
+def _where(session: Session, condition: str, *parameters: object) -> list[Contribution]:
+    """The user's contributions, `parameters` are the user's id and what the condition names."""
+    rows = session.rows(f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND {condition}", *parameters)
+    return [Contribution(blocks=_blocks_of_json(row.pop("blocks")), **row) for row in rows]

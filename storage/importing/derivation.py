@@ -170,10 +170,8 @@ def own_transfers_named(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> 
     """Rows with a `transfer_account_id` are TRANSFER, or SAVINGS when either side is a savings account (sources 6.2),
     unless the user has said otherwise."""
     savings = [id_ for id_, kind in kinds.items() if kind in SAVINGS_KINDS]
-    by_user = pl.col("category_rule").fill_null("").str.starts_with("user-rule") | (
-        pl.col("category_rule").fill_null("").str.starts_with("correction")
-        | (pl.col("category_rule") == CHOSEN).fill_null(value=False)
-    )
+    rule = pl.col("category_rule").fill_null("")
+    by_user = rule.str.starts_with("user-rule") | rule.str.starts_with("correction") | (rule == CHOSEN)
     is_own = pl.col("transfer_account_id").is_not_null() & ~by_user
     is_savings = pl.col("account_id").is_in(savings) | pl.col("transfer_account_id").is_in(savings)
     category = pl.when(is_savings).then(pl.lit("SAVINGS")).otherwise(pl.lit("TRANSFER"))

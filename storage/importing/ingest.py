@@ -14,9 +14,11 @@ from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, same_accounts, transfer_pairs
 from storage.importing.account_batch import AccountBatch, AccountReport
 from storage.importing.account_identity import (
+    OWN_IDS_LOOKED_AT,
     Owner,
     anonymous_owner,
     chosen_owner,
+    exported_from,
     owner,
     remember,
     still_there,
@@ -24,9 +26,9 @@ from storage.importing.account_identity import (
 from storage.importing.batches import AccountStatement, ReadBatch, spool_statements
 from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation, derive_again
-from storage.importing.own_exports import OWN_IDS_LOOKED_AT, exported_from
 from storage.importing.records import AccountRecord, InvalidRecord
 from storage.importing.spool import Spool
+from storage.importing.teller import Teller
 from storage.users import User
 from storage.words import anchors, exported, rule_tags
 
@@ -59,12 +61,13 @@ def store(
     """Merge the batches into the user's accounts; runs inside the transaction that also completes the job. `choice` is
     the id of the account they are about, or NEW_ACCOUNT, where the user has said so; `unnamed`
     is the account of files that do not say theirs. Raises AccountUnclear where nobody says so."""
-    run = _Import(session, user, connection, now, job_id=job_id, choice=choice, unnamed=unnamed)
+    teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
+    run = _Import(teller, job_id=job_id, choice=choice, unnamed=unnamed)
     reports = {batch.id: run.add(batch) for batch in batches}
     run.flag_duplicates()
     changes = pl.concat(run.changes)
     touched = {each.account_id for of_batch in reports.values() for each in of_batch}
-    asked = same_accounts.ask(session, user.id, connection.id, touched, now=now)
+    asked = same_accounts.ask(teller, touched)
     reports = {
         id_: [replace(each, same_as=asked.get(each.account_id)) for each in of_batch]
         for id_, of_batch in reports.items()
@@ -91,14 +94,15 @@ def replay(
     session: Transaction, *, user: User, connection: StoredConnection, given: Sequence[Contribution], now: datetime
 ) -> None:
     """Import once more what one batch reported, `now`, as it did then; nothing is remembered or journalled again."""
-    run = _Import(session, user, connection, now)
+    run = _Import(Teller(session, user, connection, now, connections.of_files(session, user.id)))
     for contribution in given:
         told, spool = spool_statements(records(session, user.id, contribution))
         for statement in told:
             run.bring(statement.account, contribution.account_id)
         derivation = Derivation.of_user(session, user.id)
-        into = run.account_batch(contribution.batch_id, contribution.account_id, spool, derivation)
-        run.merge(into, contribution.source_id, told)
+        into = AccountBatch(run.teller, contribution.account_id, contribution.batch_id, spool, derivation)
+        into.merge(contribution.source_id, told)
+        run.changes += into.changes
     run.flag_duplicates()
 
 
@@ -106,24 +110,12 @@ class _Import:
     """The state of one import transaction."""
 
     def __init__(
-        self,
-        session: Transaction,
-        user: User,
-        connection: StoredConnection,
-        now: datetime,
-        *,
-        job_id: str = "",
-        choice: str | None = None,
-        unnamed: str | None = None,
+        self, teller: Teller, *, job_id: str = "", choice: str | None = None, unnamed: str | None = None
     ) -> None:
+        self.teller, self.session, self.user = teller, teller.session, teller.user
         self.job_id = job_id
         self.choice = choice
         self.unnamed = unnamed
-        self.session = session
-        self.user = user
-        self.connection = connection
-        self.now = now
-        self.file_connections = connections.of_files(session, user.id)
         self.changes = [pl.DataFrame(schema=journal.CHANGES)]
 
     def add(self, batch: ReadBatch) -> list[AccountReport]:
@@ -142,31 +134,33 @@ class _Import:
             if account.is_anonymous:  # the files of one container are about one account
                 unnamed[account.stable_key, account.currency] = whose
             self.bring(whose.account, whose.account_id)
-            if self.connection.id not in self.file_connections:
-                remember(self.session, user=self.user, connection=self.connection, told=account, owner=whose)
+            if self.teller.is_live:
+                remember(self.teller, account, whose)
             owners.setdefault(whose.account_id, whose)
             parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in told]
         derivation = Derivation.of_user(self.session, self.user.id)
         reports: list[AccountReport] = []
         for (part, id_), told in parts.items():
             batch_id = _part_of(batch, part)
-            if self.connection.id not in self.file_connections:
-                told = self._without_repeat(id_, owners[id_].source_id, told)
+            source = owners[id_].source_id
+            if self.teller.is_live:
+                told = contributions.forget_repeat(self.teller, id_, source, told)
             contributions.remember(
                 self.session,
                 user_id=self.user.id,
                 job_id=self.job_id,
-                connection_id=self.connection.id,
+                connection_id=self.teller.connection.id,
                 account_id=id_,
-                source_id=owners[id_].source_id,
+                source_id=source,
                 batch_id=batch_id,
                 label=batch.name,
                 told=told,
                 spool=batch.spool,
-                now=self.now,
+                now=self.teller.now,
             )
-            into = self.account_batch(batch_id, id_, batch.spool, derivation)
-            reports.append(self.merge(into, owners[id_].source_id, told))
+            into = AccountBatch(self.teller, id_, batch_id, batch.spool, derivation)
+            reports.append(into.merge(source, told))
+            self.changes += into.changes
             if batch.spool.with_words:
                 self._take_over_words(batch.spool, id_, told)
         return reports
@@ -177,44 +171,26 @@ class _Import:
         about = keys.filter(pl.col("place").is_in(spool.with_words)).select("booking_date", "amount", "currency")
         places = keys.join(about.unique(), on=about.columns, how="semi")["place"].sort().to_list()
         records = spool.records(places)
-        got = exported.take_over(self.session, self.user.id, account_id, records, now=self.now)
+        got = exported.take_over(self.session, self.user.id, account_id, records, now=self.teller.now)
         changed = derive_again(self.session, self.user.id, got)["id"]
         self.changes.append(journal.changed(changed, "modified"))
-
-    def _without_repeat(self, account_id: str, source: str, told: list[AccountStatement]) -> list[AccountStatement]:
-        return contributions.forget_repeat(
-            self.session,
-            user_id=self.user.id,
-            account_id=account_id,
-            connection_id=self.connection.id,
-            source_id=source,
-            told=told,
-        )
 
     def _owner(self, batch: ReadBatch, account: AccountRecord, told: Sequence[AccountStatement]) -> Owner:
         """Whose account it is: the chosen one, that of an export which comes back, or the one it is known as."""
         if self.choice:
-            return chosen_owner(
-                self.session, user=self.user, connection=self.connection, account=account, choice=self.choice
-            )
+            return chosen_owner(self.teller, account, self.choice)
         keys = batch.spool.keys(each.places for each in told)
         looked_at = [] if account.iban else batch.spool.records(keys["place"].head(OWN_IDS_LOOKED_AT).to_list())
-        exported = exported_from(self.session, self.user.id, account, looked_at)
+        exported = exported_from(self.teller, account, looked_at)
         if exported is not None:
             return Owner(exported, exported, account)
         if not account.is_anonymous:
-            return owner(self.session, user=self.user, connection=self.connection, account=account)
+            return owner(self.teller, account)
         unnamed = self.unnamed or account.kept_for
         if unnamed and (known := still_there(self.session, self.user.id, unnamed)):
-            return chosen_owner(self.session, user=self.user, connection=self.connection, account=account, choice=known)
-        return anonymous_owner(
-            self.session,
-            user=self.user,
-            connection=self.connection,
-            account=account,
-            bookings=keys.filter("is_booked"),
-            batch_id=_part_of(batch, account.part),
-        )
+            return chosen_owner(self.teller, account, known)
+        batch_id = _part_of(batch, account.part)
+        return anonymous_owner(self.teller, account, bookings=keys.filter("is_booked"), batch_id=batch_id)
 
     def bring(self, account: AccountRecord, id_: str) -> None:
         """Make the account known."""
@@ -222,36 +198,16 @@ class _Import:
             self.session,
             user_id=self.user.id,
             account_id=id_,
-            connection_id=self.connection.id,
-            bank_name=self.connection.bank_name,
+            connection_id=self.teller.connection.id,
+            bank_name=self.teller.connection.bank_name,
             account=account,
-            now=self.now,
+            now=self.teller.now,
         )
 
     def flag_duplicates(self) -> None:
         """Mark what looks like a booking that came from elsewhere."""
         there = pl.concat(self.changes).filter(pl.col("change") != "removed")
         duplicate_flags.flag_new(self.session, self.user.id, there["transaction_id"].unique())
-
-    def account_batch(self, batch_id: str, account: str, spool: Spool, derivation: Derivation) -> AccountBatch:
-        """The account, and what this batch brings to it."""
-        return AccountBatch(
-            self.session,
-            user_id=self.user.id,
-            account_id=account,
-            connection=self.connection,
-            batch_id=batch_id,
-            spool=spool,
-            derivation=derivation,
-            file_connections=self.file_connections,
-            now=self.now,
-        )
-
-    def merge(self, into: AccountBatch, source: str, told: Sequence[AccountStatement]) -> AccountReport:
-        """The account after what this source reported of it."""
-        report = into.merge(source, told)
-        self.changes += into.changes
-        return report
 
 
 def _part_of(batch: ReadBatch, part: int) -> str:
@@ -261,19 +217,8 @@ def _part_of(batch: ReadBatch, part: int) -> str:
 
 def _each_once(changes: pl.DataFrame) -> pl.DataFrame:
     """One row per transaction: what was added in this import is not also modified by it, nor is a passing row kept."""
-    several = changes.filter(pl.col("transaction_id").is_duplicated())
-    net: dict[str, journal.Change | None] = {}
-    for id_, change in several.iter_rows():
-        before = net.get(id_)
-        if before == "added":
-            net[id_] = None if change == "removed" else "added"
-        elif before == "removed" and change == "added":
-            net[id_] = "modified"
-        else:
-            net[id_] = change
-    if not net:
-        return changes
-    once = changes.unique("transaction_id", keep="first", maintain_order=True)
-    return once.with_columns(
-        pl.col("transaction_id").replace_strict(net, default=pl.col("change"), return_dtype=pl.String).alias("change")
-    ).drop_nulls("change")
+    first, last = pl.col("change").first(), pl.col("change").last()
+    is_gone = last == "removed"
+    there = pl.when(is_gone).then(last).otherwise(pl.lit("modified"))
+    net = pl.when(first != "added").then(there).when(~is_gone).then(first)
+    return changes.group_by("transaction_id", maintain_order=True).agg(change=net).drop_nulls("change")

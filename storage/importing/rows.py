@@ -12,41 +12,6 @@ as_json = Encoder().encode
 DIGITS_BEFORE_POINT_MAX = 15
 DECIMALS_MAX = 5  # some banks state five
 
-INCOMING: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "identity": pl.String(),
-    "fingerprint": pl.String(),
-    "reference_keys": pl.String(),
-    "created_at": pl.Datetime("us"),
-    "booking_date": pl.Date(),
-    "value_date": pl.Date(),
-    "amount": MONEY,
-    "currency": pl.String(),
-    "counterpart_name": pl.String(),
-    "counterpart_iban": pl.String(),
-    "counterpart_bic": pl.String(),
-    "counterpart_bank_name": pl.String(),
-    "creditor_id": pl.String(),
-    "debitor_id": pl.String(),
-    "mandate_reference": pl.String(),
-    "end_to_end_id": pl.String(),
-    "purpose": pl.String(),
-    "bank_transaction_code": pl.String(),
-    "purpose_code": pl.String(),
-    "gvc": pl.String(),
-    "swift_code": pl.String(),
-    "mcc": pl.String(),
-    "bank_text": pl.String(),
-    "source_merchant_name": pl.String(),
-    "original_amount": MONEY,
-    "original_currency": pl.String(),
-    "is_reversal": pl.Boolean(),
-    "is_return": pl.Boolean(),
-    "is_potential_duplicate": pl.Boolean(),
-    "claims": pl.String(),
-}
-"""What the source says of a booking, with the identity that the merge gave it."""
-
 CHARACTERS_MAX = {
     "counterpart_name": 1000,
     "counterpart_iban": 64,
@@ -63,10 +28,28 @@ CHARACTERS_MAX = {
 """The bounds of the contract (openapi.json); readers keep far below, and no other source may break an answer."""
 
 FROM_KEYS = ("id", "identity", "fingerprint", "created_at", "claims", "booking_date", "amount", "currency")
-FROM_WORDING = [name for name in INCOMING if name not in {*FROM_KEYS, "reference_keys", "source_merchant_name"}]
+TEXTS = (
+    "counterpart_name",
+    "counterpart_iban",
+    "counterpart_bic",
+    "counterpart_bank_name",
+    "creditor_id",
+    "debitor_id",
+    "mandate_reference",
+    "end_to_end_id",
+    "purpose",
+    "bank_transaction_code",
+    "purpose_code",
+    "gvc",
+    "swift_code",
+    "mcc",
+    "bank_text",
+    "original_currency",
+)
+FLAGS = ("is_reversal", "is_return", "is_potential_duplicate")
 IN_JSON: dict[str, pl.DataType] = {
-    **{name: pl.Boolean() if INCOMING[name] == pl.Boolean else pl.String() for name in FROM_WORDING},
-    "merchant_name": pl.String(),
+    **dict.fromkeys((*TEXTS, "value_date", "original_amount", "merchant_name"), pl.String()),
+    **dict.fromkeys(FLAGS, pl.Boolean()),
     "references": pl.List(pl.String()),
 }
 """What is read of a wording (the JSON of a TransactionRecord, which leaves out what is not said); amounts and days are
@@ -74,16 +57,16 @@ texts there."""
 
 
 def incoming(keys: pl.DataFrame, wordings: Sequence[bytes]) -> pl.DataFrame:
-    """One row per booking as INCOMING: what its wording says, beside its keys (with its day and amount) and what the
-    merge gave it. No object is made of a booking: they are read as columns."""
+    """One row per booking: what its wording says, beside its keys (with its day and amount) and what the merge gave it.
+    No object is made of a booking: they are read as columns."""
     said = pl.read_ndjson(b"\n".join(wordings), schema=IN_JSON)
     references = [as_json(each).decode() if each else "[]" for each in said["references"].to_list()]
     original_amounts = [text and Decimal(text) for text in said["original_amount"].to_list()]
     row = pl.concat([keys.select(FROM_KEYS), said], how="horizontal").select(
         *FROM_KEYS,
-        *(name for name in FROM_WORDING if INCOMING[name] == pl.String),
+        *TEXTS,
         pl.col("value_date").str.to_date("%Y-%m-%d"),
-        pl.col("is_reversal", "is_return", "is_potential_duplicate").fill_null(value=False),
+        pl.col(FLAGS).fill_null(value=False),
         pl.Series("reference_keys", references, dtype=pl.String),
         pl.Series("original_amount", original_amounts, dtype=MONEY),
         source_merchant_name="merchant_name",

@@ -15,6 +15,7 @@ from storage import accounts, connections, journal
 from storage.accounts import StoredAccount
 from storage.database import Session, Transaction
 from storage.importing import transfer_pairs
+from storage.importing.teller import Teller
 
 DAYS_APART_MAX = timedelta(days=2)  # between the days that two sources give one booking
 AMOUNTS_MIN = 3  # different ones that agree
@@ -32,11 +33,10 @@ class Lookalike:
     in_both: int
 
 
-def ask(
-    session: Transaction, user_id: str, connection_id: str, account_ids: Collection[str], *, now: datetime
-) -> dict[str, Lookalike]:
-    """By id, of the accounts that an import of this connection was about, those that seem to be another one; each is
+def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
+    """By id, of the accounts that an import was about, those that seem to be another one; each is
     hidden until its user has said whether it is, and asked about once."""
+    session, user_id, now = teller.session, teller.user.id, teller.now
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND created_at > $3"
         " AND hidden_at IS NULL AND perhaps_same_as IS NULL ORDER BY id",
@@ -47,8 +47,8 @@ def ask(
     if not rows:
         return {}
     told_apart = set(account_ids)
-    if connection_id not in connections.of_files(session, user_id):
-        told_apart.update(connections.account_ids(session, user_id, connection_id))
+    if teller.is_live:
+        told_apart.update(connections.account_ids(session, user_id, teller.connection.id))
     owned = {each.id: each for each in accounts.of_user(session, user_id)}
     dates_of = cache(partial(_dates_by_amount, session, user_id))
     asked: dict[str, Lookalike] = {}

@@ -1,22 +1,23 @@
 """What banks and files said of an account as a whole: its balance, and the gaps between statements."""
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from itertools import accumulate
+from typing import Any
 
 import polars as pl
 
-from analytics.frames import MONEY
+from analytics.day_totals import DayTotals
+from analytics.frames import FORMER, MONEY, MOVED
 from analytics.statement_gaps import OF_ONE_DAY_MAX, Stated, gaps, number
 from storage import accounts
 from storage.changes import feed
-from storage.database import Row, Session, Transaction
+from storage.database import Row, Session
 from storage.importing.matching.booking_keys import transaction_id
 from storage.importing.records import StatementRecord
+from storage.importing.teller import Teller
 from storage.journal import Change
 
 ADJUSTMENT = "Balance adjustment"
@@ -40,7 +41,6 @@ STATEMENTS: dict[str, pl.DataType] = {
     "connection_id": pl.String(),
     "received_at": pl.Datetime("us"),
 }
-Said = tuple[str | None, Decimal | None, date | None, Decimal | None, date | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,18 +53,11 @@ class _Gap:
 
 
 def keep(
-    session: Transaction,
-    *,
-    user_id: str,
-    account_id: str,
-    connection_id: str,
-    batch_id: str,
-    stated: Sequence[tuple[StatementRecord, bool | None]],
-    file_connections: Collection[str],
-    now: datetime,
+    teller: Teller, account_id: str, batch_id: str, stated: Sequence[tuple[StatementRecord, bool | None]]
 ) -> list[tuple[str, Change]]:
     """Remember the statements (each with whether it adds up), set the balance, and settle the gaps between them;
     the adjusting entries that came and went."""
+    session, user_id = teller.session, teller.user.id
     told = [
         (place, *one)
         for place, one in enumerate(stated)
@@ -81,15 +74,14 @@ def keep(
             (
                 *(user_id, account_id, batch_id, place, *_said(statement)),
                 *(statement.is_authoritative and adds_up is True, adds_up, statement.told_from, statement.told_until),
+                *(teller.connection.id, teller.now),
             )
-            for place, statement, adds_up in _news(known, told, batch_id if connection_id in file_connections else None)
+            for place, statement, adds_up in _news(known, told, None if teller.is_live else batch_id)
         ]
-        names = [name for name in STATEMENTS if name not in ("connection_id", "received_at")]
-        frame = pl.DataFrame(rows, schema={name: STATEMENTS[name] for name in names}, orient="row")
-        session.append("statements", frame.with_columns(connection_id=pl.lit(connection_id), received_at=pl.lit(now)))
-    last_day = now.date() + timedelta(days=AHEAD_DAYS_MAX)
-    _set_balance(session, user_id, account_id, last_day, file_connections)
-    return _settle_gaps(session, user_id, account_id, connection_id, now, last_day)
+        session.append("statements", pl.DataFrame(rows, schema=STATEMENTS, orient="row"))
+    last_day = teller.now.date() + timedelta(days=AHEAD_DAYS_MAX)
+    _set_balance(teller, account_id, last_day)
+    return _settle_gaps(teller, account_id, last_day)
 
 
 def _news(
@@ -99,12 +91,12 @@ def _news(
     (neither opening nor number, as live sources report it) is true when it is reported: what was reported last is not
     news, and what was reported before something else is, unless the same `file` (batch) comes again: None for a live
     source, which says what is true now. Which days a source has told is always news, without what is none."""
-    seen = {_said_row(row) for row in known}
-    of_batch = {_said_row(row) for row in known if row["batch_id"] == file}
-    last: dict[date | None, Said] = {}
+    seen = {_said(row) for row in known}
+    of_batch = {_said(row) for row in known if row["batch_id"] == file}
+    last: dict[date | None, tuple[Any, ...]] = {}
     for row in sorted(known, key=lambda row: (row["received_at"], row["position"])):
         if row["sequence"] is None and row["opening"] is None:
-            last[row["closing_date"]] = _said_row(row)
+            last[row["closing_date"]] = _said(row)
     for place, statement, adds_up in told:
         said = _said(statement)
         if statement.opening is None and statement.sequence is None:
@@ -119,38 +111,26 @@ def _news(
             yield place, StatementRecord(told_from=statement.told_from, told_until=statement.told_until), None
 
 
-def _said(statement: StatementRecord) -> Said:
-    return (
-        statement.sequence,
-        statement.opening,
-        statement.opening_date,
-        statement.closing,
-        statement.closing_date,
-    )
+def _said(one: StatementRecord | Row) -> tuple[Any, ...]:
+    return tuple(one[name] if isinstance(one, dict) else getattr(one, name) for name in SAID)
 
 
-def _said_row(row: Row) -> Said:
-    return row["sequence"], row["opening"], row["opening_date"], row["closing"], row["closing_date"]
-
-
-def _set_balance(
-    session: Session, user_id: str, account_id: str, last_day: date, file_connections: Collection[str]
-) -> None:
+def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
     """The closing balance of the newest statement; see `_last_of_a_day` for several on one day."""
-    rows = session.rows(
+    rows = teller.session.rows(
         "SELECT connection_id, opening, closing, closing_date, sequence, is_authoritative, received_at, position"
         " FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL"
         " AND closing_date = (SELECT max(closing_date) FROM statements WHERE user_id = $1 AND account_id = $2"
         " AND closing IS NOT NULL AND closing_date <= $3)",
-        user_id,
+        teller.user.id,
         account_id,
         last_day,
     )
     if rows:
-        newest = _last_of_a_day(rows, file_connections)
+        newest = _last_of_a_day(rows, teller.file_connections)
         accounts.set_balance(
-            session,
-            user_id=user_id,
+            teller.session,
+            user_id=teller.user.id,
             account_id=account_id,
             balance=newest["closing"],
             day=newest["closing_date"],
@@ -181,23 +161,20 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Ro
     return max(rows, key=order)
 
 
-def _settle_gaps(
-    session: Transaction, user_id: str, account_id: str, connection_id: str, now: datetime, last_day: date
-) -> list[tuple[str, Change]]:
+def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[str, Change]]:
     """Write, resize or remove adjusting entries so that every gap between statements is explained, and no more."""
+    session, user_id = teller.session, teller.user.id
     found = _gaps(session, user_id, account_id, last_day)
     missing = {transaction_id(account_id, gap.identity): gap for gap in found}
-    states = {}
-    stored = {}
-    for row in session.rows(
+    rows = session.rows(
         "SELECT id, amount, added_state FROM transactions"
         " WHERE user_id = $1 AND account_id = $2 AND is_adjusting_entry",
         user_id,
         account_id,
-    ):
-        stored[row["id"]], states[row["id"]] = row["amount"], row["added_state"]
+    )
+    stored = {row["id"]: row["amount"] for row in rows}
     stale = [id_ for id_, amount in stored.items() if id_ not in missing or missing[id_].amount != amount]
-    fresh = [id_ for id_, gap in missing.items() if stored.get(id_) != gap.amount]
+    fresh = {id_: gap for id_, gap in missing.items() if stored.get(id_) != gap.amount}
     gone = [id_ for id_ in stale if id_ not in missing]
     feed.bury(
         session,
@@ -208,9 +185,12 @@ def _settle_gaps(
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, stale)
     if fresh:
         state = session.coming_state(user_id)
-        rows = _adjusting_rows(session, user_id, account_id, connection_id, missing, fresh, now)
-        since = pl.Series("added_state", [states.get(id_, state) for id_ in fresh])
-        session.append("transactions", rows.with_columns(since, changed_state=pl.lit(state)))
+        since = dict.fromkeys(fresh, state) | {row["id"]: row["added_state"] for row in rows if row["id"] in fresh}
+        adjusting = _adjusting_rows(teller, account_id, fresh)
+        session.append(
+            "transactions",
+            adjusting.with_columns(pl.Series("added_state", [*since.values()]), changed_state=pl.lit(state)),
+        )
     changes: list[tuple[str, Change]] = [(id_, "removed") for id_ in gone]
     changes += [(id_, "modified" if id_ in stored else "added") for id_ in fresh]
     return changes
@@ -227,98 +207,74 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> li
     )
     stated = [Stated(**row) for row in rows]
     between = list(gaps(stated))
-    moved = _Moved(session, user_id, account_id) if between else None
+    if not between:
+        return []
+    moved = session.frame(
+        "SELECT account_id, booking_date, sum(amount) AS amount, max(created_at) AS created_at FROM transactions"
+        " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry GROUP BY account_id, booking_date",
+        user_id,
+        account_id,
+        schema={**MOVED, "amount": pl.Decimal(38, 5)},  # of all bookings of a day
+    )
+    totals = DayTotals(moved, pl.DataFrame(schema=FORMER))
     found = []
     for earlier, later in between:
-        assert moved is not None
-        closings = moved.at_the_end([one for one in stated if one.closing_date == earlier.closing_date])
+        closings = _at_the_end([one for one in stated if one.closing_date == earlier.closing_date], totals)
         if len(closings) != 1:
             continue  # what follows within that day is told, or something of it is not
         closing, day = closings.pop(), earlier.closing_date
-        missing = later.opening - closing - moved.between(day, later.opening_date)
-        tells_day_again = day == later.opening_date and moved.between(day - DAY, day + DAY) == -missing
+        missing = later.opening - closing - totals.between(day + DAY, later.opening_date - DAY)
+        tells_day_again = day == later.opening_date and totals.between(day, day) == -missing
         if missing and not tells_day_again:
-            day = max(earlier.closing_date, later.opening_date - timedelta(days=1))
+            day = max(earlier.closing_date, later.opening_date - DAY)
             identity = f"gap:{earlier.closing_date}:{later.opening_date}:{later.sequence or ''}#1"
             found.append(_Gap(identity=identity, day=day, amount=missing))
     return found
 
 
-class _Moved:
-    """What the bookings of an account add up to, up to each of its days."""
+def _at_the_end(of_day: Sequence[Stated], totals: DayTotals) -> set[Decimal]:
+    """The closing balances, among these statements that close on one day, that include every booking of that day.
 
-    def __init__(self, session: Session, user_id: str, account_id: str) -> None:
-        rows = session.rows(
-            "SELECT booking_date, sum(amount) AS total FROM transactions WHERE user_id = $1 AND account_id = $2"
-            " AND NOT is_adjusting_entry GROUP BY booking_date ORDER BY booking_date",
-            user_id,
-            account_id,
-        )
-        self._days = [row["booking_date"] for row in rows]
-        self._totals = list(accumulate((row["total"] for row in rows), initial=Decimal(0)))
-
-    def between(self, after: date, before: date) -> Decimal:
-        """The sum of the bookings of the days between these two, neither of them included."""
-        first, end = bisect_right(self._days, after), bisect_left(self._days, before)
-        total: Decimal = self._totals[max(first, end)] - self._totals[first]
-        return total
-
-    def at_the_end(self, of_day: Sequence[Stated]) -> set[Decimal]:
-        """The closing balances, among these statements that close on one day, that include every booking of that day.
-
-        A statement proves it by its sum, alone or with those of the same day before it. The day on which it opens may
-        be that of the statement before, whose bookings it then does not hold."""
-        found = set()
-        for one in of_day:
-            first, opening = one.opening_date, one.opening
-            for _ in range(min(len(of_day), OF_ONE_DAY_MAX)):
-                held = {self.between(day, one.closing_date + DAY) for day in (first - DAY, first)}
-                if one.closing - opening in held:
-                    found.add(one.closing)
-                before = next((each for each in of_day if each.closing == opening), None)
-                if first != one.closing_date or before is None:
-                    break
-                first, opening = before.opening_date, before.opening
-        return found
+    A statement proves it by its sum, alone or with those of the same day before it. The day on which it opens may
+    be that of the statement before, whose bookings it then does not hold."""
+    found = set()
+    for one in of_day:
+        first, opening = one.opening_date, one.opening
+        for _ in range(min(len(of_day), OF_ONE_DAY_MAX)):
+            if one.closing - opening in {totals.between(day, one.closing_date) for day in (first, first + DAY)}:
+                found.add(one.closing)
+            before = next((each for each in of_day if each.closing == opening), None)
+            if first != one.closing_date or before is None:
+                break
+            first, opening = before.opening_date, before.opening
+    return found
 
 
-def _adjusting_rows(
-    session: Session,
-    user_id: str,
-    account_id: str,
-    connection_id: str,
-    missing: Mapping[str, _Gap],
-    ids: Sequence[str],
-    now: datetime,
-) -> pl.DataFrame:
-    currency = session.rows("SELECT currency FROM accounts WHERE user_id = $1 AND id = $2", user_id, account_id)[0][
-        "currency"
-    ]
-    return pl.DataFrame(
-        {
-            "id": list(ids),
-            "booking_date": [missing[id_].day for id_ in ids],
-            "amount": [missing[id_].amount for id_ in ids],
-            "identity": [missing[id_].identity for id_ in ids],
-        },
-        schema_overrides={"amount": MONEY},
-    ).with_columns(
-        user_id=pl.lit(user_id),
-        account_id=pl.lit(account_id),
-        currency=pl.lit(currency),
-        type=pl.lit("other"),
-        category=pl.lit("OTHER"),
-        purpose=pl.lit(ADJUSTMENT),
-        type_rule=pl.lit("adjusting-entry"),
-        category_rule=pl.lit("adjusting-entry"),
-        is_potential_duplicate=False,
-        is_adjusting_entry=True,
-        is_reversal=False,
-        is_return=False,
-        created_at=pl.lit(now),
-        search_text=pl.lit(ADJUSTMENT.lower()),
-        fingerprint=pl.col("identity"),
-        reference_keys=pl.lit("[]"),
-        connection_id=pl.lit(connection_id),
-        batch_id=pl.col("identity"),
+def _adjusting_rows(teller: Teller, account_id: str, missing: Mapping[str, _Gap]) -> pl.DataFrame:
+    (account,) = teller.session.rows(
+        "SELECT currency FROM accounts WHERE user_id = $1 AND id = $2", teller.user.id, account_id
     )
+    common = {
+        "user_id": teller.user.id,
+        "account_id": account_id,
+        "currency": account["currency"],
+        "type": "other",
+        "category": "OTHER",
+        "purpose": ADJUSTMENT,
+        "type_rule": "adjusting-entry",
+        "category_rule": "adjusting-entry",
+        "is_potential_duplicate": False,
+        "is_adjusting_entry": True,
+        "is_reversal": False,
+        "is_return": False,
+        "created_at": teller.now,
+        "search_text": ADJUSTMENT.lower(),
+        "reference_keys": "[]",
+        "connection_id": teller.connection.id,
+    }
+    rows = [
+        {**common, "id": id_, "booking_date": gap.day, "amount": gap.amount}
+        | dict.fromkeys(("identity", "fingerprint", "batch_id"), gap.identity)
+        for id_, gap in missing.items()
+    ]
+    return pl.DataFrame(rows, schema_overrides={"amount": MONEY})

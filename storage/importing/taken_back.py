@@ -1,17 +1,19 @@
 """Bookings that a bank has taken back: they leave the ledger and every figure, and are kept where they can be seen."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import product
 
 import polars as pl
 
 from storage import journal
 from storage.changes import feed
-from storage.database import Session, Transaction, columns_of
+from storage.database import columns_of
 from storage.importing.matching.windows import ToldWindow, is_whole
 from storage.importing.records import StatementRecord
+from storage.importing.teller import Teller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,16 +28,14 @@ class TakenBack:
 
 
 def proven(
-    session: Session,
-    *,
-    user_id: str,
+    teller: Teller,
     account_id: str,
+    *,
     gone: pl.DataFrame,
     arrived: pl.DataFrame,
     corrected: Decimal,
     told: Sequence[StatementRecord],
     given: Sequence[ToldWindow],
-    file_connections: Collection[str],
 ) -> list[TakenBack]:
     """Those of the rows that a source tells no more (`gone`, STORED) which the balance proves to be taken back: the
     balances of a statement that holds all bookings of their days, or what a live source says of the balance now and
@@ -46,15 +46,14 @@ def proven(
         return []
     is_stated = is_whole([each for each in given if not each.is_live])
     stated, others = gone.filter(is_stated), gone.filter(~is_stated)
-    others = _explaining(others, _unexplained(session, user_id, account_id, arrived, corrected, told, file_connections))
+    others = _explaining(others, _unexplained(teller, account_id, arrived, corrected, told))
     columns = ("id", "booking_date", "amount", "currency", "created_at")
     return [TakenBack(**row) for row in pl.concat([stated, others]).select(columns).iter_rows(named=True)]
 
 
-def put_aside(
-    session: Transaction, user_id: str, account_id: str, ids: Sequence[str], *, now: datetime
-) -> pl.DataFrame:
+def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFrame:
     """Move these bookings of an account out of the ledger; the journal's rows (journal.CHANGES)."""
+    session, user_id = teller.session, teller.user.id
     if ids:
         columns = ", ".join(columns_of(session, "pending_transactions"))
         session.execute(
@@ -62,7 +61,7 @@ def put_aside(
             " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
             user_id,
             ids,
-            now,
+            teller.now,
         )
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
         feed.bury(session, user_id, pl.DataFrame({"id": ids}).with_columns(account_id=pl.lit(account_id)))
@@ -70,48 +69,35 @@ def put_aside(
 
 
 def _unexplained(
-    session: Session,
-    user_id: str,
-    account_id: str,
-    arrived: pl.DataFrame,
-    corrected: Decimal,
-    told: Sequence[StatementRecord],
-    file_connections: Collection[str],
+    teller: Teller, account_id: str, arrived: pl.DataFrame, corrected: Decimal, told: Sequence[StatementRecord]
 ) -> list[Decimal]:
     """By how much the balance has changed since a live source told it last, less what has been booked since then; once
     for each answer to the question whether late bookings, of days before that balance, were in it already."""
     closing = next((each.closing for each in reversed(told) if each.closing is not None), None)
-    before = session.rows(
+    before = teller.session.rows(
         "SELECT closing, closing_date, received_at FROM statements WHERE user_id = $1 AND account_id = $2"
         " AND closing IS NOT NULL AND opening IS NULL AND NOT connection_id = ANY($3::TEXT[])"
         " ORDER BY received_at DESC, position DESC LIMIT 1",
-        user_id,
+        teller.user.id,
         account_id,
-        list(file_connections),
+        list(teller.file_connections),
     )
     if closing is None or not before:
         return []
-    since = session.frame(
+    since = teller.session.frame(
         "SELECT booking_date, amount FROM transactions WHERE user_id = $1 AND account_id = $2"
         " AND NOT is_adjusting_entry AND created_at > $3",
-        user_id,
+        teller.user.id,
         account_id,
         before[0]["received_at"],
         schema={name: arrived.schema[name] for name in ("booking_date", "amount")},
     )
     change = closing - before[0]["closing"] - corrected
-    day = pl.lit(before[0]["closing_date"])
-    found = []
-    for all_of_since in (True, False):
-        for all_arrived in (True, False):
-            counted = pl.concat(
-                [
-                    since.filter(pl.lit(all_of_since) | (pl.col("booking_date") > day)),
-                    arrived.filter(pl.lit(all_arrived) | (pl.col("booking_date") > day)),
-                ]
-            )
-            found.append(change - Decimal(counted["amount"].sum() or 0))
-    return found
+    is_since = pl.col("booking_date") > before[0]["closing_date"]
+    booked = [
+        [Decimal(some["amount"].sum() or 0) for some in (rows, rows.filter(is_since))] for rows in (since, arrived)
+    ]
+    return [change - sum(both) for both in product(*booked)]
 
 
 def _explaining(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:

@@ -1,10 +1,11 @@
-"""The finer categories of bookings stored before finer categories existed: assigned once, after the migration, with one
-transaction per user. Nothing else of a booking changes."""
+"""The finer categories of bookings stored by a version that knew none, or none for them: assigned at the first start
+with other tables, with one transaction per user. An existing one stays, and nothing else of a booking changes."""
 
 from functools import partial
 
 import polars as pl
 
+from analytics.classification.facts import edition
 from storage import store_facts, users
 from storage.database import Session, Store, Transaction
 from storage.importing.derivation import LEAF, SAID, Derivation, write
@@ -24,13 +25,14 @@ READ: dict[str, pl.DataType] = {
 
 
 def fill(store: Store) -> None:
-    """Assign the finer categories unless that is done; an interrupted process continues at the next start."""
-    everybody = store.for_everybody()
-    if store_facts.recall(everybody, GIVEN) is not None:
+    """Assign the finer categories unless that is done with these tables; an interrupted process continues at the next
+    start."""
+    everybody, tables = store.for_everybody(), edition()
+    if store_facts.recall(everybody, GIVEN) == tables:
         return
     for user in users.everyone(everybody):
         store.of(user.id).atomically(partial(_fill, user_id=user.id))
-    store_facts.remember(everybody, GIVEN, "yes")
+    store_facts.remember(everybody, GIVEN, tables)
 
 
 def _fill(session: Transaction, user_id: str) -> None:
@@ -40,7 +42,7 @@ def _fill(session: Transaction, user_id: str) -> None:
     for table in TABLES:
         rows = session.frame(
             f"SELECT {', '.join(READ)} FROM {table}"
-            " WHERE user_id = $1 AND detailed_category IS NULL AND NOT is_adjusting_entry",
+            " WHERE user_id = $1 AND detailed_category IS NULL AND detailed_rule IS NULL AND NOT is_adjusting_entry",
             user_id,
             schema=READ,
         )

@@ -1,23 +1,18 @@
 """The baseline: the contents of accounts before imports were remembered, from which every rebuilding begins."""
 
-import json
 import re
 from collections.abc import Sequence
 
 from storage.database import Session, Transaction, columns_of
 from storage.importing import contributions
 from storage.importing.batches import spool_statements
+from storage.importing.matching.stored_bookings import IN_FULL, as_record
 from storage.importing.records import AccountRecord, BookingStatus, TransactionRecord
 
 TABLES = ("transactions", "pending_transactions", "statements", "account_sources")
 BEFORE_IMPORTS = "before imports were remembered"  # the job id of what a merge records of an older account
 OLD_ACCOUNT = ("stable_key", "iban", "name", "kind", "currency", "bank_name", "bic")
 OLD_PROVIDER_ID = re.compile(r"provider:(.*)#1")
-OLD_SAID = tuple(
-    name
-    for name in TransactionRecord.__struct_fields__
-    if name not in ("provider_id", "references", "status", "merchant_name", "detail", "words")
-)
 
 
 def restore(session: Session, user_id: str, ids: Sequence[str]) -> None:
@@ -78,17 +73,9 @@ def _bookings(
     session: Session, user_id: str, account_id: str, table: str, status: BookingStatus
 ) -> list[TransactionRecord]:
     rows = session.rows(
-        f"SELECT {', '.join(OLD_SAID)}, source_merchant_name, identity, reference_keys FROM earlier_{table}"
+        f"SELECT {IN_FULL} FROM earlier_{table}"
         " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry ORDER BY booking_date, id",
         *(user_id, account_id),
     )
-    return [
-        TransactionRecord(
-            status=status,
-            provider_id=found[1] if (found := OLD_PROVIDER_ID.fullmatch(row["identity"])) else None,
-            references=tuple(json.loads(row["reference_keys"])),
-            merchant_name=row["source_merchant_name"],
-            **{name: row[name] for name in OLD_SAID},
-        )
-        for row in rows
-    ]
+    found = [(row, OLD_PROVIDER_ID.fullmatch(row["identity"])) for row in rows]
+    return [as_record(row, status=status, provider_id=given and given[1]) for row, given in found]

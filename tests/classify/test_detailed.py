@@ -27,9 +27,12 @@ def detailed(rows: pl.DataFrame, **arguments: object) -> list[tuple[str | None, 
     return answers.select("detailed_category", "detailed_rule").rows()
 
 
-@pytest.mark.parametrize("name", ["detailed_lines.tsv", "more_detailed_lines.tsv"])
+@pytest.mark.parametrize(
+    ("name", "is_of_every_leaf"),
+    [("detailed_lines.tsv", True), ("more_detailed_lines.tsv", True), ("fresh_detailed_lines.tsv", False)],
+)
 def test_a_finer_category_is_right_on_95_of_100_lines_that_have_one_and_three_quarters_have_one(
-    bookings: Bookings, name: str
+    bookings: Bookings, name: str, is_of_every_leaf: bool
 ) -> None:
     said, written = [], []
     for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines():
@@ -42,8 +45,9 @@ def test_a_finer_category_is_right_on_95_of_100_lines_that_have_one_and_three_qu
     answers = [leaf for leaf, _ in detailed(bookings(*written))]
     answered = [told == given for told, given in zip(said, answers, strict=True) if given]
     labelled = [told == given for told, given in zip(said, answers, strict=True) if told]
-    assert len(said) >= 300
-    assert {leaf for leaf in said if leaf} == set(LEAVES), "each has a line"
+    assert len(said) >= 250
+    different = {leaf for leaf in said if leaf}
+    assert different == set(LEAVES) if is_of_every_leaf else different < set(LEAVES)
     assert sum(answered) >= PRECISION_MIN * len(answered)
     assert sum(labelled) >= COVERAGE_MIN * len(labelled)
 
@@ -181,3 +185,38 @@ def test_what_a_booking_is_for_says_more_than_that_it_is_a_fee_an_insurer_or_som
     }
     rows = bookings(*({"amount": amount, "counterpart_name": name, "purpose": text} for amount, name, text in lines))
     assert [leaf for leaf, _ in detailed(rows)] == list(lines.values())
+
+
+@pytest.mark.requirement("decision.doubtful leaves")
+def test_where_too_little_tells_the_category_nothing_below_it_is_said_and_the_category_stays(
+    bookings: Bookings,
+) -> None:
+    lines = {
+        # a longer word stands for another category: a loan of the bank that is called as a telephone line
+        ("-1185.00", "DSL Bank", "Baufinanzierung Rate", "LASTSCHRIFT"): ("SUBSCRIPTION", None),
+        ("-39.00", "Nebel Telekommunikation", "DSL Rate", "LASTSCHRIFT"): ("SUBSCRIPTION", "INTERNET_LANDLINE"),
+        ("728.00", "AOK Plus", "Pflegegeld Mai", "GUTSCHRIFT"): ("INSURANCE", None),
+        ("-402.00", "AOK Plus", "Beitrag Mai", "LASTSCHRIFT"): ("INSURANCE", "HEALTH_INSURANCE"),
+        ("-55.00", "Ute Beispiel", "Kindesunterhalt", "UEBERWEISUNG"): ("TRANSFER", None),
+        ("-55.00", "Ute Beispiel", "Konzertkarten", "UEBERWEISUNG"): ("TRANSFER", "PERSON_TO_PERSON"),
+        ("-55.00", "Ute Beispiel", "Rechnung 12", "UEBERWEISUNG"): ("TRANSFER", None),
+        # the name of what nothing else tells
+        ("-95.00", "Tanzschule Moos", "Kurs Mai", "LASTSCHRIFT"): ("OTHER", None),
+        ("-95.00", "Moos GmbH", "Kurs Mai", "LASTSCHRIFT"): ("OTHER", "EDUCATION"),
+        # the same word for two
+        ("1184.00", "Renten Service", "Rente RV 65", "GUTSCHRIFT"): ("OTHER", None),
+        ("538.00", "Gasthof Adler OHG", "April", "GUTSCHRIFT"): ("DINING", None),
+        ("-38.00", "Gasthof Adler OHG", "April", "KARTENZAHLUNG"): ("DINING", "RESTAURANT"),
+        ("-35.00", "John Lewis", "CARD", ""): ("TRANSFER", None),
+        ("-35.00", "Herr Moos", "CARD", ""): ("TRANSFER", "PERSON_TO_PERSON"),
+    }
+    rows = bookings(
+        *(
+            {"amount": amount, "counterpart_name": name, "purpose": text, "bank_text": kind}
+            for amount, name, text, kind in lines
+        )
+    )
+    answers = classify(rows, own_ibans={})
+    assert answers.select("category", "detailed_category").rows() == list(lines.values())
+    chosen = {"merchant:dsl bank": ChosenCategory("SUBSCRIPTION")}
+    assert detailed(rows.head(1), corrections=chosen) == [("INTERNET_LANDLINE", "keyword:dsl")]  # a person has said so

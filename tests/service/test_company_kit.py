@@ -7,6 +7,7 @@ import stat
 import subprocess
 import time
 from contextlib import closing
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,17 @@ def test_each_file_volume_secret_and_setting_of_the_composition_is_there(secrets
         here = {key: value.replace("/run/secrets", str(secrets)) for key, value in given.items()}
         settings = load({**here, "BANKDATA_PUBLIC_URL": "https://bank.example"})
         assert settings.database_url.endswith("@pgbouncer:6432/bankdata")
+
+
+def test_no_service_takes_the_address_that_another_one_has_to_have() -> None:
+    [net] = yaml.safe_load(COMPOSE.read_text("utf-8"))["networks"]["inside"]["ipam"]["config"]
+    taken_by_others = IPv4Network(net["ip_range"])
+    assert taken_by_others.subnet_of(IPv4Network(net["subnet"]))
+    networks = [each["networks"] for each in services().values() if "networks" in each]
+    fixed = [each["inside"]["ipv4_address"] for each in networks if isinstance(each, dict)]
+    assert len({*fixed, net["gateway"]}) == len(fixed) + 1
+    assert not any(IPv4Address(each) in taken_by_others for each in (*fixed, net["gateway"]))
+    assert len(networks) - len(fixed) <= len(list(taken_by_others.hosts()))
 
 
 def test_secrets_are_made_once_each_another_one(secrets: Path) -> None:

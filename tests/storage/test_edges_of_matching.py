@@ -11,9 +11,9 @@ from storage.importing import ingest
 from storage.importing.account_batch import _with_other_references
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.matching.exact_matches import prepare_bookings
-from storage.importing.matching.stored_bookings import FILES
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.importing.spool import Spool
+from storage.importing.teller import FILES
 from tests.storage.conftest import Bank, bookings
 
 NOBODY = AccountRecord(stable_key="unnamed", currency="EUR", is_anonymous=True)

@@ -1,7 +1,7 @@
 """What two tellings of a booking say of each other, one smallest pair each."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime, time
 from decimal import Decimal
 
 import pytest
@@ -25,22 +25,14 @@ def record(**said: object) -> TransactionRecord:
 
 
 def stored(id_: str = "row", *, is_other_source: bool = False, **said: object) -> StoredRow:
-    told = record(**said)
     return StoredRow(
         id=id_,
-        is_other_source=is_other_source,
+        identity=f"content:{id_}#1",
+        created_at=datetime.combine(DAY, time(12)),
+        record=record(**said),
         claim=None,
         told_print="print",
-        references=told.references,
-        booking_date=told.booking_date,
-        amount=told.amount,
-        currency=told.currency,
-        value_date=told.value_date,
-        counterpart_iban=told.counterpart_iban,
-        counterpart_name=told.counterpart_name,
-        creditor_id=told.creditor_id,
-        mandate_reference=told.mandate_reference,
-        purpose=told.purpose,
+        is_other_source=is_other_source,
     )
 
 

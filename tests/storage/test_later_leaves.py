@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 
+from analytics.classification.facts import edition
 from storage import store_facts, users
 from storage.importing import derivation
 from storage.importing.records import AccountRecord
@@ -61,10 +62,30 @@ def test_it_is_done_once_and_a_store_without_any_is_left_as_it_is(stored: Bank, 
     database = stored.database
     assert store_facts.recall(database, later_leaves.GIVEN) is None
     later_leaves.fill(database)
-    assert store_facts.recall(database, later_leaves.GIVEN) == "yes"
+    assert store_facts.recall(database, later_leaves.GIVEN) == edition()
     database.execute("UPDATE transactions SET detailed_category = NULL, detailed_rule = NULL")
     later_leaves.fill(database)
     assert {row["leaf"] for row in database.rows(f"SELECT {LEAVES.format('transactions')}")} == {None}
+
+
+@pytest.mark.requirement("upgrade.learnt leaves")
+def test_what_a_later_version_has_learnt_is_given_where_nothing_is_said_yet(stored: Bank, now: datetime) -> None:
+    database = stored.database
+    store_facts.remember(database, later_leaves.GIVEN, "yes")  # by the version that gave the first ones
+    said = "UPDATE transactions SET detailed_category = {}, detailed_rule = {} WHERE counterpart_name = {}"
+    database.execute(said.format("'TOLLS'", "'keyword:old'", "'Shell 3307'"))
+    database.execute(said.format("NULL", "'chosen'", "'Eva' AND amount < 0"))  # of a booking in parts: nobody says one
+    before = database.rows(f"SELECT {SEEN}")
+    later_leaves.fill(database)
+    told = [tuple(row.values()) for row in database.rows(f"SELECT amount, {LEAVES.format('transactions')}, amount")]
+    assert [(name, leaf, rule) for _, name, leaf, rule in told] == [
+        ("Eva", None, "chosen"),
+        ("Eva", "SAVINGS_ACCOUNT", derivation.OWN_ACCOUNT_RULE),
+        ("Nebel GmbH", None, None),
+        ("Shell 3307", "TOLLS", "keyword:old"),
+    ]
+    assert database.rows(f"SELECT {SEEN}") == before
+    assert store_facts.recall(database, later_leaves.GIVEN) == edition()
 
 
 def test_readers_see_them_at_once(stored: Bank) -> None:

@@ -107,6 +107,33 @@ def test_a_server_process_that_is_stopped_is_given_up(mortal: Cluster, caplog: p
 
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.requirement("postgresql.silence")
+def test_who_has_patience_loses_it_where_others_find_that_nothing_comes_any_more(mortal: Cluster) -> None:
+    held, goes_on = threading.Event(), threading.Event()
+
+    def hold(database: OpenStore) -> None:
+        with database.transaction() as session:
+            session.hold("nobody")
+            held.set()
+            assert goes_on.wait(TEN_SECONDS)
+            session.hold("nobody")  # with minutes of patience
+
+    with (
+        ThreadPoolExecutor(1) as other,
+        between(mortal.port) as proxy,
+        closing(opened(url_of(mortal, proxy.port), is_serving=True)) as database,
+    ):
+        holding = other.submit(hold, database)
+        assert held.wait(TEN_SECONDS)
+        write(database)
+        proxy.fall_silent()
+        goes_on.set()
+        again(lambda: write(database))
+        with pytest.raises(StoreUnavailable):
+            holding.result(TEN_SECONDS)
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.requirement("postgresql.silence")
 def test_a_statement_that_takes_too_long_is_cancelled_and_its_connection_kept(
     mortal: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,6 +10,14 @@ export default {
   flag_possible_duplicate: "Vielleicht doppelt",
   take_off: "Filter {name} aufheben",
 
+  // rules that are changed and ordered
+  rule_edit: "Regel ändern",
+  rule_earlier: "Früher fragen",
+  rule_later: "Später fragen",
+  rule_changed: "Regel geändert: {n} {Buchung|Buchungen} geändert.",
+  rules_ordered: "Reihenfolge geändert: {n} {Buchung|Buchungen} geändert.",
+  rule_tags_too: "Ihre Schlagwörter stehen an jeder Buchung, auf die sie passt.",
+
   // parts of a booking
   rule_tags: "Durch Regeln: {tags}",
   splits: "Teile",
@@ -81,6 +89,7 @@ export default {
   search_label: "Suchen",
   all_accounts: "Alle Konten",
   all_categories: "Alle Kategorien",
+  all_tags: "Alle Schlagwörter",
   all_time: "Gesamte Zeit",
   last_30: "Letzte 30 Tage",
   this_month: "Dieser Monat",

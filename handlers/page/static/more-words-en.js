@@ -10,6 +10,14 @@ export default {
   flag_possible_duplicate: "Perhaps twice",
   take_off: "Take off the filter {name}",
 
+  // rules that are changed and ordered
+  rule_edit: "Change rule",
+  rule_earlier: "Ask earlier",
+  rule_later: "Ask later",
+  rule_changed: "Rule changed: {n} {booking|bookings} changed.",
+  rules_ordered: "Order changed: {n} {booking|bookings} changed.",
+  rule_tags_too: "Its tags stand on every booking that it fits.",
+
   // parts of a booking
   rule_tags: "By rules: {tags}",
   splits: "Parts",
@@ -81,6 +89,7 @@ export default {
   search_label: "Search",
   all_accounts: "All accounts",
   all_categories: "All categories",
+  all_tags: "All tags",
   all_time: "All time",
   last_30: "Last 30 days",
   this_month: "This month",

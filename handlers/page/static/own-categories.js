@@ -11,6 +11,12 @@ const isOwn = (place) => place.startsWith("own_");
 /** A place as the interface takes it. */
 export const placeOf = (place) => ({ [isOwn(place) ? "ownCategoryId" : CATEGORIES.includes(place) ? "category" : "detailedCategory"]: place });
 
+/** A place as the filters of the interface take it. */
+export function filterOf(place) {
+  const { ownCategoryId, ...filter } = placeOf(place);
+  return ownCategoryId ? { ownCategory: ownCategoryId } : filter;
+}
+
 /**
  * The place that an answer of the interface says.
  * @param {any} answer

@@ -2,12 +2,11 @@
 import { change, useRead } from "./api.js";
 import { Loaded, tried } from "./parts.js";
 import { Splits } from "./splits.js";
+import { TagField } from "./tags.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
 
 const NOTE_LENGTH_MAX = 4000;
-const TAG_LENGTH_MAX = 100;
-const TAGS_MAX = 50;
 
 /** The note, tags and parts of a booking, to be read and changed. Each begins anew when it was changed itself, so that what is being typed into another one stays. */
 export function OwnWords({ row }) {
@@ -34,19 +33,6 @@ function Note({ said, keep }) {
 
 function Tags({ said, keep }) {
   const [tag, setTag] = useState("");
-  const known = useRead("/tags");
-  const add = (event) => {
-    event.preventDefault();
-    if (tag.trim()) keep({ tags: [...said.tags, tag.trim()] });
-  };
-  return html`<form class="field" onSubmit=${add}><label for="own-tag">${t("tags")}</label>
-    ${said.tags.length > 0 && html`<p class="buttons">${said.tags.map((each) => html`<button key=${each} type="button"
-      aria-label="${t("remove")}: ${each}" onClick=${() => keep({ tags: said.tags.filter((other) => other !== each) })}>${each} ×</button>`)}</p>`}
-    ${said.ruleTags && html`<p class="small soft">${t("rule_tags", { tags: said.ruleTags.join(", ") })}</p>`}
-    <p class="buttons">
-      <input id="own-tag" list="own-tags" maxlength=${TAG_LENGTH_MAX} value=${tag} onInput=${(event) => setTag(event.target.value)} />
-      <datalist id="own-tags">${known.data?.tags.map(({ name }) => html`<option key=${name} value=${name}></option>`)}</datalist>
-      <button type="submit" disabled=${!tag.trim() || said.tags.length >= TAGS_MAX}>${t("add_tag")}</button>
-    </p>
-  </form>`;
+  const note = said.ruleTags && t("rule_tags", { tags: said.ruleTags.join(", ") });
+  return html`<${TagField} tags=${said.tags} text=${tag} onText=${setTag} onTags=${(tags) => keep({ tags })} note=${note} />`;
 }

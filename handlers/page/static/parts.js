@@ -2,7 +2,7 @@
 import { Away, Refused, forget } from "./api.js";
 import { SignedOut, signIn, signOut } from "./auth.js";
 import { inDays, leaf, money, percent, shortDay } from "./format.js";
-import { CATEGORIES, CategoryTile, Icon, group } from "./icons.js";
+import { CategoryTile, Icon, group } from "./icons.js";
 import { address, beside } from "./place.js";
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
 import { named, said, t, told } from "./words.js";
@@ -123,11 +123,6 @@ export const Choice = ({ name, value, options, onChoose }) =>
   html`<select class="choice" aria-label=${name} value=${value} onChange=${(event) => onChoose(event.target.value)}>
     ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
   </select>`;
-
-/** One of the categories; `none` is what the choice of no category is called. */
-export const CategoryChoice = ({ value, onChoose, none }) =>
-  html`<${Choice} name=${t("category")} value=${value} onChoose=${onChoose}
-    options=${[...(none ? [["", none]] : []), ...CATEGORIES.map((each) => [each, t(each)])]} />`;
 
 /** What is known of something: `facts` are pairs of a word's name and a value; those without a value are left out. */
 export const Facts = ({ facts }) => html`<dl class="facts">

@@ -2,7 +2,7 @@
 import { daysBefore, monthsBefore } from "./format.js";
 
 /** The filters of the list of bookings, as its address names them. */
-export const FILTERS = ["search", "account", "category", "period", "from", "to", "merchant", "flag"];
+export const FILTERS = ["search", "account", "category", "period", "from", "to", "merchant", "flag", "tag"];
 
 const CURRENCY = String.raw`(?:€|\$|£|EUR|USD|GBP|CHF)`;
 const BESIDE_A_NUMBER = new RegExp(String.raw`(?<=\d)\s*${CURRENCY}(?!\S)|(?<!\S)${CURRENCY}\s*(?=[-−+]?\d)`, "gi");

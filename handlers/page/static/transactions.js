@@ -3,7 +3,8 @@ import { download, useRead } from "./api.js";
 import { amount } from "./format.js";
 import { Icon } from "./icons.js";
 import { LongList } from "./list.js";
-import { BookingParts, CategoryChoice, Choice, Dialog, Loaded, NothingYet, Place, State, accountAmong, tallBones } from "./parts.js";
+import { PlaceChoice, filterOf } from "./own-categories.js";
+import { BookingParts, Choice, Dialog, Loaded, NothingYet, Place, State, accountAmong, tallBones } from "./parts.js";
 import { address, beside, go } from "./place.js";
 import { FILTERS, askedFor, daysOf } from "./searched.js";
 import { Totals } from "./totals.js";
@@ -21,7 +22,7 @@ export default function Transactions({ person, parameters }) {
     setTurn(turn + 1);
     go(address("/transactions"));
   };
-  const asked = askedFor(filters, person);
+  const asked = { ...askedFor(filters, person), category: "", ...filterOf(filters.category), tag: filters.tag };
   const list = useRead("/transactions/search", { ...asked, perPage: 100 });
   const link = (row) => address("/transactions", { ...filters, id: row.id });
   return html`<${Place} title=${t("transactions")}>
@@ -100,6 +101,8 @@ function Filters({ filters, person }) {
       field.current.focus();
     },
   });
+  const used = useRead("/tags").data?.tags.map(({ name }) => name) ?? [];
+  const tags = !filters.tag || used.includes(filters.tag) ? used : [filters.tag, ...used];
   const leave = (event) => event.key === "Escape" && text && (event.preventDefault(), setText(""));
   const periods = [["", "all_time"], ["30", "last_30"], ["month", "this_month"], ["before", "last_month"], ["year", "this_year"], ["lastyear", "last_year"], ["other", "other_period"]];
   const periodOf = (period) => change(period === "other" ? { period } : { period, from: "", to: "" });
@@ -112,8 +115,9 @@ function Filters({ filters, person }) {
     </div>
     <${Choice} name=${t("account")} value=${filters.account} onChoose=${(account) => change({ account })}
       options=${[["", t("all_accounts")], ...person.accounts.map((account) => [account.id, accountAmong(account)])]} />
-    <${CategoryChoice} value=${filters.category} onChoose=${(category) => change({ category })} none=${t("all_categories")} />
+    <${PlaceChoice} value=${filters.category} onChoose=${(category) => change({ category })} none=${t("all_categories")} />
     <${Choice} name=${t("period")} value=${filters.period} onChoose=${periodOf} options=${periods.map(([key, name]) => [key, t(name)])} />
+    ${tags.length > 0 && html`<${Choice} name=${t("tags")} value=${filters.tag} onChoose=${(tag) => change({ tag })} options=${[["", t("all_tags")], ...tags.map((tag) => [tag, tag])]} />`}
     ${filters.period === "other" &&
     html`<label class="date">${t("from")} <input type="date" value=${filters.from} onChange=${(event) => change({ from: event.target.value })} /></label>
       <label class="date">${t("to")} <input type="date" value=${filters.to} onChange=${(event) => change({ to: event.target.value })} /></label>`}

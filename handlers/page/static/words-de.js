@@ -271,7 +271,7 @@ export default {
   rule_operator: "Wie verglichen wird",
   rule_then: "dann ist es",
   rule_merchant: "Name zum Anzeigen (freiwillig)",
-  rule_needs: "Eine Regel braucht einen Text, nach dem sie sucht, und eine Kategorie oder einen Namen.",
+  rule_needs: "Eine Regel braucht einen Text, nach dem sie sucht, und eine Kategorie, einen Namen oder Schlagwörter.",
   rule_changes: "Sie ändert {n} {Buchung|Buchungen} und entscheidet alle künftigen.",
   rule_add: "Regel anlegen",
   rule_added: "Regel angelegt: {n} {Buchung|Buchungen} geändert.",

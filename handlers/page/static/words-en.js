@@ -271,7 +271,7 @@ export default {
   rule_operator: "How it is compared",
   rule_then: "then it is",
   rule_merchant: "Name to show (optional)",
-  rule_needs: "A rule needs a text to look for, and a category or a name to give.",
+  rule_needs: "A rule needs a text to look for, and a category, a name or tags to give.",
   rule_changes: "It will change {n} {booking|bookings}, and decide those to come.",
   rule_add: "Add rule",
   rule_added: "Rule added: {n} {booking|bookings} changed.",

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from storage.importing.matching.stored_bookings import Said
+from storage.importing.records import TransactionRecord
 
 FOLDED_MAX = 500  # characters of a folded text that are compared: banks write 140, a stranger's file writes anything
 BEGINNING_MIN = 4  # characters of a text that another one begins with
@@ -50,7 +50,7 @@ def text_agreement(one: str | None, other: str | None) -> int:
     return CONTRADICTS if splits_number and len(shorter) < PART_OF_NUMBER_MIN else AGREES
 
 
-def evidence(told: Said, stored: Said, *, is_other_source: bool) -> int | None:
+def evidence(told: TransactionRecord, stored: TransactionRecord, *, is_other_source: bool) -> int | None:
     """How much speaks for two bookings of one day and amount being one; None where they cannot be.
 
     They cannot be where an identifier contradicts, or the purpose, or the name without a purpose and an identifier that

@@ -13,13 +13,14 @@ import polars as pl
 
 from storage.importing.matching.booking_keys import PROVIDER
 from storage.importing.matching.evidence import references_contradict
-from storage.importing.matching.stored_bookings import FILES, PRINT, base_of
+from storage.importing.matching.stored_bookings import PRINT, base_of
 from storage.importing.matching.windows import ToldWindow, is_asked_for
 from storage.importing.spool import PARTING
+from storage.importing.teller import FILES
 
 MONEY = ("booking_date", "amount", "currency")
 PIECE_ROWS = 25_000  # compared in one go: bounds memory, changes no result
-PAIRS = {"place": pl.UInt32(), "stored_id": pl.String()}
+PAIRS: dict[str, pl.DataType] = {"place": pl.UInt32(), "stored_id": pl.String()}
 
 TOLD = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "fingerprint")  # of spool.KEYS
 COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "references")
@@ -81,7 +82,9 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[To
     agreeing += named.height
     are_lasting = contradicting.height <= agreeing + 1  # a single one is a twin, several are an id that changes
     may_be_twins = ~is_asked_for(windows) & (pl.col("told_print").is_not_null() | pl.lit(agreeing > 0))
-    take(_but(alike, contradicting.filter(may_be_twins)) if are_lasting else alike)
+    if are_lasting:
+        alike = alike.filter(~pl.col("place").is_in(contradicting.filter(may_be_twins)["place"].implode()))
+    take(alike)
     if are_lasting:
         take(_by_name(told, stored))
     return Matches(pl.concat(found), are_lasting, agreeing > 0)
@@ -111,13 +114,10 @@ def new_identities(told: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
 
 
 def _each_claim_once(told: pl.DataFrame) -> pl.DataFrame:
-    keys = ("claim", *MONEY)
     ordered = told.with_row_index("order")
-    claimed = ordered.filter(pl.col("claim").is_not_null())
-    last = claimed.unique(keys, keep="last").drop("order")
-    first = claimed.unique(keys, keep="first").select("order", *keys)
-    once = last.join(first, on=keys).select(ordered.columns)
-    return pl.concat([ordered.filter(pl.col("claim").is_null()), once]).sort("order").drop("order")
+    first = pl.col("order").min().over("claim", *MONEY)  # the place of a repeated one
+    order = pl.when(pl.col("claim").is_null()).then("order").otherwise(first)
+    return ordered.with_columns(order=order).unique("order", keep="last").sort("order").drop("order")
 
 
 def _references() -> pl.Expr:
@@ -164,10 +164,6 @@ def _as_others_told(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     prints = prints.with_columns(pl.col("fingerprint").str.strip_chars(':"')).unique(("id", "fingerprint"))
     pairs = _paired(told, prints.sort("id"), ("fingerprint",))
     return pairs.unique("stored_id", keep="first", maintain_order=True)
-
-
-def _but(pairs: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    return pairs.filter(~pl.col("place").is_in(others["place"].implode()))
 
 
 def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:

@@ -6,8 +6,8 @@ what one costs, and of very many different ones each is compared with those that
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from itertools import islice, product
@@ -15,9 +15,10 @@ from operator import itemgetter
 from typing import TypeVar
 
 from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
-from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, Said, StoredRow
+from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
 from storage.importing.matching.windows import ToldWindow, is_day_whole
 from storage.importing.records import TransactionRecord
+from storage.importing.teller import FILES
 
 PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
 PAIRS_MAX = 10_000  # of what bookings of one day and amount say; more are compared where they have a text in common
@@ -25,7 +26,6 @@ CANDIDATES_MAX = 100  # of one booking, where they are many
 BEGINNING = 12  # folded characters: no format cuts a text as short as that
 
 T = TypeVar("T", "Item", StoredRow)
-E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +70,21 @@ class Remaining:
         self._match_parts()
         if self._are_references_lasting:
             self._match_references()
-        rows = _by_money(self.rows.values(), lambda row: row)
-        for money, items in _by_money(self.items.values(), lambda item: item.record).items():
+        rows = _by_money(self.rows.values())
+        for money, items in _by_money(self.items.values()).items():
             if money in rows:
                 self._match_bucket(items, rows[money])
 
     def match_other_words(self, words: Mapping[str, Sequence[TransactionRecord]]) -> None:
         """Pairs of one day and amount where the booking is told as its row was told before, or by another source:
         `words` are such wordings by the row's id."""
-        told = [(row, each) for row in self.rows.values() for each in words.get(row.id, ())]
-        said = _by_money(told, itemgetter(1))
+        told = _by_money(replace(row, record=each) for row in self.rows.values() for each in words.get(row.id, ()))
         likely = [
             (score, item, row)
-            for money, items in _by_money(self.items.values(), lambda item: item.record).items()
-            for item, (row, each) in islice(product(items, said.get(money, ())), PAIRS_MAX)
-            if not self._is_another(item, row)
-            and (score := evidence(item.record, each, is_other_source=False)) is not None
+            for money, items in _by_money(self.items.values()).items()
+            for item, row in islice(product(items, told.get(money, ())), PAIRS_MAX)
+            if not self._is_another(item, self.rows[row.id])
+            and (score := evidence(item.record, row.record, is_other_source=False)) is not None
         ]
         for _, item, row in sorted(likely, key=itemgetter(0), reverse=True):
             if item.place in self.items and row.id in self.rows:
@@ -98,11 +97,11 @@ class Remaining:
         known = {row.claim: row for row in self.rows.values() if row.claim is not None}
         for item in [item for item in self.items.values() if item.claim in known]:
             row = known.pop(item.claim or "", None)
-            if row is not None and self._is_corrected(item.record, row, is_gone=row.id in gone):
+            if row is not None and self._is_corrected(item.record, row.record, is_gone=row.id in gone):
                 self._take(item, row)
         by_text: dict[Hashable, list[StoredRow]] = defaultdict(list)
         for row in gone.values():
-            for text in (*_texts(row), *_beginnings(row)):
+            for text in (*_texts(row.record), *_beginnings(row.record)):
                 by_text[text].append(row)
         likely = [
             (best[0], item)
@@ -115,15 +114,15 @@ class Remaining:
                 self._take(item, left[1])
 
     def _is_told_whole(self, row: StoredRow) -> bool:
-        return is_day_whole(self._windows, row.booking_date, is_ours=row.told_print is not None)
+        return is_day_whole(self._windows, row.record.booking_date, is_ours=row.told_print is not None)
 
-    def _is_corrected(self, record: TransactionRecord, row: StoredRow, *, is_gone: bool) -> bool:
+    def _is_corrected(self, told: TransactionRecord, stored: TransactionRecord, *, is_gone: bool) -> bool:
         """Whether a booking under the id of a row is that row: with another amount on its day, if it has its words or
         the row is told no more by itself, and then with the same amount on another day. With both it is another
         booking, for ids are used again, unless its words are those of the row that is gone from a few days away."""
-        days = abs((record.booking_date - row.booking_date).days)
-        has_its_words = evidence(record, row, is_other_source=days == 0) is not None
-        is_same_amount = (record.amount, record.currency) == (row.amount, row.currency)
+        days = abs((told.booking_date - stored.booking_date).days)
+        has_its_words = evidence(told, stored, is_other_source=days == 0) is not None
+        is_same_amount = (told.amount, told.currency) == (stored.amount, stored.currency)
         if days == 0:
             return has_its_words or is_gone
         return is_gone and (is_same_amount or (has_its_words and days <= NEIGHBOUR_DAYS))
@@ -137,17 +136,18 @@ class Remaining:
         shared = (*texts, *_beginnings(record))
         near = {row.id: row for text in shared for row in islice(gone.get(text, ()), CANDIDATES_MAX)}
         for row in near.values():
-            days = abs((row.booking_date - record.booking_date).days)
-            is_same_amount = (row.amount, row.currency) == (record.amount, record.currency)
+            stored = row.record
+            days = abs((stored.booking_date - record.booking_date).days)
+            is_same_amount = (stored.amount, stored.currency) == (record.amount, record.currency)
             if row.id in self.rows and (is_same_amount if 0 < days <= NEIGHBOUR_DAYS else days == 0):
-                score = evidence(record, row, is_other_source=False)
+                score = evidence(record, stored, is_other_source=False)
                 if score is not None:
-                    likely.append(((-days, score, len(set(texts).intersection(_texts(row)))), row))
+                    likely.append(((-days, score, len(set(texts).intersection(_texts(stored)))), row))
         return max(likely, key=itemgetter(0), default=None)
 
     def _match_bucket(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
         """Pairs of one day and amount, those with most evidence first; what is left of a whole day one to one."""
-        told, stored = _by_content(items, lambda item: item.record), _by_content(rows, lambda row: row)
+        told, stored = _by_content(items), _by_content(rows)
         scored = [
             (-score, place, number)
             for place, number in self._candidates(told, stored)
@@ -166,7 +166,7 @@ class Remaining:
             return
         by_text: dict[Hashable, list[int]] = defaultdict(list)
         for number, rows in enumerate(stored):
-            for text in _texts(rows[0]):
+            for text in _texts(rows[0].record):
                 by_text[text].append(number)
         for place, items in enumerate(told):
             numbers = (number for text in _texts(items[0].record) for number in by_text.get(text, ()))
@@ -176,7 +176,7 @@ class Remaining:
         if self._is_another(item, row):
             return None
         is_other_source = row.is_other_source and not self._has_another_reference(item, row)
-        return evidence(item.record, row, is_other_source=is_other_source)
+        return evidence(item.record, row.record, is_other_source=is_other_source)
 
     def _is_another(self, item: Item, row: StoredRow) -> bool:
         """Whether ids or references that last say that this booking is not this row."""
@@ -189,7 +189,7 @@ class Remaining:
 
     def _has_another_reference(self, item: Item, row: StoredRow) -> bool:
         is_lasting = self._are_references_lasting and not self._is_told_whole(row)
-        return is_lasting and references_contradict(item.record.references, row.references)
+        return is_lasting and references_contradict(item.record.references, row.record.references)
 
     def _match_references(self) -> None:
         """A booking and a row of the same money that have a reference in common."""
@@ -198,9 +198,9 @@ class Remaining:
             for reference in item.record.references:
                 uses[reference].append(item)
         for row in list(self.rows.values()):
-            for reference in row.references:
+            for reference in row.record.references:
                 named = uses.get(reference, ())
-                if len(named) == 1 and named[0].place in self.items and _is_same_money(named[0].record, row):
+                if len(named) == 1 and named[0].place in self.items and _money(named[0]) == _money(row):
                     self._take(named[0], row)
                     break
 
@@ -208,15 +208,15 @@ class Remaining:
         """A batch that one source books as a whole ("servicer:7") and another by its details ("servicer:7/0", "/1") is
         the same money: parts that add up to a stored whole are known, and so is a whole that stored parts add up to."""
         wholes = {
-            (each, row.booking_date, row.currency, row.amount): row
+            (each, row.record.booking_date, row.record.currency, row.record.amount): row
             for row in self.rows.values()
-            for each in row.references
+            for each in row.record.references
         }
-        for key, items in _parts(self.items.values(), lambda item: item.record).items():
-            whole = wholes.get((*key, _sum(item.record for item in items)))
-            if whole is not None and whole.id in self.rows and _is_one_way(item.record for item in items):
+        for key, items in _parts(self.items.values()).items():
+            whole = wholes.get((*key, _sum(items)))
+            if whole is not None and whole.id in self.rows and _is_one_way(items):
                 self._explain(items, [whole])
-        stored = _parts(self.rows.values(), lambda row: row)
+        stored = _parts(self.rows.values())
         for item in list(self.items.values()) if stored else ():
             for reference in item.record.references:
                 rows = stored.pop((reference, item.record.booking_date, item.record.currency), None)
@@ -238,58 +238,56 @@ class Remaining:
         self.pairs.append((item, row))
 
 
-def _is_same_money(record: TransactionRecord, row: StoredRow) -> bool:
-    return (record.booking_date, record.amount, record.currency) == (row.booking_date, row.amount, row.currency)
+def _money(one: Item | StoredRow) -> Hashable:
+    return one.record.booking_date, one.record.amount, one.record.currency
 
 
-def _by_money(each: Iterable[E], said: Callable[[E], Said]) -> dict[Hashable, list[E]]:
-    found: dict[Hashable, list[E]] = defaultdict(list)
+def _by_money(each: Iterable[T]) -> dict[Hashable, list[T]]:
+    found: dict[Hashable, list[T]] = defaultdict(list)
     for one in each:
-        what = said(one)
-        found[what.booking_date, what.amount, what.currency].append(one)
+        found[_money(one)].append(one)
     return found
 
 
-def _by_content(each: Iterable[T], said: Callable[[T], Said]) -> list[deque[T]]:
+def _by_content(each: Iterable[T]) -> list[deque[T]]:
     """Those that say the same, and have references of the same kinds, together."""
     found: dict[Hashable, deque[T]] = defaultdict(deque)
     for one in each:
-        what: Said = said(one)
+        said: TransactionRecord = one.record
         fields: tuple[Hashable, ...] = (
-            what.counterpart_iban,
-            what.creditor_id,
-            what.mandate_reference,
-            what.value_date,
+            said.counterpart_iban,
+            said.creditor_id,
+            said.mandate_reference,
+            said.value_date,
         )
-        kinds = frozenset(reference.partition(":")[0] for reference in what.references)
+        kinds = frozenset(reference.partition(":")[0] for reference in said.references)
         teller = (one.is_other_source, one.told_print is None) if isinstance(one, StoredRow) else None
-        found[(*_texts(what), *fields, kinds, one.claim is None, teller)].append(one)
+        found[(*_texts(said), *fields, kinds, one.claim is None, teller)].append(one)
     return list(found.values())
 
 
-def _parts(each: Iterable[T], said: Callable[[T], Said]) -> dict[tuple[str, date, str], list[T]]:
+def _parts(each: Iterable[T]) -> dict[tuple[str, date, str], list[T]]:
     """The details of each batch."""
     found: dict[tuple[str, date, str], list[T]] = defaultdict(list)
     for one in each:
-        what = said(one)
-        for reference in what.references:
+        for reference in one.record.references:
             if part := PART.fullmatch(reference):
-                found[part[1], what.booking_date, what.currency].append(one)
+                found[part[1], one.record.booking_date, one.record.currency].append(one)
                 break
     return found
 
 
-def _sum(each: Iterable[Said]) -> Decimal:
-    return sum((one.amount for one in each), Decimal(0))
+def _sum(each: Iterable[T]) -> Decimal:
+    return sum((one.record.amount for one in each), Decimal(0))
 
 
-def _is_one_way(each: Iterable[Said]) -> bool:
+def _is_one_way(each: Iterable[T]) -> bool:
     """Money in and money out that happen to give a whole are not its details."""
-    amounts = [one.amount for one in each]
+    amounts = [one.record.amount for one in each]
     return min(amounts) >= 0 or max(amounts) <= 0
 
 
-def _texts(what: Said) -> list[Hashable]:
+def _texts(what: TransactionRecord) -> list[Hashable]:
     """What a booking may share with another one: name, beginning of the purpose, account, mandate."""
     given = (
         ("name", fold_letters(what.counterpart_name or "")),
@@ -300,7 +298,7 @@ def _texts(what: Said) -> list[Hashable]:
     return [(kind, text) for kind, text in given if text]
 
 
-def _beginnings(what: Said) -> list[Hashable]:
+def _beginnings(what: TransactionRecord) -> list[Hashable]:
     """What a text shares with the same one that was cut."""
     given = (("cut name", what.counterpart_name), ("cut purpose", what.purpose))
     return [(kind, text) for kind, whole in given if (text := fold_letters(whole or "")[:BEGINNING])]

@@ -2,13 +2,13 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 
 from storage.importing.matching.booking_keys import own_id, squeezed
 from storage.importing.matching.likely_matches import CANDIDATES_MAX, Item, Pair
-from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, Said, StoredRow
+from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
 from storage.importing.records import TransactionRecord
 
 SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
@@ -50,15 +50,15 @@ class _WaitingRows:
         self._by_day: dict[Hashable, dict[Hashable, list[str]]] = defaultdict(lambda: defaultdict(list))
         for row in reversed(list(free.values())):
             self._by_key[row.claim].append(row.id)
-            self._by_key[_content(row)].append(row.id)
-            alike = self._by_day[row.amount, row.currency, row.booking_date]
-            for key in (*_parties(row), _words(row)):
+            self._by_key[_content(row.record)].append(row.id)
+            alike = self._by_day[row.record.amount, row.record.currency, row.record.booking_date]
+            for key in (*_parties(row.record), _words(row.record)):
                 alike[key].append(row.id)
 
     def by_claim(self, item: Item) -> StoredRow | None:
         """By the id of the source, or by our own in an export that comes back."""
         own = self._free.get(own_id(item.record) or "")
-        if own is not None and own.amount == item.record.amount:
+        if own is not None and own.record.amount == item.record.amount:
             return own
         return self._head(self._by_key.get(item.claim)) if item.claim is not None else None
 
@@ -83,7 +83,7 @@ class _WaitingRows:
         for theirs, ids in islice(worded, CANDIDATES_MAX):
             if self._head(ids) is None:
                 del rows[theirs]
-            elif is_alike(ours, theirs):
+            elif ours and theirs and len(ours & theirs) >= SHARED_WORDS_MIN * min(len(ours), len(theirs)):
                 yield ids
 
     def _head(self, ids: list[str] | None) -> StoredRow | None:
@@ -95,23 +95,17 @@ class _WaitingRows:
         return None
 
 
-def is_alike(ours: Set[str], theirs: Set[str]) -> bool:
-    """Whether two texts share half of the words of the shorter one."""
-    shorter = min(len(ours), len(theirs))
-    return shorter > 0 and len(ours & theirs) / shorter >= SHARED_WORDS_MIN
-
-
-def _content(what: Said) -> Hashable:
+def _content(what: TransactionRecord) -> Hashable:
     texts = (what.counterpart_iban or what.counterpart_name, what.purpose)
     return what.booking_date, what.amount, what.currency, *map(squeezed, texts)
 
 
-def _parties(what: Said) -> list[Hashable]:
+def _parties(what: TransactionRecord) -> list[Hashable]:
     """The counterpart by account number and by name, as far as they are stated."""
     given = (("iban", what.counterpart_iban), ("name", squeezed(what.counterpart_name)))
     return [(kind, text) for kind, text in given if text]
 
 
-def _words(what: Said) -> frozenset[str]:
+def _words(what: TransactionRecord) -> frozenset[str]:
     texts = (what.counterpart_name, what.purpose)
     return frozenset(word for text in texts if text for word in WORD.findall(text.casefold()))

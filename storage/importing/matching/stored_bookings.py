@@ -2,21 +2,22 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
-from decimal import Decimal
+from datetime import datetime, timedelta
+from typing import Any
 
 import polars as pl
 
 from analytics.frames import MONEY
-from storage.database import Transaction
+from storage.database import Row
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import PROVIDER, fingerprint
 from storage.importing.matching.windows import ToldWindow
 from storage.importing.records import TransactionRecord
+from storage.importing.teller import FILES, Teller
 
-FILES = "files"  # the source of all files: their ids are chosen by whoever wrote them
+WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids
 PRINT = ':"[0-9a-f]{32}"'  # a fingerprint in `claims`
 NEIGHBOUR_DAYS = 7  # around a batch: a pending row books within a week or lapses, and so far a booking's day moves
 STORED: dict[str, pl.DataType] = {
@@ -43,36 +44,32 @@ _SELECTED = (
     " connection_id, batch_id"
 )
 _AS_SELECTED = {name: dtype for name, dtype in STORED.items() if name not in ("claim", "told_print", "first_claim")}
-_IN_FULL = (
-    "id, reference_keys, booking_date, amount, currency, value_date, counterpart_iban, counterpart_name, creditor_id,"
-    " mandate_reference, purpose, connection_id"
-)
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
+IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRow:
-    """A stored booking as it is compared one by one. `claim` and `told_print` as in STORED."""
+    """A stored booking as it is compared one by one; `claim` and `told_print` as in STORED."""
 
     id: str
-    is_other_source: bool
+    identity: str
+    created_at: datetime
+    record: TransactionRecord
     claim: str | None
     told_print: str | None
-    references: tuple[str, ...]
-    booking_date: date
-    amount: Decimal
-    currency: str
-    value_date: date | None
-    counterpart_iban: str | None
-    counterpart_name: str | None
-    creditor_id: str | None
-    mandate_reference: str | None
-    purpose: str | None
+    is_other_source: bool
 
 
-Said = TransactionRecord | StoredRow
-"""A booking as it is compared, told or stored."""
+def as_record(row: Row, **others: Any) -> TransactionRecord:
+    """What a row of the store (IN_FULL) says, as a source would say it."""
+    return TransactionRecord(
+        merchant_name=row["source_merchant_name"],
+        references=tuple(json.loads(row["reference_keys"])),
+        **{name: row[name] for name in _SAID},
+        **others,
+    )
 
 
 def base_of(identity: str) -> pl.Expr:
@@ -83,14 +80,9 @@ def base_of(identity: str) -> pl.Expr:
 class StoredBookings:
     """What one account of the user has, seen by one source: a connection, or FILES."""
 
-    def __init__(
-        self, session: Transaction, *, user_id: str, account_id: str, source: str, file_connections: Collection[str]
-    ) -> None:
-        self._session = session
-        self._user_id = user_id
+    def __init__(self, teller: Teller, account_id: str) -> None:
+        self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
         self._account_id = account_id
-        self._source = source
-        self._file_connections = file_connections
 
     def told_elsewhere(self, source: str, told: pl.DataFrame) -> set[str]:
         """Ids of the account's bookings that were reported under another source's name for it, on these days."""
@@ -118,17 +110,6 @@ class StoredBookings:
         margin = timedelta(days=NEIGHBOUR_DAYS)
         return self._frame(table, "booking_date BETWEEN $3 AND $4", min(days) - margin, max(days) + margin)
 
-    def is_empty(self) -> bool:
-        """Whether nothing has been stored for the account, or pending there, or taken back."""
-        found = self._session.rows(
-            "SELECT EXISTS (SELECT 1 FROM transactions WHERE user_id = $1 AND account_id = $2)"
-            " OR EXISTS (SELECT 1 FROM pending_transactions WHERE user_id = $1 AND account_id = $2)"
-            " OR EXISTS (SELECT 1 FROM taken_back_transactions WHERE user_id = $1 AND account_id = $2) AS is_there",
-            self._user_id,
-            self._account_id,
-        )
-        return not found[0]["is_there"]
-
     def every(self, table: str) -> pl.DataFrame:
         """All rows of the account, likewise."""
         return self._frame(table, "TRUE")
@@ -138,60 +119,46 @@ class StoredBookings:
         ago."""
         if bases.is_empty():
             return pl.DataFrame(schema={"base": pl.String(), "highest": pl.Int64()})
-        found = []
         with self._session.staged("wanted", bases.unique().alias("base").to_frame()):
-            for table in ("transactions", "pending_transactions", "taken_back_transactions"):
-                found.append(
-                    self._session.frame(
-                        f"SELECT identity FROM {table} WHERE user_id = $1 AND account_id = $2 AND"
-                        " substr(identity, 1, length(identity) - strpos(reverse(identity), '#'))"
-                        " IN (SELECT base FROM wanted)",
-                        self._user_id,
-                        self._account_id,
-                        schema={"identity": pl.String()},
-                    )
+            found = [
+                self._session.frame(
+                    f"SELECT identity FROM {table} WHERE user_id = $1 AND account_id = $2 AND"
+                    " substr(identity, 1, length(identity) - strpos(reverse(identity), '#'))"
+                    " IN (SELECT base FROM wanted)",
+                    self._user_id,
+                    self._account_id,
+                    schema={"identity": pl.String()},
                 )
+                for table in ("transactions", *WAITING)
+            ]
         ordinal = pl.col("identity").str.extract(r"(\d+)$").cast(pl.Int64)
         return pl.concat(found).group_by(base=base_of("identity")).agg(highest=ordinal.max())
 
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
         """These rows (STORED) in their order, with all that is compared one by one."""
-        if stored.is_empty():
-            return []
-        with self._session.staged("looked_at", stored.select("id")):
+        said = self.records(stored["id"], table)
+        columns = ("id", "identity", "created_at", "claim", "told_print", "connection_id")
+        return [
+            StoredRow(
+                record=said[row["id"]],
+                is_other_source=self._teller.source_of(row.pop("connection_id")) != self._teller.source,
+                **row,
+            )
+            for row in stored.select(columns).iter_rows(named=True)
+        ]
+
+    def records(self, ids: pl.Series, table: str = "transactions") -> dict[str, TransactionRecord]:
+        """What the store says of these rows, by id."""
+        if ids.is_empty():
+            return {}
+        with self._session.staged("looked_at", ids.alias("id").to_frame()):
             rows = self._session.rows(
-                f"SELECT {_IN_FULL} FROM {table} WHERE user_id = $1 AND account_id = $2"
+                f"SELECT {IN_FULL} FROM {table} WHERE user_id = $1 AND account_id = $2"
                 " AND id IN (SELECT id FROM looked_at)",
                 self._user_id,
                 self._account_id,
             )
-        by_id = {row["id"]: row for row in rows}
-        found = []
-        for id_, claim, told_print in stored.select("id", "claim", "told_print").iter_rows():
-            row = by_id[id_]
-            is_other = self._source_of(row.pop("connection_id")) != self._source
-            references = tuple(json.loads(row.pop("reference_keys")))
-            found.append(
-                StoredRow(claim=claim, told_print=told_print, is_other_source=is_other, references=references, **row)
-            )
-        return found
-
-    def records(self, ids: Sequence[str]) -> dict[str, TransactionRecord]:
-        """What the store says of these rows, as a source would say it, by id."""
-        with self._session.staged("looked_at", pl.DataFrame({"id": list(ids)}, schema={"id": pl.String()})):
-            rows = self._session.rows(
-                f"SELECT id, source_merchant_name, reference_keys, {', '.join(_SAID)} FROM transactions"
-                " WHERE user_id = $1 AND id IN (SELECT id FROM looked_at)",
-                self._user_id,
-            )
-        return {
-            row["id"]: TransactionRecord(
-                merchant_name=row["source_merchant_name"],
-                references=tuple(json.loads(row["reference_keys"])),
-                **{name: row[name] for name in _SAID},
-            )
-            for row in rows
-        }
+        return {row["id"]: as_record(row) for row in rows}
 
     def other_words(self, stored: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
         """The words, other than the stored ones, in which each source last reported these rows (STORED), by id."""
@@ -217,40 +184,21 @@ class StoredBookings:
             *parameters,
             schema=_AS_SELECTED,
         )
-        source = pl.when(pl.col("connection_id").is_in(list(self._file_connections))).then(pl.lit(FILES))
+        source = pl.when(pl.col("connection_id").is_in(list(self._teller.file_connections))).then(pl.lit(FILES))
         own_id = pl.when(pl.col("identity").str.starts_with(PROVIDER)).then(
             base_of("identity").str.strip_prefix(PROVIDER)
         )
         first = pl.format("{}:{}", source.otherwise("connection_id"), own_id.fill_null(""))
-        is_ours = pl.col("first_claim").str.starts_with(f"{self._source}:")
+        name = f"{self._teller.source}:"
+        is_ours = pl.col("first_claim").str.starts_with(name)
         rows = rows.with_columns(first_claim=pl.when(pl.col("claims").is_null()).then(first)).with_columns(
             claim=pl.when(is_ours).then("first_claim"), told_print=pl.when(is_ours).then("fingerprint")
         )
-        several = rows.filter(pl.col("claims").is_not_null())
-        if not several.is_empty():
-            rows = rows.update(self._claimed(several), on="id", how="left")
+        several = rows.filter(pl.col("claims").is_not_null()).select("id", "claims").iter_rows()
+        claims = ((id_, *claim) for id_, known in several for claim in json.loads(known).items())
+        ours = [claim for claim in claims if claim[1].startswith(name)]
+        if ours:
+            schema = {"id": pl.String, "claim": pl.String, "told_print": pl.String}
+            last = pl.DataFrame(ours, schema=schema, orient="row").unique("id", keep="last")
+            rows = rows.update(last, on="id", how="left")
         return rows.select(*STORED).sort(pl.col("identity").str.len_chars(), "identity")
-
-    def _claimed(self, several: pl.DataFrame) -> pl.DataFrame:
-        found = [(id_, *self._last_claim(claims)) for id_, claims in several.select("id", "claims").iter_rows()]
-        schema = {"id": pl.String, "claim": pl.String, "told_print": pl.String}
-        return pl.DataFrame(found, schema=schema, orient="row")
-
-    def _last_claim(self, claims: str) -> tuple[str | None, str | None]:
-        """Under which id this source knows a row, and what it last reported of it."""
-        ours = [(claim, told) for claim, told in json.loads(claims).items() if claim.startswith(f"{self._source}:")]
-        return ours[-1] if ours else (None, None)
-
-    def _source_of(self, connection_id: str) -> str:
-        return FILES if connection_id in self._file_connections else connection_id
-
-
-def claims_with(claims: str | None, first: tuple[str, str] | None, told: tuple[str, str] | None) -> dict[str, str]:
-    """The ids by which sources know a row, each with what was last reported: of each source the last one. `first` is
-    that of the source which told the row first, `told` the one that is told now."""
-    known: dict[str, str] = json.loads(claims) if claims else dict([first] if first else [])
-    if told:
-        source = told[0].partition(":")[0]
-        known = {claim: fingerprint for claim, fingerprint in known.items() if claim.partition(":")[0] != source}
-        known[told[0]] = told[1]
-    return known

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import FrameType
 from typing import Any
@@ -52,19 +52,12 @@ def stored(records: Sequence[TransactionRecord]) -> list[StoredRow]:
     return [
         StoredRow(
             id=f"row{number}",
-            is_other_source=True,
+            identity=f"content:{number}#1",
+            created_at=datetime.combine(DAY, time(12)),
+            record=record,
             claim=None,
             told_print=None,
-            references=record.references,
-            booking_date=record.booking_date,
-            amount=record.amount,
-            currency=record.currency,
-            value_date=None,
-            counterpart_iban=None,
-            counterpart_name=record.counterpart_name,
-            creditor_id=None,
-            mandate_reference=None,
-            purpose=record.purpose,
+            is_other_source=True,
         )
         for number, record in enumerate(records)
     ]
