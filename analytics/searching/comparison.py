@@ -36,7 +36,7 @@ class Shift(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Two spans, and the distance between them."""
+    """A span, the earlier one with which it is compared, and the distance between them."""
 
     span: Span
     earlier: Span

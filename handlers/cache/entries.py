@@ -108,7 +108,7 @@ class Entries:
         self.marked = marked(self.rows.with_columns(aligned.get_columns()))
 
     def _found(self, selection: Selection) -> tuple[Sequence[int], int, int]:
-        """Positions, and between which two of them in this list the selection's rows stand."""
+        """Ascending positions of rows, and the first and the end index of those among them that the selection has."""
         first = bisect_left(self._days, -_days_since_1970(selection.date_to)) if selection.date_to else 0
         end = bisect_right(self._days, -_days_since_1970(selection.date_from)) if selection.date_from else len(self)
         found: Sequence[int] = range(len(self))

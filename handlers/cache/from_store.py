@@ -48,7 +48,7 @@ class FromStore:
 
     @cached_property
     def home_currency(self) -> str:
-        """The currency of figures over several currencies."""
+        """The currency into which the user's figures over several currencies are converted."""
         user = users.find(self._session, self._user_id)
         assert user is not None, "a request outlived its user"
         return user.home_currency
@@ -117,7 +117,7 @@ class FromStore:
         return transactions.find(self._session, self._user_id, id_, may_be_hidden=self._has_hidden)
 
     def _seen(self, selection: Selection) -> Selection:
-        """The selection with what is known of the user."""
+        """The selection completed: whether the user has hidden accounts, and for a category their split bookings."""
         selection = selection._replace(may_be_hidden=self._has_hidden)
         return selection.with_parts(self.parts) if selection.category or selection.detailed_category else selection
 

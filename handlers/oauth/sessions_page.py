@@ -24,7 +24,7 @@ class SignedIn:
 
 
 def session_routes(site: Site) -> list[BaseRoute]:
-    """The routes of the two forms."""
+    """The routes by which one other browser is signed out, or all others."""
     return [
         site.route("/account/sessions/end", {"POST": end_one}),
         site.route("/account/sessions/end-others", {"POST": end_others}),

@@ -57,7 +57,7 @@ class AccountReport:
 
 
 class AccountBatch:
-    """One account (`account_id`) while one batch is merged into it; `changes` are the journal's."""
+    """Merges one batch into the account `account_id`; `changes` are then the rows for the journal (journal.CHANGES)."""
 
     def __init__(self, teller: Teller, account_id: str, batch_id: str, spool: Spool, derivation: Derivation) -> None:
         self.changes: list[pl.DataFrame] = []
@@ -283,7 +283,8 @@ class AccountBatch:
         return as_json({name: fingerprint(item.record)} if name else {})
 
     def _name(self, claim: str | None) -> str | None:
-        """Under what this source is remembered as a teller of a row: a file only by an id that it gave."""
+        """The key in `claims` under which this source is remembered to have told a row; None for a file that gave the
+        row no id."""
         return claim or (f"{self._teller.source}:" if self._teller.is_live else None)
 
     def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
