@@ -308,6 +308,7 @@ def test_under_figures_only_balances_are_those_of_month_ends_and_of_today(grante
     assert days(dateTo=month_end) == shown[:-2]
     in_between = (date.fromisoformat(month_end) + timedelta(days=9)).isoformat()
     assert days(dateTo=in_between) == shown[:-2]
+    assert days(dateTo="0001-01-15") == []
 
 
 @pytest.fixture
@@ -372,7 +373,7 @@ def test_figures_only_gets_totals_of_whole_months_and_nothing_of_single_bookings
     path = "/transactions/totals"
     for query in (
         *("", "groupBy=category,month", "dateFrom=2026-10-01&dateTo=2026-10-31&groupBy=type", "direction=out"),
-        *("dateTo=2026-11-20", "dateTo=2026-11-30"),
+        *("dateTo=2026-11-20", "dateTo=2026-11-30", "dateTo=9999-12-31"),
     ):
         shown, whole = (each.get(f"{path}?{query}").json() for each in (client, every))
         for sums in (whole, *whole.get("groups", []), whole.get("rest", {})):

@@ -23,7 +23,7 @@ export default function Transactions({ person, parameters }) {
     go(address("/transactions"));
   };
   const asked = { ...askedFor(filters, person), category: "", ...filterOf(filters.category), tag: filters.tag };
-  const isForFiles = !asked.merchant && !asked.flag && !asked.amountMin; // a file would leave these filters out
+  const isForFiles = !(asked.merchant || asked.flag || asked.amountMin); // files know none of these
   const list = useRead("/transactions/search", { ...asked, perPage: 100 });
   const link = (row) => address("/transactions", { ...filters, id: row.id });
   return html`<${Place} title=${t("transactions")}>
