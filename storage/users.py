@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from secrets import token_hex
 
@@ -24,7 +24,7 @@ class User:
 
     id: str
     name: str
-    password_hash: str | None
+    password_hash: str | None = field(repr=False)  # no message or log that names a user shows it
     has_subscription: bool
     home_currency: str
     data_version: int

@@ -25,7 +25,7 @@ VALUE_LENGTH_MAX = 200
 RULES_MAX = 1_000
 TAG_LENGTH_MAX = 100
 TAGS_MAX = 50  # of one booking, and of one rule
-ID = re.compile(r"[^\x00-\x1f\x7f/]{1,200}")  # as the contract has it: an address names a rule by it
+ID = re.compile(r"(?!\.{1,2}\Z)[^\x00-\x1f\x7f/]{1,200}")  # as the contract has it; in addresses "." and ".." go up
 NUMBER = re.compile(r"[0-9]{1,18}")
 HALF_LETTER = re.compile("[\ud800-\udfff]")  # JSON can spell it, and no store can keep it
 

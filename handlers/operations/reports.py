@@ -11,6 +11,7 @@ from analytics.cashflow import monthly_cashflow, needed_since
 from analytics.cashflow_categories import monthly_categories
 from analytics.currencies import NO_RATES, reporting_currency
 from analytics.frames import BALANCES, HOLDINGS
+from analytics.periods import last_day
 from analytics.snapshot import snapshot
 from handlers import json_shapes
 from handlers.cache.reader import Reading
@@ -90,7 +91,9 @@ def get_balances(
     if request.principal.figures_only:  # balances of successive days would reveal bookings
         if every != "month":
             raise Forbidden(MONTHS_ONLY)
-        last = last if last == today or (last + timedelta(days=1)).day == 1 else last.replace(day=1) - timedelta(days=1)
+        month = last.replace(day=1)
+        if last not in (today, last_day(last)) and month > date.min:
+            last = month - timedelta(days=1)
     assert isinstance(known_from, date)
     found = balance_series(
         holdings(selected.accounts),

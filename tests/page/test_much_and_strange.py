@@ -99,6 +99,11 @@ def test_what_the_filters_find_is_saved_as_a_file_in_the_chosen_format(signed_in
     lines = list(csv.DictReader(Path(saving.value.path()).read_text("utf-8").splitlines()))
     assert [line["record"] for line in lines].count("booked") == count
     expect(dialog).to_have_count(0)
+    address = page.url
+    for query in ("flag=uncategorised", "merchant=Spotify", "search=9.99"):  # which no file is asked for
+        page.goto(address.replace("search=spotify", query))
+        expect(found).to_be_visible()
+        expect(page.get_by_role("button", name="Export…")).to_have_count(0)
 
 
 def test_a_rule_says_what_it_will_change_is_added_taken_back_and_removed(signed_in: Opening) -> None:

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.page.conftest import Opening
 
@@ -26,6 +26,7 @@ SAID = {
         "earlier": "Ask earlier: ",
         "later": "Ask later: ",
         "undo": "Undo",
+        "cancel": "Cancel",
         "ordered": r"Order changed: \d+ bookings? changed\.",
         "changed": r"Rule changed: \d+ bookings? changed\.",
         "first": "Any text contains “spotify”",
@@ -54,6 +55,7 @@ SAID = {
         "earlier": "Früher fragen: ",
         "later": "Später fragen: ",
         "undo": "Rückgängig",
+        "cancel": "Abbrechen",
         "ordered": r"Reihenfolge geändert: \d+ Buchung(en)? geändert\.",
         "changed": r"Regel geändert: \d+ Buchung(en)? geändert\.",
         "first": "Irgendein Text enthält „spotify“",
@@ -103,6 +105,20 @@ def test_rules_are_ordered_changed_and_brought_back_by_keyboard(signed_in: Openi
     expect(lines(page)).to_have_text([words["second"], words["first"]])
     expect(page.get_by_text(re.compile(words["ordered"]))).to_be_visible()
     expect(card.get_by_role("button", name=words["later"] + words["second"])).to_be_focused()  # where it cannot go on
+    page.get_by_role("button", name=words["undo"], exact=True).press("Enter")
+    expect(lines(page)).to_have_text([words["first"], words["second"]])
+
+    held: list[Route] = []
+    page.route("**/rules/order", lambda route: held.append(route), times=1)
+    with page.expect_request("**/rules/order"):
+        earlier.press("Enter")
+    page.get_by_role("button", name=words["new"]).click()
+    typed = page.get_by_role("form", name=words["new"]).get_by_label(words["if"], exact=True)
+    typed.fill("who types meanwhile goes on")
+    held[0].continue_()
+    expect(lines(page)).to_have_text([words["second"], words["first"]])
+    expect(typed).to_be_focused()
+    page.get_by_role("button", name=words["cancel"], exact=True).click()
     page.get_by_role("button", name=words["undo"], exact=True).press("Enter")
     expect(lines(page)).to_have_text([words["first"], words["second"]])
 

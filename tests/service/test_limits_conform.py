@@ -39,17 +39,17 @@ def test_60_requests_a_minute_are_answered_and_the_61st_is_not(copied: Callable[
 
 @pytest.mark.requirement("decision 32")
 def test_the_window_slides_and_refused_requests_do_not_lengthen_the_wait(copied: Callable[[], Path]) -> None:
-    with running(copied(), settings={"RATE_LIMIT": "3/3s"}, is_measured=False) as served:
+    with running(copied(), settings={"RATE_LIMIT": "3/5s"}, is_measured=False) as served:
         client = served.client("solo")
         client.get("/accounts")
-        time.sleep(3.1)
+        time.sleep(5.1)
         first = time.monotonic()
         assert [client.get("/accounts").status_code for _ in range(4)] == [200, 200, 200, 429]
         while (status := client.get("/accounts").status_code) == 429:
             assert time.monotonic() - first < 60
             time.sleep(0.05)
         assert status == 200
-        assert time.monotonic() - first > 2.9
+        assert time.monotonic() - first > 4.9
 
 
 @pytest.mark.requirement("decision 32")

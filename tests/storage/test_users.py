@@ -106,3 +106,12 @@ def test_of_many_at_once_one_gets_a_name(database: Database, now: datetime) -> N
     for thread in threads:
         thread.join()
     assert len(made) == len(users.everyone(database)) == 1
+
+
+@pytest.mark.requirement("users.names")
+def test_a_user_who_is_printed_whole_shows_no_password_hash(database: Database, now: datetime) -> None:
+    users.add(database, name="eva", password_hash="$argon2$x", has_subscription=True, home_currency="EUR", now=now)
+    eva = users.named(database, "eva")
+    assert eva.password_hash == "$argon2$x"
+    assert "name='eva'" in repr(eva)
+    assert "argon2" not in f"{eva} {eva!r}"

@@ -136,6 +136,7 @@ def test_a_line_of_another_shape_is_no_words(holder: Holder, line: str) -> None:
 
 @pytest.mark.requirement("words.portable")
 def test_a_rule_gets_an_id_by_which_it_can_be_removed(holder: Holder) -> None:
-    lines = [json.dumps({"kind": "rule", "id": id_, **KITA, "value": id_[-3:]}) for id_ in ("a/b", "x" * 201, "\u00b2")]
-    assert read(holder, lines) == 3
-    assert [rule["id"] for rule in writer(holder).get("/rules").json()["rules"]] == ["1", "2", "\u00b2"]
+    ids = ("a/b", "x" * 201, "\u00b2", "..")
+    lines = [json.dumps({"kind": "rule", "id": id_, **KITA, "value": id_[-3:]}) for id_ in ids]
+    assert read(holder, lines) == 4
+    assert [rule["id"] for rule in writer(holder).get("/rules").json()["rules"]] == ["1", "2", "\u00b2", "3"]

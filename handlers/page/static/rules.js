@@ -32,7 +32,7 @@ function Ordered({ rules }) {
   useLayoutEffect(() => {
     const line = lines.current.children[rules.findIndex(({ id }) => id === pressed.current?.id)];
     const button = line?.querySelector(`[name=${pressed.current.way}]:enabled`) ?? line?.querySelector("button:enabled");
-    button?.focus();
+    if (!document.activeElement.closest("form")) button?.focus(); // who types by now goes on
     pressed.current = null;
   }, [rules, edited]);
   const ids = rules.map(({ id }) => id);
