@@ -128,8 +128,10 @@ def change_terms(site: Site, visit: Visit) -> Response:
         terms = chosen.terms(owned, held=grant.terms)
     except NothingChosen:
         raise Mistake("nothing_left") from None
-    lifetime = chosen.lifetime(_days_of(site, grant))
-    ends = site.server.grants.end_of(lifetime) if lifetime is not None else grant.expires_at
+    if chosen.lasts == AS_BEFORE:
+        ends = grant.expires_at
+    else:
+        ends = site.server.grants.end_of(chosen.lifetime(_days_of(site, grant)))
     if ends <= grant.expires_at and is_within(terms, grant.terms, {account.id for account in owned}):
         site.server.grants.narrow(grant, terms=terms, ends=ends)
         return done

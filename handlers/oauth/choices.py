@@ -48,11 +48,9 @@ class Choices:
             full_numbers=self.full_numbers,
         )
 
-    def lifetime(self, days: Sequence[int]) -> timedelta | None:
-        """How long access lasts, which has to be one of these numbers of days; None for as long as before. Raises
-        Mistake, also where the choice is missing: what a form does not say is never a yes."""
-        if self.lasts == AS_BEFORE:
-            return None
+    def lifetime(self, days: Sequence[int]) -> timedelta:
+        """How long access lasts, which has to be one of these numbers of days. Raises Mistake, also where the choice is
+        missing: what a form does not say is never a yes."""
         if self.lasts not in map(str, days):
             raise Mistake("bad_form")
         return timedelta(days=int(self.lasts))

@@ -218,6 +218,13 @@ def test_what_is_missing_in_a_form_is_no_yes(person: Person, left_out: str) -> N
     assert person.answers(page).status_code == 303  # the request still waits
 
 
+@pytest.mark.requirement("grants.consent")
+def test_what_was_never_allowed_cannot_last_as_before(person: Person) -> None:
+    page = person.asked()
+    assert person.answers(page, **{**shown_choices(page.text), "lasts": AS_BEFORE}).status_code == 400
+    assert person.answers(page).status_code == 303
+
+
 def refresh_of(person: Person, tokens: Any) -> dict[str, str]:
     return {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": person.client_id}
 
@@ -385,11 +392,10 @@ def test_what_is_left_is_what_both_cover(held: Terms, wanted: Terms, left: Terms
 
 @pytest.mark.requirement("grants.consent")
 def test_a_form_says_how_long_or_is_refused() -> None:
-    def lifetime(**form: str) -> timedelta | None:
+    def lifetime(**form: str) -> timedelta:
         return sent_choices(form, frozenset()).lifetime([365, 30])
 
     assert lifetime(lasts="30") == timedelta(days=30)
-    assert lifetime(lasts=AS_BEFORE) is None
-    for form in ({}, {"lasts": "0"}, {"lasts": "7"}):
+    for form in ({}, {"lasts": "0"}, {"lasts": "7"}, {"lasts": AS_BEFORE}):
         with pytest.raises(Mistake):
             lifetime(**form)

@@ -6,8 +6,9 @@ import time
 from typing import Any
 
 import pytest
+from starlette.datastructures import Headers
 
-from handlers.oauth.cookies import Cookies
+from handlers.oauth.cookies import Cookies, sent_cookies
 from storage.database import StoreUnavailable
 from storage.oauth import clients
 from tests.oauth.conftest import World, fields
@@ -21,6 +22,13 @@ def test_the_session_is_found_among_other_cookies(around: str, world: World) -> 
     page = world.browser().client.get("/oauth/login", headers={"Cookie": around.format(session)})
     assert "set-cookie" not in page.headers
     assert fields(page.text)["form_token"]
+
+
+@pytest.mark.requirement("oauth.cookies")
+@pytest.mark.parametrize("before", [b"\xa0", b"\x85", b"\x1f"])
+def test_a_name_that_only_resembles_the_prefix_is_another_cookie(before: bytes) -> None:
+    sent = sent_cookies(Headers(raw=[(b"cookie", b"__Host-bds_session=a; \t" + before + b"__Host-bds_session=b")]))
+    assert sent["__Host-bds_session"] == "a"
 
 
 @pytest.mark.requirement("oauth.cookies")
