@@ -19,7 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from auth.principal import Principal
-from auth.record import Record
+from auth.record import DEEDS, Record
 from handlers import logs
 from handlers.calendar.endpoint import calendar_api
 from handlers.commands import control_socket
@@ -50,7 +50,7 @@ from handlers.simplefin.endpoint import PATH as SIMPLEFIN
 from handlers.simplefin.endpoint import simplefin_api
 from handlers.sync.concurrency import begin_thread
 from storage import accounts, connections
-from storage.database import StoreUnavailable
+from storage.database import StoreFull, StoreUnavailable
 
 # Together with STOP_WITHIN of the sync engine, a whole shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
@@ -178,7 +178,7 @@ def application(
         ],
         shared_paths=(*oauth_shared_paths(services.authorization), PATH, SIMPLEFIN),
         unknown_page=unknown_address(services.authorization.policy),
-        unavailable=(StoreUnavailable,),
+        unavailable=(StoreUnavailable, StoreFull),
         lifespan=lifespan,
         validate_responses=validate_responses,
     )
@@ -187,13 +187,13 @@ def application(
     )
 
 
-def _record_request(record: Record, caller: Principal, operation: str, status: int) -> None:
-    """Note a request of an app in the user's access record. Calls of an assistant are left to the MCP endpoint, which
-    records the tool that was called."""
+def _record_request(record: Record, caller: Principal, operation: str, status: int, is_dry_run: bool) -> None:
+    """Note a request of an app in the user's access record: as a deed only where something was done. Calls of an
+    assistant are left to the MCP endpoint, which records the tool that was called."""
     if operation != MESSAGE:
         record.note(
             caller.user_id,
-            operation,
+            f"{operation} (dry run)" if is_dry_run and operation in DEEDS else operation,
             grant_id=caller.grant_id or "",
             client_id=caller.client_id,
             is_refused=status >= FAILURES_FROM,

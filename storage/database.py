@@ -7,6 +7,7 @@ differ.
 """
 
 import json
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
@@ -32,6 +33,8 @@ VIOLATIONS_MAX = 6  # of these pauses, while a row that stands in the way may no
 
 NOBODY = ""  # no user has this id
 
+log = logging.getLogger("bankdata.store")
+
 
 class StoreError(Exception):
     """The store cannot be used."""
@@ -47,6 +50,12 @@ class StoreUnreadable(StoreError):
 
 class StoreFull(StoreError):
     """The disk of the store is full; nothing of this change was stored."""
+
+
+def store_full() -> StoreFull:
+    """The failure to raise for a full disk. It is logged, because callers only hear that the service cannot be used."""
+    log.error(StoreFull.__doc__)
+    return StoreFull(StoreFull.__doc__)
 
 
 class StoreUnavailable(StoreError):

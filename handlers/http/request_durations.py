@@ -17,11 +17,12 @@ NO_OPERATION = "none"  # pages, documents, addresses that do not exist
 
 log = logging.getLogger("bankdata.requests")
 
-Seen = Callable[[Principal, str, int], None]
-"""Called for each request with a valid token: with the caller, the operation, and the status of the answer."""
+Seen = Callable[[Principal, str, int, bool], None]
+"""Called for each request with a valid token: with the caller, the operation, the status of the answer, and whether
+nothing was to be changed (dryRun)."""
 
 
-def nobody(_caller: Principal, _operation: str, _status: int) -> None:
+def nobody(_caller: Principal, _operation: str, _status: int, _is_dry_run: bool) -> None:
     """Ignore the request: the default for `seen`."""
 
 
@@ -77,8 +78,8 @@ class RequestDurations:
         if duration is None:
             duration = self._known[operation, status] = self._durations.labels(operation, str(status))
         duration.observe(seconds)
-        caller = call.current(scope).caller
-        if caller is not None:
-            self._seen(caller, operation, status)
+        asked = call.current(scope)
+        if asked.caller is not None:
+            self._seen(asked.caller, operation, status, bool(asked.arguments.get("dry_run")))
         if seconds >= SLOW_SECONDS and operation not in self._waiting:
             log.warning("slow: %s, %d after %.1f s, request %s", operation, status, seconds, request_id.current())

@@ -28,7 +28,7 @@ from handlers.http.steps.guard import Authenticate
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.sign_in import page_routes
 from handlers.oauth.site import Site
-from storage.database import StoreUnavailable
+from storage.database import StoreFull, StoreUnavailable
 from storage.oauth.clients import Client
 
 logger = logging.getLogger("bankdata.oauth")
@@ -217,7 +217,7 @@ def refused(error: Exception) -> Answer | None:
         return _error_answer(error.status, error.code, error.description, error.headers)
     if isinstance(error, Refusal):
         return _error_answer(error.status, InvalidRequest.code, str(error), error.headers)
-    if isinstance(error, StoreUnavailable):
+    if isinstance(error, StoreUnavailable | StoreFull):
         unavailable = Unavailable()
         return _error_answer(unavailable.status, "temporarily_unavailable", str(unavailable), unavailable.headers)
     logger.error("OAuth request failed", exc_info=error)

@@ -33,7 +33,7 @@ from handlers.sync.engine import Started
 from handlers.sync.presence import person_at
 from storage.accounts import StoredAccount
 from storage.connections import StoredConnection
-from storage.database import StoreUnavailable
+from storage.database import StoreFull, StoreUnavailable
 from storage.users import User
 
 logger = logging.getLogger("bankdata.oauth")
@@ -130,7 +130,7 @@ class Site:
                 response = self.mistake_page(Mistake("busy", status=429, retry_after=error.retry_after), words)
             except Busy:
                 response = self.mistake_page(Mistake("busy", status=503, retry_after=5), words)
-            except StoreUnavailable:
+            except (StoreUnavailable, StoreFull):
                 response = self.mistake_page(Mistake("busy", status=503, retry_after=RETRY_SECONDS), words)
             except ClientDisconnect:
                 raise  # nobody is there to read a page; outermost.py ends the request

@@ -29,7 +29,7 @@ from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.operations.selection import covered_accounts
 from handlers.services import Services
 from handlers.simplefin.account_set import DAY, AccountSet, AskedDays
-from storage.database import StoreUnavailable
+from storage.database import StoreFull, StoreUnavailable
 from storage.oauth.moments import aware
 
 PATH = PATHS["simplefin"]
@@ -173,7 +173,7 @@ def refused(error: Exception) -> Answer | None:
         return None
     if isinstance(error, InvalidGrant):
         return _plain("Forbidden: this setup token is unknown, over or used", status=403)
-    if isinstance(error, StoreUnavailable | Busy):
+    if isinstance(error, StoreUnavailable | StoreFull | Busy):
         error = Unavailable()
     if not isinstance(error, Refusal):
         logger.error("a request failed", exc_info=error)

@@ -23,11 +23,11 @@ from storage.database import (
     Now,
     Row,
     StoreError,
-    StoreFull,
     StoreInUse,
     StoreUnreadable,
     Transaction,
     state_in,
+    store_full,
     tried_again,
     utc_now,
     without_zone,
@@ -415,7 +415,7 @@ def _translate_errors() -> Iterator[None]:
         yield
     except duckdb.Error as error:
         if DISK_FULL.search(str(error)):  # DuckDB reports a full disk in any error class, also for a failed commit
-            raise StoreFull(StoreFull.__doc__) from error
+            raise store_full() from error
         if isinstance(error, duckdb.ConstraintException):
             raise ConstraintViolated(_first_line(error)) from error
         if isinstance(error, duckdb.TransactionException):

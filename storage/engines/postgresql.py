@@ -28,10 +28,10 @@ from storage.database import (
     Row,
     Session,
     StoreError,
-    StoreFull,
     StoreUnavailable,
     Transaction,
     state_in,
+    store_full,
     tried_again,
     utc_now,
     without_zone,
@@ -550,7 +550,7 @@ def _translate_errors() -> Iterator[None]:
     except psycopg.IntegrityError as error:
         raise ConstraintViolated(_first_line(error)) from error
     except errors.DiskFull as error:
-        raise StoreFull(StoreFull.__doc__) from error
+        raise store_full() from error
     except psycopg.OperationalError as error:  # a timeout of the pool is one, too
         if error.sqlstate is None or GONE.match(error.sqlstate):
             raise StoreUnavailable(StoreUnavailable.__doc__) from error

@@ -9,7 +9,7 @@ import pytest
 from handlers.calendar import endpoint
 from handlers.http.steps import rate_limit
 from storage import users
-from storage.database import StoreUnavailable
+from storage.database import StoreError, StoreFull, StoreUnavailable
 from tests.calendar.conftest import pays, subscribed
 from tests.explanations.conftest import Holder, Service
 from tests.simplefin.conftest import bare, served
@@ -129,13 +129,14 @@ def test_what_is_done_with_an_address_is_in_the_record(service: Service, holder:
     assert seen == {"makeCalendarLink": (1, 0), "readCalendar": (2, 1), "endCalendarLink": (1, 0)}
 
 
-def test_a_store_that_does_not_answer_is_told_as_such(
-    service: Service, holder: Holder, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("failure", [StoreUnavailable, StoreFull])
+def test_a_store_that_does_not_answer_or_has_no_room_is_told_as_such(
+    service: Service, holder: Holder, monkeypatch: pytest.MonkeyPatch, failure: type[StoreError]
 ) -> None:
     path = subscribed(service, holder.user.id)
 
     def fails(*_: object, **__: object) -> None:
-        raise StoreUnavailable()
+        raise failure
 
     monkeypatch.setattr(endpoint, "due_payments", fails)
     answer = bare(service).get(path)

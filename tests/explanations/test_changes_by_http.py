@@ -1,7 +1,7 @@
 """Corrections, rules and accounts changed over HTTP, as the commands change them."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -180,6 +180,9 @@ def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: S
     merged = client.post(f"/accounts/{other}/merge", json={"into": giro}).json()
     assert merged == {**expected, "isDryRun": False}
     assert holder.account_ids() == [giro, dollars]
+    recorded = holder.service.services.authorization.record.overview(holder.user.id, within=timedelta(hours=1))
+    counted = {each.operation: each.calls - each.refusals for each in recorded}
+    assert (counted["mergeAccount"], counted["mergeAccount (dry run)"]) == (1, 1)
     (part,) = client.get("/accounts/merged").json()["accounts"]
     assert part == {
         "id": other,

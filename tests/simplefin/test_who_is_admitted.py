@@ -12,7 +12,7 @@ from auth.scopes import SCOPES
 from handlers.http.steps import rate_limit
 from handlers.simplefin import endpoint
 from storage import users
-from storage.database import StoreUnavailable
+from storage.database import StoreFull, StoreUnavailable
 from tests.explanations.conftest import Holder, Service, body_of
 from tests.simplefin.conftest import (
     GIRO,
@@ -230,7 +230,8 @@ def test_it_can_be_turned_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "status"), [(StoreUnavailable(), 503), (Busy(), 503), (RuntimeError("a secret"), 500)]
+    ("failure", "status"),
+    [(StoreUnavailable(), 503), (StoreFull(), 503), (Busy(), 503), (RuntimeError("a secret"), 500)],
 )
 def test_a_failure_here_is_told_as_one(
     service: Service, holder: Holder, monkeypatch: pytest.MonkeyPatch, failure: Exception, status: int

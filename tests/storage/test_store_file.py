@@ -153,7 +153,9 @@ def test_sql_reaches_nothing_outside_the_store(database: OpenStore, statement: s
 
 
 @pytest.mark.requirement("store.full-disk")
-def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(tmp_path: Path, now: datetime) -> None:
+def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(
+    tmp_path: Path, now: datetime, caplog: pytest.LogCaptureFixture
+) -> None:
     """A limit on the size of files stands for the full disk: writing fails in the same place in the same way."""
     database = whole(DuckDBFile(tmp_path / "bankdata.duckdb"))
     runner.migrate(database, now=now)
@@ -167,6 +169,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(tmp_path:
         with pytest.raises(StoreFull, match=r"The disk of the store is full; nothing of this change was stored\."):
             bank.bring(large)
         assert len(bank.ids()) == 1
+        assert StoreFull.__doc__ in caplog.messages
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert bank.bring(large).new_transactions == 1199

@@ -9,7 +9,7 @@ import pytest
 from starlette.datastructures import Headers
 
 from handlers.oauth.cookies import Cookies, sent_cookies
-from storage.database import StoreUnavailable
+from storage.database import StoreError, StoreFull, StoreUnavailable
 from storage.oauth import clients
 from tests.oauth.conftest import World, fields
 
@@ -78,9 +78,12 @@ def test_a_cookie_that_is_no_waiting_request_is_none(world: World, value: str) -
 
 
 @pytest.mark.requirement("postgresql.unavailable")
-def test_while_the_store_is_away_pages_and_tokens_say_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failure", [StoreUnavailable, StoreFull])
+def test_while_the_store_is_away_or_full_pages_and_tokens_say_so(
+    world: World, monkeypatch: pytest.MonkeyPatch, failure: type[StoreError]
+) -> None:
     def is_away(*_: Any, **__: Any) -> None:
-        raise StoreUnavailable
+        raise failure
 
     client_id = world.register()
     monkeypatch.setattr(clients, "find", is_away)
