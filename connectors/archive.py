@@ -24,8 +24,13 @@ ValueError for a name that is no text or an offset outside the file."""
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
-_END = b"PK\x05\x06"  # signature of the end of the listing (APPNOTE 4.3.16)
-_END_BYTES_MAX = 22 + 65_535
+_ENDS = (
+    (b"PK\x05\x06", 12, 16),
+    (b"PK\x06\x06", 40, 48),
+)
+"""The signatures of the end of the listing and of its ZIP64 form, which goes before it and counts in its place (APPNOTE
+4.3.16 and 4.3.14), each with where it states the length of the listing."""
+_END_BYTES_MAX = 56 + 20 + 22 + 65_535  # the ZIP64 form, what says where it is, and the end with its comment
 
 
 def detect(head: bytes) -> bool:
@@ -70,12 +75,13 @@ def _refuse_long_listing(stream: BinaryIO) -> None:
     stream.seek(max(0, end - _END_BYTES_MAX))
     tail = stream.read()
     stream.seek(0)
-    place = tail.find(_END)
-    while place >= 0:
-        listing = tail[place + 12 : place + 16]  # the length of the listing, for each place that may be its end
-        if int.from_bytes(listing, "little") > ZIP_LISTING_BYTES_MAX:
-            raise LimitExceeded(f"more than {ZIP_MEMBERS_MAX} files in the ZIP container.")
-        place = tail.find(_END, place + 1)
+    for signature, begin, end_of_length in _ENDS:
+        place = tail.find(signature)
+        while place >= 0:  # each place that may be the end
+            length = int.from_bytes(tail[place + begin : place + end_of_length], "little")
+            if length > ZIP_LISTING_BYTES_MAX:
+                raise LimitExceeded(f"more than {ZIP_MEMBERS_MAX} files in the ZIP container.")
+            place = tail.find(signature, place + 1)
 
 
 class _Member(io.RawIOBase):

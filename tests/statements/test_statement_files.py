@@ -2,6 +2,7 @@
 
 import io
 import random
+import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -139,6 +140,20 @@ def test_a_listing_of_a_hundred_thousand_files_is_not_even_read(block: Text) -> 
     end[12:16] = (len(entry) * 100_000).to_bytes(4, "little")
     with pytest.raises(LimitExceeded, match="more than 100 files"):
         rows(data[:place] + entry * 100_000 + bytes(end))
+
+
+@pytest.mark.requirement("security.zip")
+def test_the_listing_that_zip64_states_counts_too(block: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of the listing may state one of 47 bytes while its ZIP64 form, which readers believe, states another."""
+    data = packed(("a", block(BOOKING)), ("b", block(BOOKING)))
+    begin, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
+    large = struct.pack("<4sQ2H2I4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 2, 2, end - begin, begin)
+    place = struct.pack("<4sIQI", b"PK\x06\x07", 0, end, 1)
+    data = data[:end] + large + place + data[end : end + 12] + (47).to_bytes(4, "little") + data[end + 16 :]
+    assert len(rows(data)) == 2
+    monkeypatch.setattr("connectors.archive.ZIP_LISTING_BYTES_MAX", end - begin - 1)
+    with pytest.raises(LimitExceeded, match="more than 100 files"):
+        rows(data)
 
 
 @pytest.mark.requirement("security.zip")
