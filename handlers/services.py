@@ -272,6 +272,7 @@ def open_services(
         settle_keys()
         if not store.dialect.is_shared:
             jobs.release_all(everybody)
+            jobs.forget_impossible_pauses(everybody, now=clock.now())
             deliveries.release_all(everybody, now=clock.now())
     except BaseException:
         store.close()

@@ -8,7 +8,7 @@ from secrets import token_hex
 from typing import Any, Literal, Protocol
 
 from storage.database import Row, Session, as_json
-from storage.sync_time_limits import FAILED_COOLDOWN, LEASE, PROGRESS_MAX
+from storage.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, PROGRESS_MAX
 
 Status = Literal["pending", "syncing", "importing", "completed", "failed"]
 
@@ -233,6 +233,22 @@ def drop(session: Session, user_id: str, job_id: str) -> None:
 def release_all(session: Session) -> None:
     """End all leases, which a previous process has left; only for a store that a single process opens."""
     session.execute(f"UPDATE job_leases SET until = {LONG_AGO}")
+
+
+def forget_impossible_pauses(session: Session, *, now: datetime) -> None:
+    """Let connections be synced again that would wait longer than any minimum interval, and look at the schedule of
+    those at which nobody would for longer than a day: the clock was ahead when that was decided. Jobs of that time go
+    on at once. Only for a store that a single process opens, when it does."""
+    latest_possible = now + COOLDOWN_MAX
+    session.execute("UPDATE connections SET next_sync_at = NULL WHERE next_sync_at > $1", latest_possible)
+    session.execute(
+        "UPDATE connections SET due_at = $2, planned_at = least(planned_at, $2) WHERE due_at > $1", latest_possible, now
+    )
+    session.execute(
+        "UPDATE jobs SET next_attempt_at = NULL, asked_at = NULL, created_at = $2, updated_at = $2"
+        f" WHERE {UNFINISHED} AND created_at > $1",
+        *(latest_possible, now),
+    )
 
 
 def progress(session: Session, job: Job, *, status: Status, handle: dict[str, Any] | None, now: datetime) -> None:

@@ -169,6 +169,35 @@ def test_a_lease_ends_by_itself_by_release_and_with_the_process(bank: Bank, job:
     assert lease(bank.now)
 
 
+@pytest.mark.requirement("decision 25")
+def test_a_pause_that_no_setting_allows_was_begun_by_a_wrong_clock_and_is_forgotten(bank: Bank) -> None:
+    for moment in (bank.now + timedelta(days=365), bank.now):
+        begun = started(bank, moment)
+        assert begun is not None
+        assert jobs.complete(bank.database, begun, now=moment)
+        assert started(bank, bank.now) is None
+        bank.database.execute("UPDATE connections SET due_at = $1, planned_at = $1", moment)
+        jobs.forget_impossible_pauses(bank.database, now=bank.now)
+        assert bank.database.rows("SELECT due_at, planned_at FROM connections") == [
+            {"due_at": bank.now, "planned_at": bank.now}
+        ]
+    assert started(bank, bank.now + COOLDOWN - MILLISECOND) is None
+
+
+@pytest.mark.requirement("decision 26")
+def test_a_job_of_a_wrong_clock_goes_on_and_others_wait_as_their_source_wants(bank: Bank) -> None:
+    begun = started(bank, bank.now + timedelta(days=365))
+    assert begun is not None
+    jobs.put_off(bank.database, begun, until=bank.now + timedelta(days=365, minutes=1))
+    jobs.forget_impossible_pauses(bank.database, now=bank.now)
+    again = found(bank, begun)
+    assert again.is_due(bank.now)
+    assert (again.created_at, again.updated_at) == (bank.now, bank.now)
+    jobs.put_off(bank.database, begun, until=bank.now + timedelta(minutes=1))
+    jobs.forget_impossible_pauses(bank.database, now=bank.now)
+    assert not found(bank, begun).is_due(bank.now)
+
+
 @pytest.mark.requirement("interface 3")
 @pytest.mark.parametrize("first", ["completed", "failed"])
 def test_a_final_state_is_written_once(bank: Bank, job: Job, first: str) -> None:
