@@ -126,7 +126,7 @@ def test_peers_need_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.requirement("bench.peers")
 def test_an_installed_service_says_that_measuring_comes_with_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tests.benchmarks.bench", None)  # as where it cannot be imported
+    monkeypatch.setitem(sys.modules, "tests.benchmarks.bench.command", None)  # as where it cannot be imported
     assert bankdata("bench").failed_with("comes with a checkout of the project: clone it and pip install -e '.[dev]'")
 
 

@@ -206,6 +206,8 @@ class Steps:
                 case op.AT_END:
                     left = self.text[place:]
                     return left in ("", "\n") or (is_line and left[0] == "\n")
+                case op.AT_END_STRING:
+                    return place == len(self.text)
                 case op.AT_BOUNDARY:
                     return is_word(place - 1) != is_word(place)
             raise NotImplementedError(f"{where}: teach this engine what it means")
