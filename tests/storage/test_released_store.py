@@ -79,7 +79,7 @@ def named(answer: Any) -> Any:
     return {**said, "name": GIRO_NAME} if said.get("name") == "Account" else said
 
 
-pytestmark = pytest.mark.requirement("store.released")
+pytestmark = [pytest.mark.requirement("store.released"), pytest.mark.engine("duckdb")]  # the store is a file
 
 
 @pytest.fixture
