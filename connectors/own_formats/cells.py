@@ -13,29 +13,9 @@ from connectors.classified_records import WORDS
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import CODE_CHARACTERS_MAX, ENTRIES_MAX, KEY_CHARACTERS_MAX, STATEMENTS_MAX
 from connectors.text import clean, clean_purpose, compact_iban, parse_amount, parse_bic, parse_date
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+from storage.importing.records import TEXTS, AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 ACCOUNT_COLUMNS = ("account", "iban", "account_name", "account_type", "account_currency", "bank_name", "bic")
-TEXT_COLUMNS = (
-    "provider_id",
-    "counterpart_name",
-    "counterpart_iban",
-    "counterpart_bic",
-    "counterpart_bank_name",
-    "creditor_id",
-    "debitor_id",
-    "mandate_reference",
-    "end_to_end_id",
-    "purpose",
-    "bank_transaction_code",
-    "purpose_code",
-    "gvc",
-    "swift_code",
-    "mcc",
-    "bank_text",
-    "merchant_name",
-    "original_currency",
-)
 READ_AS: dict[str, Callable[[str | None], str | None]] = {
     "counterpart_iban": compact_iban,
     "counterpart_bic": parse_bic,
@@ -59,7 +39,7 @@ def account_cells(account: AccountRecord) -> dict[str, str | None]:
 
 def booking_cells(row: TransactionRecord) -> dict[str, str | None]:
     """The source's facts about a booking, by column."""
-    texts: dict[str, str | None] = {name: getattr(row, name) for name in TEXT_COLUMNS}
+    texts: dict[str, str | None] = {name: getattr(row, name) for name in TEXTS}
     return texts | {
         "booking_date": row.booking_date.isoformat(),
         "value_date": row.value_date.isoformat() if row.value_date else None,
@@ -93,7 +73,7 @@ def account_of(cells: Cells) -> AccountRecord:
 
 def booking_of(cells: Cells) -> TransactionRecord:
     """The booking that these cells describe, each read by its type. Raises `ValueError` where they describe none."""
-    texts = {name: READ_AS.get(name, clean)(cells.get(name)) for name in TEXT_COLUMNS}
+    texts = {name: READ_AS.get(name, clean)(cells.get(name)) for name in TEXTS}
     original, references = cells.get("original_amount"), cells.get("references")
     return TransactionRecord(
         amount=parse_amount(required_text(cells, "amount")),

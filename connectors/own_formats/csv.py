@@ -20,7 +20,6 @@ from connectors.limits import ENTRIES_MAX
 from connectors.lines import Lines
 from connectors.own_formats.cells import (
     ACCOUNT_COLUMNS,
-    TEXT_COLUMNS,
     YES,
     account_cells,
     account_of,
@@ -30,10 +29,10 @@ from connectors.own_formats.cells import (
     required_text,
 )
 from connectors.text import parse_amount
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from storage.importing.records import TEXTS, AccountRecord, Record, StatementRecord, TransactionRecord
 
 COLUMNS = (
-    "record", *ACCOUNT_COLUMNS, "booking_date", "value_date", "amount", "currency", *TEXT_COLUMNS, "original_amount",
+    "record", *ACCOUNT_COLUMNS, "booking_date", "value_date", "amount", "currency", *TEXTS, "original_amount",
     "is_reversal", "is_return", "references", "sequence", "is_authoritative", "type", "category",
 )  # fmt: skip
 DETAILED = ("detailed_category",)

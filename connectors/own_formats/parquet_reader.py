@@ -16,8 +16,8 @@ from connectors.classified_records import WORDS
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX
 from connectors.own_formats import parquet_texts
-from connectors.own_formats.cells import TEXT_COLUMNS, Cells, records_of
-from storage.importing.records import Record
+from connectors.own_formats.cells import Cells, records_of
+from storage.importing.records import TEXTS, Record
 
 MAGIC = b"PAR1"
 TEXT, DAY, MONEY, FLAG = "VARCHAR", "DATE", "DECIMAL(20,5)", "BOOLEAN"
@@ -35,7 +35,7 @@ ACCOUNT: Mapping[str, tuple[str, str]] = {
 BOOKING: Mapping[str, tuple[str, str]] = {
     "id": ("provider_id", TEXT),
     "source_merchant_name": ("merchant_name", TEXT),
-    **{name: (name, TEXT) for name in (*TEXT_COLUMNS, "currency") if name not in ("provider_id", "merchant_name")},
+    **{name: (name, TEXT) for name in (*TEXTS, "currency") if name not in ("provider_id", "merchant_name")},
     **{name: (name, DAY) for name in ("booking_date", "value_date")},
     **{name: (name, MONEY) for name in ("amount", "original_amount")},
     **{name: (name, FLAG) for name in ("is_reversal", "is_return", "is_adjusting_entry")},

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import fields
 
 AccountKind = Literal[
     "checking", "savings", "credit_card", "securities", "loan", "membership", "building_savings", "other"
@@ -81,6 +82,10 @@ class TransactionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, g
     is_potential_duplicate: bool = False  # the source itself takes it for one
     words: str | None = None  # JSON: what its owner says of it, in files that this service has written
     detail: int = 0  # its place among the bookings of one entry: the first of a batch stands for the entry
+
+
+TEXTS = tuple(each.name for each in fields(TransactionRecord) if each.type == str | None and each.name != "words")
+"""The names of the texts that a source tells of a booking, in their order."""
 
 
 class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -7,6 +7,7 @@ import polars as pl
 from msgspec.json import Encoder
 
 from analytics.frames import MONEY
+from storage.importing.records import TEXTS
 
 as_json = Encoder().encode
 DIGITS_BEFORE_POINT_MAX = 15
@@ -28,27 +29,10 @@ CHARACTERS_MAX = {
 """The bounds of the contract (openapi.json); readers keep far below, and no other source may break an answer."""
 
 FROM_KEYS = ("id", "identity", "fingerprint", "created_at", "claims", "booking_date", "amount", "currency")
-TEXTS = (
-    "counterpart_name",
-    "counterpart_iban",
-    "counterpart_bic",
-    "counterpart_bank_name",
-    "creditor_id",
-    "debitor_id",
-    "mandate_reference",
-    "end_to_end_id",
-    "purpose",
-    "bank_transaction_code",
-    "purpose_code",
-    "gvc",
-    "swift_code",
-    "mcc",
-    "bank_text",
-    "original_currency",
-)
+SAME_NAMES = tuple(name for name in TEXTS if name not in ("provider_id", "merchant_name"))  # texts and their columns
 FLAGS = ("is_reversal", "is_return", "is_potential_duplicate")
 IN_JSON: dict[str, pl.DataType] = {
-    **dict.fromkeys((*TEXTS, "value_date", "original_amount", "merchant_name"), pl.String()),
+    **dict.fromkeys((*SAME_NAMES, "value_date", "original_amount", "merchant_name"), pl.String()),
     **dict.fromkeys(FLAGS, pl.Boolean()),
     "references": pl.List(pl.String()),
 }
@@ -64,7 +48,7 @@ def incoming(keys: pl.DataFrame, wordings: Sequence[bytes]) -> pl.DataFrame:
     original_amounts = [text and Decimal(text) for text in said["original_amount"].to_list()]
     row = pl.concat([keys.select(FROM_KEYS), said], how="horizontal").select(
         *FROM_KEYS,
-        *TEXTS,
+        *SAME_NAMES,
         pl.col("value_date").str.to_date("%Y-%m-%d"),
         pl.col(FLAGS).fill_null(value=False),
         pl.Series("reference_keys", references, dtype=pl.String),

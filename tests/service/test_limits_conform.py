@@ -46,7 +46,7 @@ def test_the_window_slides_and_refused_requests_do_not_lengthen_the_wait(copied:
         first = time.monotonic()
         assert [client.get("/accounts").status_code for _ in range(4)] == [200, 200, 200, 429]
         while (status := client.get("/accounts").status_code) == 429:
-            assert time.monotonic() - first < 60
+            assert time.monotonic() - first < 8
             time.sleep(0.05)
         assert status == 200
         assert time.monotonic() - first > 4.9

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.engine("postgresql")
 
 ADDRESS = {"PUBLIC_URL": "http://127.0.0.1:9999"}  # as whom commands make tokens, which do not ask the server
 CSV = "Date,Description,Amount,Currency\n" + "".join(f"2026-03-{day:02},shop {day},-3.50,EUR\n" for day in range(1, 29))
-A_SECOND = 5.0  # within which every process knows: one, on a machine that has nothing else to do
+SECOND = 1.0  # within which every process knows
 
 
 def command(folder: Path, *arguments: str) -> str:
@@ -112,9 +112,8 @@ def test_a_subscription_that_ends_by_a_command_ends_in_every_process_within_a_se
     assert answers(several, bearer, 20) == {200}
     for state, status in (("off", 403), ("on", 200)):
         command(several.folder, "users", "subscription", "eva", state)
-        changed = time.monotonic()
-        while (seen := answers(several, bearer, 20)) != {status}:
-            assert time.monotonic() - changed < A_SECOND, seen
+        time.sleep(SECOND)
+        assert answers(several, bearer, 20) == {status}
 
 
 @pytest.mark.requirement("workers.one-winner")
@@ -252,7 +251,7 @@ def test_every_process_tells_the_figures_of_all_and_none_that_counts_ever_falls(
     assert last["process_resident_memory_bytes"] > 1.5 * alone
     assert (last["bankdata_store_up"], last["bankdata_store_waiting"]) == (1, 0)
     assert last["bankdata_sync_overdue_seconds"] < 120, "every connection that is due is looked at each minute"
-    assert time.time() - 600 < last["bankdata_scheduler_round_timestamp_seconds"] <= time.time()
+    assert time.time() - 60 < last["bankdata_scheduler_round_timestamp_seconds"] <= time.time()
 
 
 @pytest.mark.requirement("workers.watched")

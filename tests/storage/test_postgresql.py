@@ -21,8 +21,7 @@ from tests.storage.conftest import Bank
 
 pytestmark = pytest.mark.engine("postgresql")
 
-# Within which a request hears that the store does not answer, or that it does again: five on an idle machine
-SOON = 15.0
+SOON = 5.0  # seconds, within which a request hears that the store does not answer, or that it does again
 
 
 @pytest.fixture(scope="module")
