@@ -44,9 +44,9 @@ from storage.engines.watched_connection import (
     PATIENT_SECONDS,
     PEER,
     SILENT_SECONDS,
+    LongStatement,
     ServerSilent,
     WatchedConnection,
-    Work,
 )
 from storage.events import outbox
 
@@ -249,7 +249,7 @@ class PostgreSQL:
         with _translate_errors():
             connection = pool.getconn(WAIT_SECONDS_DOWN if self._is_down.is_set() else None)
             self._is_down.clear()
-            connection.patience, connection.work = self._patience, None
+            connection.patience, connection.awaited = self._patience, None
             try:
                 yield connection
                 if connection.opened_at > self._gone_at:
@@ -418,7 +418,7 @@ class _Statements:
         """Let each statement of this transaction take so many seconds, 0 for any, while the server is at work on it and
         reaches the rows of this user."""
         [row] = self.rows(PATIENT, f"{seconds:.0f}s")
-        self._connection.patience, self._connection.work = LOOK_SECONDS, Work(row["pid"], user_id)
+        self._connection.patience, self._connection.awaited = LOOK_SECONDS, LongStatement(row["pid"], user_id)
 
     def hold(self, user_id: str) -> None:
         self.wait_for_long(PATIENT_SECONDS, user_id)

@@ -31,8 +31,8 @@ AT_WORK = (
 REACHES = b"SELECT state FROM users WHERE id = $1"
 
 
-class Work(NamedTuple):
-    """What is waited for patiently: a process of the server, and a user whose rows may lie on another machine."""
+class LongStatement(NamedTuple):
+    """What may take long: the server's process that carries it out, and whose rows it needs, if one user's."""
 
     pid: int
     user_id: str | None
@@ -43,8 +43,8 @@ class ServerSilent(psycopg.OperationalError):
 
 
 class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that cancels a statement after hearing nothing for `patience` seconds, unless the server then is at
-    `work`.
+    """A connection that cancels a statement after hearing nothing for `patience` seconds, unless the server is at work
+    on a long one that is `awaited`.
 
     If the server confirms the cancelling, the connection is as good as before; otherwise it is closed.
     """
@@ -53,7 +53,7 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
         super().__init__(*arguments, **named)
         self.opened_at = time.monotonic()
         self.patience = SILENT_SECONDS
-        self.work: Work | None = None
+        self.awaited: LongStatement | None = None
 
     def wait(self, gen: PQGen[T], *arguments: Any, **named: Any) -> T:
         """The result of a question to the server. Raises OperationalError when the server is given up."""
@@ -82,17 +82,17 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
             return answer
 
     def _is_at_work(self) -> bool:
-        """Whether the server is at `work`, and the machine of its user answers, as another connection sees it: a long
-        statement is as silent as a dead server."""
-        if self.work is None:
+        """Whether the server is at work on what is awaited, and the machine of its user answers, as another connection
+        sees it: a long statement is as silent as a dead server."""
+        if self.awaited is None:
             return False
         try:
             arguments = {"password": self.info.password, "cursor_factory": psycopg.RawCursor, "autocommit": True}
             with closing(WatchedConnection.connect(self.info.dsn, **arguments, prepare_threshold=None)) as other:
                 other.patience = SEEN_SECONDS
-                if self.work.user_id is not None:
-                    other.execute(REACHES, [self.work.user_id])
-                return other.execute(AT_WORK, [self.work.pid]).fetchone() is not None
+                if self.awaited.user_id is not None:
+                    other.execute(REACHES, [self.awaited.user_id])
+                return other.execute(AT_WORK, [self.awaited.pid]).fetchone() is not None
         except (errors.ConnectionTimeout, errors.QueryCanceled, ServerSilent):
             return False
         except psycopg.OperationalError:
