@@ -26,6 +26,7 @@ from handlers.server import application
 from handlers.services import open_services
 from handlers.settings import load
 from storage import accounts, users
+from storage.database import StoreUnavailable
 from storage.engines.duckdb_file import DuckDBFile
 from tests.cache.conftest import asking
 
@@ -194,6 +195,30 @@ class Slow:
             self.running -= 1
             self.kept.add(request.principal.user_id)
         return Answer(body={})
+
+
+@pytest.mark.requirement("postgresql.silence")
+def test_who_waits_behind_a_reader_for_whom_the_store_was_away_hears_it_without_trying() -> None:
+    tried: list[str] = []
+
+    async def read(turns: Turns, user_id: str, name: str) -> None:
+        async with turns.of(user_id):
+            tried.append(name)
+            await asyncio.sleep(0)  # others come
+            if name == "first":
+                raise StoreUnavailable
+
+    async def everybody() -> list[BaseException | None]:
+        turns = Turns(StoreUnavailable)
+        readers = [read(turns, "ada", "first"), read(turns, "ada", "second"), read(turns, "eva", "other")]
+        told = await asyncio.gather(*readers, read(turns, "ada", "third"), return_exceptions=True)
+        await read(turns, "ada", "next")
+        return told
+
+    assert [type(each) for each in asyncio.run(everybody())] == [
+        StoreUnavailable, StoreUnavailable, type(None), StoreUnavailable,
+    ]  # fmt: skip
+    assert tried == ["first", "other", "next"]
 
 
 @pytest.mark.requirement("cache.event-loop")
