@@ -26,6 +26,7 @@ from handlers.http.errors import Refusal, Unavailable
 from handlers.http.request import Answer, Request
 from handlers.http.steps.guard import Authenticate
 from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.http.steps.turns import Turns
 from handlers.oauth.sign_in import page_routes
 from handlers.oauth.site import Site
 from storage.database import StoreFull, StoreUnavailable
@@ -85,14 +86,16 @@ def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:
 
 def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Authenticate:
     """A coroutine function that gives the principal of an access token for this resource: from memory on the event
-    loop, else from the store in a worker thread."""
-    audience = server.policy.address_of(resource)
+    loop, else from the store in a worker thread, once for all requests of a token that come meanwhile."""
+    audience, turns = server.policy.address_of(resource), Turns(StoreUnavailable)
 
     async def authenticate(token: str) -> Principal:
         remembered = server.access.remembered(token, audience)
         if remembered is not None:
             return remembered
-        return await run_in_threadpool(server.access.principal, token, audience)
+        async with turns.of(token):
+            remembered = server.access.remembered(token, audience)
+            return remembered or await run_in_threadpool(server.access.principal, token, audience)
 
     return authenticate
 

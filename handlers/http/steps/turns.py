@@ -38,7 +38,7 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, user_id: str) -> AsyncIterator[None]:
-        """The turn of one of this user's readers, who read one after the other."""
+        """The turn of one of this user's readers, who read one after the other; so with what else has readers."""
         turn = self._of_user.get(user_id)
         if turn is None:
             turn = self._of_user[user_id] = _Turn()
