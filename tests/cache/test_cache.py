@@ -22,8 +22,8 @@ from handlers.http.request import Answer, Request
 from handlers.operations.cached_answers import CachedOperation
 from handlers.services import Services, open_services
 from handlers.settings import load
+from records import AccountRecord, TransactionRecord
 from storage.database import StoreUnavailable
-from storage.importing.records import AccountRecord, TransactionRecord
 from storage.transactions import KEPT, Selection
 from tests.cache.conftest import Operations, asking, at_once
 from tests.conftest import empty_folder

@@ -18,8 +18,8 @@ from analytics.classification.rules import parse_rules
 from handlers.cache.reader import Reader
 from handlers.services import Services, open_services
 from handlers.settings import load
+from records import AccountRecord, StatementRecord, TransactionRecord
 from storage import connections, rules, users
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.cache.conftest import Operations
 from tests.conftest import NOW, empty_folder, examples
 from tests.engines import whole

@@ -17,7 +17,7 @@ from connectors.own_formats import csv as csv_statement
 from handlers.cache.reader import Reader
 from handlers.http.request import Request
 from handlers.operations import operations
-from storage.importing.records import AccountRecord, TransactionRecord
+from records import AccountRecord, TransactionRecord
 from tests.explanations.conftest import Holder, Service
 
 pytestmark = pytest.mark.requirement("decision.detailed category")

@@ -13,9 +13,9 @@ from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
 from handlers.operations.selection import selected_accounts
 from handlers.sync.detection import subscriptions_of
+from records import AccountRecord
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
-from storage.importing.records import AccountRecord
 from storage.transactions import Selection
 from tests.imports.household import Household
 from tests.imports.statements_in_xml import GIRO, SAVINGS, camt

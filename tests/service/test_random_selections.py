@@ -21,8 +21,8 @@ from connectors.reference.exchange_rates import bundled_rates
 from handlers.cache.reader import Reader
 from handlers.server import application
 from handlers.services import Services, open_services
+from records import AccountRecord, StatementRecord, TransactionRecord
 from storage import transactions
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.transactions import MARKS
 from tests.analytics import reference
 from tests.analytics.ledgers import Row

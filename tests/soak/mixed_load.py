@@ -33,10 +33,10 @@ from handlers.http.steps.parameters import python_name
 from handlers.server import application
 from handlers.services import Services, open_services
 from handlers.settings import load
+from records import AccountRecord, TransactionRecord
 from storage import accounts, rules
 from storage.database import Transaction
 from storage.importing import derivation
-from storage.importing.records import AccountRecord, TransactionRecord
 from tests.cache.conftest import Operations
 from tests.engines import whole
 from tests.storage.conftest import Bank, make_bank

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.cashflow import monthly_cashflow
+from records import AccountRecord, TransactionRecord
 from storage import transactions
 from storage.database import Database
-from storage.importing.records import AccountRecord, TransactionRecord
 from storage.transactions import Selection
 from tests.conftest import examples
 
