@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import polars as pl
 
+from analytics.records import Record
 from auth.apps.client_documents import Document, DocumentRefused
 from auth.policy import Policy
 from auth.server import AuthorizationServer
@@ -51,7 +52,6 @@ from handlers.sync.scheduler import Scheduler
 from handlers.sync.stored_secrets import StoredSecrets
 from handlers.sync.uploaded_files import UploadedFiles
 from handlers.unread_exports import UnreadExports
-from records import Record
 from storage import documents, jobs, store_facts, users
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_keys import KIND as CONNECTION_KEYS

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from records import AccountKind, AccountRecord
+from analytics.records import AccountKind, AccountRecord
 from storage.database import Session, add_row_unless_there
 
 UNNAMED = "unnamed"  # the key of an account that its file does not name at all

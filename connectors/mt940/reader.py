@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import BinaryIO
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import DETAILS_CHARACTERS_MAX, HELD_ENTRIES_MAX, STATEMENTS_MAX
 from connectors.mt940.details import read_details
@@ -28,7 +29,6 @@ from connectors.text import (
     parse_iban,
     reference,
 )
-from records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 _BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\n]*\n){0,3}:(?:13|2[158]|60|34|NS|61)")
 _LINE_ENDS = re.compile(r"[\r\n]+")

@@ -11,12 +11,12 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
+from analytics.records import Batch, InvalidRecord, Record
 from connectors import connector as source
 from connectors.connector import UNREADABLE, Connector, LeftOut, as_sentence
 from handlers.clock import Clock
 from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.outcomes import Outcomes
-from records import Batch, InvalidRecord, Record
 from storage import accounts, connections, integrity, jobs
 from storage.connections import StoredConnection
 from storage.database import Database, Session, Store, Transaction

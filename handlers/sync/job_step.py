@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Mapping
 
+from analytics.records import InvalidRecord
 from connectors import connector as source
 from connectors.connector import Connector, SourceError, Waiting
 from handlers.clock import Clock
@@ -12,7 +13,6 @@ from handlers.sync.concurrency import Closed
 from handlers.sync.job_import import JobImport
 from handlers.sync.leases import Leases
 from handlers.sync.outcomes import INTERNAL, Outcomes
-from records import InvalidRecord
 from storage import connections, jobs
 from storage.connections import StoredConnection
 from storage.database import Store, StoreError, StoreUnavailable

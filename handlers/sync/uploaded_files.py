@@ -11,6 +11,7 @@ from functools import partial
 from io import BufferedReader
 from secrets import token_hex
 
+from analytics.records import InvalidRecord, TransactionRecord
 from connectors.bank_csv.layouts import check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
@@ -19,7 +20,6 @@ from handlers.own_profiles import ChosenLayout
 from handlers.sync.concurrency import Closed, ImportLane, begin_thread
 from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, kept_or_tried, size_of
 from handlers.sync.leases import Leases
-from records import InvalidRecord, TransactionRecord
 from storage.accounts import StoredAccount
 from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Transaction, as_json
 from storage.importing import file_imports

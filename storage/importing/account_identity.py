@@ -9,7 +9,7 @@ from itertools import chain, count
 import polars as pl
 from msgspec.structs import replace
 
-from records import AccountRecord, InvalidRecord, TransactionRecord
+from analytics.records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.accounts import StoredAccount, every
 from storage.database import Session
 from storage.importing import contributions

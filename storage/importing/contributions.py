@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 from msgspec import structs
 
-from records import AccountRecord, Record, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.database import Session, Transaction
 from storage.importing.batches import AccountStatement
 from storage.importing.spool import CHUNK_ROWS, Spool, record_of

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import polars as pl
 
-from records import AccountRecord, InvalidRecord
+from analytics.records import AccountRecord, InvalidRecord
 from storage import accounts, connections, journal, rules
 from storage.connections import StoredConnection
 from storage.database import Transaction

@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from analytics.frames import MONEY
-from records import AccountRecord, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.importing.matching.booking_keys import fingerprint, own_id, plain
 
 R = TypeVar("R", AccountRecord, StatementRecord, TransactionRecord)

@@ -8,7 +8,7 @@ from itertools import product
 
 import polars as pl
 
-from records import StatementRecord
+from analytics.records import StatementRecord
 from storage import journal
 from storage.changes import feed
 from storage.database import columns_of

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from records import AccountRecord, BookingStatus, TransactionRecord
+from analytics.records import AccountRecord, BookingStatus, TransactionRecord
 from storage.database import Session, Transaction, columns_of
 from storage.importing import contributions
 from storage.importing.batches import spool_statements

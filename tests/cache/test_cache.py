@@ -14,6 +14,7 @@ import orjson
 import polars as pl
 import pytest
 
+from analytics.records import AccountRecord, TransactionRecord
 from handlers.cache import entries
 from handlers.cache.cache import Cache
 from handlers.cache.reader import Reader
@@ -22,7 +23,6 @@ from handlers.http.request import Answer, Request
 from handlers.operations.cached_answers import CachedOperation
 from handlers.services import Services, open_services
 from handlers.settings import load
-from records import AccountRecord, TransactionRecord
 from storage.database import StoreUnavailable
 from storage.transactions import KEPT, Selection
 from tests.cache.conftest import Operations, asking, at_once

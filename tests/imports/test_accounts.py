@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from analytics.records import AccountRecord
 from auth.principal import Principal
 from connectors.reference.bank_names import with_bank_names
 from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
 from handlers.operations.selection import selected_accounts
 from handlers.sync.detection import subscriptions_of
-from records import AccountRecord
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.transactions import KEPT, Selection

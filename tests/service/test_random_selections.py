@@ -16,11 +16,11 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from analytics.searching.filters import Query
 from connectors.reference.exchange_rates import bundled_rates
 from handlers.server import application
 from handlers.services import Services, open_services
-from records import AccountRecord, StatementRecord, TransactionRecord
 from storage import transactions
 from tests.analytics import reference
 from tests.analytics.ledgers import Row

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.amounts_and_dates import date_formats, date_reader, decimal_mark, fitting_formats, read_amount
 from connectors.bank_csv.guessing import generic_shape
 from connectors.connector import MalformedFile, UnsupportedFile
-from records import AccountRecord, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 

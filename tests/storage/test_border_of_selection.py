@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.cashflow import monthly_cashflow
-from records import AccountRecord, TransactionRecord
+from analytics.records import AccountRecord, TransactionRecord
 from storage.database import Database
 from storage.transactions import Selection
 from tests.cache.from_store import matching

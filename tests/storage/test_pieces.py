@@ -9,7 +9,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from records import TransactionRecord
+from analytics.records import TransactionRecord
 from storage.database import Database
 from storage.importing import contributions, duplicate_flags, spool
 from storage.importing.matching import exact_matches

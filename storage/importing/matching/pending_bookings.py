@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 
-from records import TransactionRecord
+from analytics.records import TransactionRecord
 from storage.importing.matching.booking_keys import own_id, squeezed
 from storage.importing.matching.likely_matches import CANDIDATES_MAX, Item, Pair
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from analytics.frames import MONEY
-from records import TransactionRecord
+from analytics.records import TransactionRecord
 from storage.database import Row
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import PROVIDER, fingerprint
