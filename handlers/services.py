@@ -272,8 +272,11 @@ def open_services(
         settle_keys()
         if not store.dialect.is_shared:
             jobs.release_all(everybody)
-            jobs.forget_impossible_pauses(everybody, now=clock.now())
             deliveries.release_all(everybody, now=clock.now())
+        clock_watch = ClockWatch(everybody, clock)
+        if for_server or not store.dialect.is_shared:
+            with suppress(StoreUnavailable):  # one of a cluster's machines is away: the next start does it
+                jobs.forget_impossible_pauses(everybody, now=clock.now() - clock_watch.apart())
     except BaseException:
         store.close()
         raise
@@ -311,8 +314,6 @@ def open_services(
         find_ahead(store.of, looking, today=today, is_over=sync_engine.stopped.is_set)
 
     authorization = _authorization(settings, everybody, clock)
-
-    clock_watch = ClockWatch(everybody, clock)
 
     def each_minute() -> None:
         clock_watch.look()
