@@ -28,7 +28,7 @@ COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "referenc
 
 class Matches(NamedTuple):
     """`pairs` of `place` and `stored_id`; whether the references of this source are lasting: otherwise another one says
-    nothing; and whether any is that of a row: otherwise they say nothing of rows that only other sources told."""
+    nothing; and whether any is that of a row that only other sources told: otherwise they say nothing of such rows."""
 
     pairs: pl.DataFrame
     are_references_lasting: bool
@@ -55,8 +55,8 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[To
     words of a row are what it says, and what each source has told of it last.
 
     On the days that a live source was asked for, and where all bookings are told, another reference is no difference.
-    Elsewhere equal words under another reference are another booking, unless most references have changed, or none is
-    that of a row and the row was told by other sources only: then they say nothing."""
+    Elsewhere equal words under another reference are another booking, unless most references have changed, or the row
+    was told by other sources only and none is that of such a row: then they say nothing."""
     found: list[pl.DataFrame] = []
 
     def take(pairs: pl.DataFrame) -> None:
@@ -67,27 +67,27 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[To
     own = told.filter(pl.col("own_id").is_not_null())
     by_own_id = own.join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
     take(by_own_id.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
+    of_others = stored.filter("is_other_source")["id"].implode()
     is_named = pl.col("claim").is_not_null()
-    is_key = is_named | ~pl.col("base").str.starts_with("content:")
-    keyed = told.filter(is_key).height
     take(_paired(told.filter(is_named), _as_last_told(stored), ("claim", "fingerprint")))
     take(_paired(told.filter(~is_named), _with_base(stored), ("base", "currency", "fingerprint")))
-    agreeing = keyed - told.filter(is_key).height
     alike = _paired(told, _as_last_told(stored), ("fingerprint",))
     alike = pl.concat([alike, _paired(*left_over(told, stored, alike), ("fingerprint",))])
     alike = pl.concat([alike, _as_others_told(*left_over(told, stored, alike))])
     named = _by_name(*left_over(told, stored, alike))
     likely = _paired(*left_over(told, stored, pl.concat([alike, named])), MONEY)
     contradicting = _contradicting(told, stored, pl.concat([alike, likely]))
-    agreeing += named.height
-    are_lasting = contradicting.height <= agreeing + 1  # a single one is a twin, several are an id that changes
-    may_be_twins = ~is_asked_for(windows) & (pl.col("told_print").is_not_null() | pl.lit(agreeing > 0))
+    agreeing = pl.concat([*found[1:], named])
+    are_lasting = contradicting.height <= agreeing.height + 1  # a single one is a twin, several are an id that changes
+    are_shared = agreeing["stored_id"].is_in(of_others).any()
+    is_told_by_it = pl.col("told_print").is_not_null() | ~pl.col("is_other_source")
+    may_be_twins = ~is_asked_for(windows) & (is_told_by_it | pl.lit(are_shared))
     if are_lasting:
         alike = alike.filter(~pl.col("place").is_in(contradicting.filter(may_be_twins)["place"].implode()))
     take(alike)
     if are_lasting:
         take(_by_name(told, stored))
-    return Matches(pl.concat(found), are_lasting, agreeing > 0)
+    return Matches(pl.concat(found), are_lasting, are_shared)
 
 
 def left_over(told: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -167,10 +167,10 @@ def _as_others_told(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Of these pairs those whose ids or references of one kind are different, with `booking_date` and `told_print`."""
-    theirs = stored.select(
-        stored_id="id", stored_references="references", stored_claim="claim", told_print="told_print"
-    )
+    """Of these pairs those whose ids or references of one kind are different, with `booking_date`, `told_print` and
+    `is_other_source`."""
+    told_by = ("told_print", "is_other_source")
+    theirs = stored.select(*told_by, stored_id="id", stored_references="references", stored_claim="claim")
     ours = told.select("place", "booking_date", "references", "claim")
     both = pairs.join(ours, on="place").join(theirs, on="stored_id")
     is_other_id = (pl.col("claim") != pl.col("stored_claim")).fill_null(value=False) & _is_lasting_id()
@@ -183,7 +183,7 @@ def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame
         if references_contradict(told_references.split(PARTING), json.loads(stored_references))
     ]
     is_other_reference = pl.col("place").is_in(pl.Series(differing, dtype=pl.UInt32).implode())
-    return both.filter(is_other_id | is_other_reference).select("place", "booking_date", "told_print")
+    return both.filter(is_other_id | is_other_reference).select("place", "booking_date", *told_by)
 
 
 def _paired(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

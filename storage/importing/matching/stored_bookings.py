@@ -35,15 +35,18 @@ STORED: dict[str, pl.DataType] = {
     "first_claim": pl.String(),
     "connection_id": pl.String(),
     "batch_id": pl.String(),
+    "is_other_source": pl.Boolean(),
 }
 """What stored bookings are compared by; `references` is JSON. `told_print` is the fingerprint of what the batch's own
 source last reported of the row, `claim` the id under which it did; `claims` is all that is stored of such ids, and
-where that is nothing `first_claim` is the one of the source that told the row first."""
+where that is nothing `first_claim` is the one of the source that told the row first; `is_other_source` says that this
+was another one."""
 _SELECTED = (
     "id, identity, booking_date, amount, currency, created_at, fingerprint, reference_keys AS references, claims,"
     " connection_id, batch_id"
 )
-_AS_SELECTED = {name: dtype for name, dtype in STORED.items() if name not in ("claim", "told_print", "first_claim")}
+_FOUND_OUT = ("claim", "told_print", "first_claim", "is_other_source")
+_AS_SELECTED = {name: dtype for name, dtype in STORED.items() if name not in _FOUND_OUT}
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
 IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
@@ -51,7 +54,7 @@ IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRow:
-    """A stored booking as it is compared one by one; `claim` and `told_print` as in STORED."""
+    """A stored booking as it is compared one by one, with what STORED has of it."""
 
     id: str
     identity: str
@@ -137,15 +140,8 @@ class StoredBookings:
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
         """These rows (STORED) in their order, with all that is compared one by one."""
         said = self.records(stored["id"], table)
-        columns = ("id", "identity", "created_at", "claim", "told_print", "connection_id")
-        return [
-            StoredRow(
-                record=said[row["id"]],
-                is_other_source=self._teller.source_of(row.pop("connection_id")) != self._teller.source,
-                **row,
-            )
-            for row in stored.select(columns).iter_rows(named=True)
-        ]
+        columns = ("id", "identity", "created_at", "claim", "told_print", "is_other_source")
+        return [StoredRow(record=said[row["id"]], **row) for row in stored.select(columns).iter_rows(named=True)]
 
     def records(self, ids: pl.Series, table: str = "transactions") -> dict[str, TransactionRecord]:
         """What the store says of these rows, by id."""
@@ -184,15 +180,18 @@ class StoredBookings:
             *parameters,
             schema=_AS_SELECTED,
         )
-        source = pl.when(pl.col("connection_id").is_in(list(self._teller.file_connections))).then(pl.lit(FILES))
+        is_file = pl.col("connection_id").is_in(list(self._teller.file_connections))
+        source = pl.when(is_file).then(pl.lit(FILES)).otherwise("connection_id")
         own_id = pl.when(pl.col("identity").str.starts_with(PROVIDER)).then(
             base_of("identity").str.strip_prefix(PROVIDER)
         )
-        first = pl.format("{}:{}", source.otherwise("connection_id"), own_id.fill_null(""))
+        first = pl.format("{}:{}", source, own_id.fill_null(""))
         name = f"{self._teller.source}:"
         is_ours = pl.col("first_claim").str.starts_with(name)
         rows = rows.with_columns(first_claim=pl.when(pl.col("claims").is_null()).then(first)).with_columns(
-            claim=pl.when(is_ours).then("first_claim"), told_print=pl.when(is_ours).then("fingerprint")
+            claim=pl.when(is_ours).then("first_claim"),
+            told_print=pl.when(is_ours).then("fingerprint"),
+            is_other_source=source != self._teller.source,
         )
         several = rows.filter(pl.col("claims").is_not_null()).select("id", "claims").iter_rows()
         claims = ((id_, *claim) for id_, known in several for claim in json.loads(known).items())
