@@ -92,8 +92,7 @@ def remember(
             "INSERT INTO contribution_bookings (user_id, contribution, position, booking)"
             " SELECT $1::TEXT, $2::BIGINT, told.position, known.number FROM told"
             " JOIN booking_wordings AS known ON known.user_id = $1 AND known.digest = told.digest",
-            user_id,
-            sequence,
+            *(user_id, sequence),
         )
 
 
@@ -156,9 +155,7 @@ def _repeats(session: Session, user_id: str, last: Contribution, before: Contrib
         " FROM contribution_bookings WHERE user_id = $1 AND contribution IN ($2, $3) GROUP BY booking) AS told"
         " JOIN booking_wordings AS known ON known.user_id = $1 AND known.number = told.booking"
         f" WHERE told.again <> told.said AND (told.again > 0 OR known.wording LIKE '{PENDING}')",
-        user_id,
-        last.sequence,
-        before.sequence,
+        *(user_id, last.sequence, before.sequence),
     )
     return int(rows[0]["others"]) == 0
 
@@ -219,10 +216,7 @@ def _bookings(session: Session, user_id: str, contribution: Contribution, first:
         " ON known.user_id = seen.user_id AND known.number = seen.booking"
         " WHERE seen.user_id = $1 AND seen.contribution = $2 AND seen.position BETWEEN $3 AND $4"
         " ORDER BY seen.position",
-        user_id,
-        contribution.sequence,
-        first,
-        first + CHUNK_ROWS - 1,
+        *(user_id, contribution.sequence, first, first + CHUNK_ROWS - 1),
     )
     return [record_of(row["wording"]) for row in rows]
 
@@ -259,8 +253,7 @@ def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[
         "SELECT DISTINCT batch_id, source_id FROM contributions WHERE user_id = $1 AND account_id = $2"
         " AND EXISTS (SELECT 1 FROM contributions AS other WHERE other.user_id = $1 AND other.account_id = $2"
         " AND other.source_id <> $2)",
-        user_id,
-        account_id,
+        *(user_id, account_id),
     )
     return {row["batch_id"]: row["source_id"] for row in rows}
 

@@ -135,8 +135,7 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
     stored = session.frame(
         f"SELECT {', '.join(SAID)}, transfer_account_id, {', '.join(f'{name} AS old_{name}' for name in DERIVED)}"
         " FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry AND ($2::TEXT[] IS NULL OR id = ANY($2))",
-        user_id,
-        list(transaction_ids) if transaction_ids is not None else None,
+        *(user_id, list(transaction_ids) if transaction_ids is not None else None),
         schema={
             **SAID,
             "transfer_account_id": pl.String(),

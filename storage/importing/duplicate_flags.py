@@ -31,8 +31,7 @@ def flag_new(session: Transaction, user_id: str, ids: pl.Series) -> int:
         flagged = [id_ for first, last in _windows(days) for id_ in _flagged(session, user_id, accounts, first, last)]
     return session.execute(
         "UPDATE transactions SET is_potential_duplicate = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-        user_id,
-        flagged,
+        *(user_id, flagged),
     )
 
 
@@ -40,10 +39,7 @@ def _come_from_several(session: Transaction, user_id: str, accounts: Sequence[st
     batches = session.rows(
         "SELECT DISTINCT batch_id, connection_id FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
         " AND booking_date BETWEEN $3 AND $4 AND NOT is_adjusting_entry LIMIT 2",
-        user_id,
-        accounts,
-        first - MARGIN,
-        last + MARGIN,
+        *(user_id, accounts, first - MARGIN, last + MARGIN),
     )
     return len(batches) > 1
 
@@ -64,19 +60,13 @@ def _flagged(session: Transaction, user_id: str, accounts: Sequence[str], first:
     new = session.frame(
         f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND {ARRIVED} AND booking_date BETWEEN $2 AND $3"
         " ORDER BY booking_date, id",
-        user_id,
-        first,
-        last,
+        *(user_id, first, last),
         schema=LOOKALIKES,
     )
     around = session.frame(
         f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
         f" AND booking_date BETWEEN $3 AND $4 AND NOT (booking_date > $5 AND {ARRIVED})",
-        user_id,
-        accounts,
-        first - MARGIN,
-        last + MARGIN,
-        last,
+        *(user_id, accounts, first - MARGIN, last + MARGIN, last),
         schema=LOOKALIKES,
     )
     return sorted(flag(new, around))

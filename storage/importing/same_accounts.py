@@ -40,9 +40,7 @@ def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND created_at > $3"
         " AND hidden_at IS NULL AND perhaps_same_as IS NULL ORDER BY id",
-        user_id,
-        list(account_ids),
-        now - NEW_FOR,
+        *(user_id, list(account_ids), now - NEW_FOR),
     )
     if not rows:
         return {}
@@ -100,8 +98,7 @@ def _dates_by_amount(session: Session, user_id: str, account_id: str) -> DatesBy
     for row in session.rows(
         "SELECT amount, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"
         " AND NOT is_adjusting_entry ORDER BY booking_date",
-        user_id,
-        account_id,
+        *(user_id, account_id),
     ):
         found.setdefault(row["amount"], []).append(row["booking_date"])
     return found

@@ -67,8 +67,7 @@ def keep(
         known = session.rows(
             f"SELECT {', '.join(SAID)}, batch_id, received_at, position FROM statements"
             " WHERE user_id = $1 AND account_id = $2",
-            user_id,
-            account_id,
+            *(user_id, account_id),
         )
         rows = [
             (
@@ -122,9 +121,7 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
         " FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL"
         " AND closing_date = (SELECT max(closing_date) FROM statements WHERE user_id = $1 AND account_id = $2"
         " AND closing IS NOT NULL AND closing_date <= $3)",
-        teller.user.id,
-        account_id,
-        last_day,
+        *(teller.user.id, account_id, last_day),
     )
     if rows:
         newest = _last_of_a_day(rows, teller.file_connections)
@@ -169,8 +166,7 @@ def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[
     rows = session.rows(
         "SELECT id, amount, added_state FROM transactions"
         " WHERE user_id = $1 AND account_id = $2 AND is_adjusting_entry",
-        user_id,
-        account_id,
+        *(user_id, account_id),
     )
     stored = {row["id"]: row["amount"] for row in rows}
     stale = [id_ for id_, amount in stored.items() if id_ not in missing or missing[id_].amount != amount]
@@ -201,9 +197,7 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> li
         "SELECT DISTINCT sequence, opening, opening_date, closing, closing_date FROM statements"
         " WHERE user_id = $1 AND account_id = $2 AND is_authoritative AND opening_date IS NOT NULL"
         " AND closing_date <= $3",
-        user_id,
-        account_id,
-        last_day,
+        *(user_id, account_id, last_day),
     )
     stated = [Stated(**row) for row in rows]
     between = list(gaps(stated))
@@ -212,8 +206,7 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> li
     moved = session.frame(
         "SELECT account_id, booking_date, sum(amount) AS amount, max(created_at) AS created_at FROM transactions"
         " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry GROUP BY account_id, booking_date",
-        user_id,
-        account_id,
+        *(user_id, account_id),
         schema={**MOVED, "amount": pl.Decimal(38, 5)},  # of all bookings of a day
     )
     totals = DayTotals(moved, pl.DataFrame(schema=FORMER))

@@ -128,8 +128,7 @@ class StoredBookings:
                     f"SELECT identity FROM {table} WHERE user_id = $1 AND account_id = $2 AND"
                     " substr(identity, 1, length(identity) - strpos(reverse(identity), '#'))"
                     " IN (SELECT base FROM wanted)",
-                    self._user_id,
-                    self._account_id,
+                    *(self._user_id, self._account_id),
                     schema={"identity": pl.String()},
                 )
                 for table in ("transactions", *WAITING)
@@ -151,8 +150,7 @@ class StoredBookings:
             rows = self._session.rows(
                 f"SELECT {IN_FULL} FROM {table} WHERE user_id = $1 AND account_id = $2"
                 " AND id IN (SELECT id FROM looked_at)",
-                self._user_id,
-                self._account_id,
+                *(self._user_id, self._account_id),
             )
         return {row["id"]: as_record(row) for row in rows}
 
@@ -175,9 +173,7 @@ class StoredBookings:
         rows = self._session.frame(
             f"SELECT {_SELECTED} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
             f" AND {condition}",
-            self._user_id,
-            self._account_id,
-            *parameters,
+            *(self._user_id, self._account_id, *parameters),
             schema=_AS_SELECTED,
         )
         is_file = pl.col("connection_id").is_in(list(self._teller.file_connections))
