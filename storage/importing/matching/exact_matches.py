@@ -44,9 +44,12 @@ def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
     claimed = told.select(TOLD).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].null_count() < claimed.height:
         claimed = _each_claim_once(claimed)
-    references = claimed.select("place", _references()).explode("references")["references"]
-    repeated = references.filter(references.is_duplicated()).unique().implode()
-    return pl.concat([_named(piece, repeated) for piece in [*claimed.iter_slices(PIECE_ROWS)] or [claimed]])
+    split = pl.when(pl.col("references") != "").then(pl.col("references").str.split(PARTING))
+    references = claimed.select("place", strongest=split).explode("strongest").drop_nulls()
+    unique = references.filter(~pl.col("strongest").is_duplicated()).unique("place", keep="first", maintain_order=True)
+    dated = pl.concat_str("strongest", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
+    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit("content:") + pl.col("fingerprint"))
+    return claimed.join(unique, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
 
 
 def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[ToldWindow]) -> Matches:
@@ -118,22 +121,6 @@ def _each_claim_once(told: pl.DataFrame) -> pl.DataFrame:
     first = pl.col("order").min().over("claim", *MONEY)  # the place of a repeated one
     order = pl.when(pl.col("claim").is_null()).then("order").otherwise(first)
     return ordered.with_columns(order=order).unique("order", keep="last").sort("order").drop("order")
-
-
-def _references() -> pl.Expr:
-    return pl.when(pl.col("references") != "").then(pl.col("references").str.split(PARTING)).alias("references")
-
-
-def _named(claimed: pl.DataFrame, repeated: pl.Series) -> pl.DataFrame:
-    """The bookings as COMPARED; `repeated` are the references that stand in the batch more than once."""
-    references = claimed.select("place", _references()).explode("references").drop_nulls()
-    unique = references.filter(~pl.col("references").is_in(repeated)).unique("place", keep="first", maintain_order=True)
-    dated = pl.concat_str("strongest", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
-    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit("content:") + pl.col("fingerprint"))
-    strongest = unique.rename({"references": "strongest"})
-    return (
-        claimed.join(strongest, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
-    )
 
 
 def _is_lasting_id() -> pl.Expr:
