@@ -10,7 +10,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from storage.accounts import StoredAccount, every
-from storage.database import Session
+from storage.database import Session, put_row
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import account_id, fingerprint, own_id
 from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
@@ -162,18 +162,13 @@ def still_there(session: Session, user_id: str, account_id: str) -> str | None:
 
 def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str) -> None:
     """What comes from this source goes to another account from now on, and so does what came through the source."""
-    session.execute(
-        "UPDATE account_keys SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user_id, source_id, account_id
-    )
-    session.execute(
-        "UPDATE account_aliases SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
-        *(user_id, source_id, account_id),
-    )
-    session.execute(
-        "INSERT INTO account_aliases (user_id, source_id, account_id) VALUES ($1, $2, $3)"
-        " ON CONFLICT (user_id, source_id) DO UPDATE SET account_id = excluded.account_id",
-        *(user_id, source_id, account_id),
-    )
+    for table in ("account_keys", "account_aliases"):
+        session.execute(
+            f"UPDATE {table} SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
+            *(user_id, source_id, account_id),
+        )
+    alias = {"user_id": user_id, "source_id": source_id, "account_id": account_id}
+    put_row(session, "account_aliases", ("user_id", "source_id"), **alias)
 
 
 def _german_keys(iban: str | None) -> list[str]:

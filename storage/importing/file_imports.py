@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from storage import jobs
-from storage.database import Session
+from storage.database import Session, add_row
 from storage.jobs import Leased
 
 KEPT_FOR = timedelta(hours=1)
@@ -33,11 +33,8 @@ def begin(session: Session, work: Leased, *, holder: str, answer: str, now: date
         "SELECT id FROM file_imports WHERE user_id = $1 ORDER BY begun_at DESC, id OFFSET $3::BIGINT))",
         *(work.user_id, now - KEPT_FOR, KEPT_MAX - 1),
     )
-    session.execute(  # alive_at is read by programs before decision 124
-        "INSERT INTO file_imports (user_id, id, answer, is_done, begun_at, alive_at)"
-        " VALUES ($1, $2, $3, FALSE, $4, $4)",
-        *(work.user_id, work.id, answer, now),
-    )
+    begun = {"begun_at": now, "alive_at": now}  # alive_at is read by programs before decision 124
+    add_row(session, "file_imports", user_id=work.user_id, id=work.id, answer=answer, is_done=False, **begun)
     jobs.take(session, work, holder=holder, now=now)
 
 
