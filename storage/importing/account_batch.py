@@ -142,7 +142,7 @@ class AccountBatch:
         found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
         left, rows = left_over(told, stored, pairs)
         parts: set[str] = set()
-        elsewhere = self._stored.told_elsewhere(source, left)
+        elsewhere = self._stored.told_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
         for items, near in self._by_day(left, rows):
             remaining = Remaining(
                 self._items(items),

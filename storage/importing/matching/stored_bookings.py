@@ -87,21 +87,15 @@ class StoredBookings:
         self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
         self._account_id = account_id
 
-    def told_elsewhere(self, source: str, told: pl.DataFrame) -> set[str]:
-        """Ids of the account's bookings that were reported under another source's name for it, on these days."""
-        if told.is_empty():
+    def told_elsewhere(self, source: str, stored: pl.DataFrame) -> set[str]:
+        """Ids of those of these rows (STORED) that were reported under another source's name for the account."""
+        if stored.is_empty():
             return set()
         told_by = contributions.sources_of_batches(self._session, self._user_id, self._account_id)
         if {self._account_id, *told_by.values()} == {source}:
             return set()
-        rows = self._session.rows(
-            "SELECT id, batch_id FROM transactions WHERE user_id = $1 AND account_id = $2"
-            " AND booking_date BETWEEN $3 AND $4",
-            self._user_id,
-            self._account_id,
-            *told.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0),
-        )
-        return {row["id"] for row in rows if told_by.get(row["batch_id"], self._account_id) != source}
+        rows = stored.select("id", "batch_id").iter_rows()
+        return {id_ for id_, batch_id in rows if told_by.get(batch_id, self._account_id) != source}
 
     def around(self, table: str, told: pl.DataFrame, windows: Sequence[ToldWindow] = ()) -> pl.DataFrame:
         """The account's rows of the days of these bookings and windows, and a week around them, as STORED, in the order
