@@ -13,13 +13,11 @@ import msgspec
 import polars as pl
 from msgspec import structs
 
-from storage.database import Session, Transaction
+from storage.database import Session, Transaction, add_row, names_of
 from storage.importing.batches import AccountStatement
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.importing.spool import CHUNK_ROWS, Spool, record_of
 from storage.importing.teller import Teller
-
-COLUMNS = "sequence, job_id, connection_id, account_id, source_id, batch_id, label, blocks, imported_at"
 
 PENDING = '%"status":"pending"%'  # in the wording of a booking; a quotation mark in one of its texts has a backslash
 
@@ -53,38 +51,20 @@ class Contribution:
 
 def remember(
     session: Transaction,
-    *,
-    user_id: str,
-    job_id: str,
-    connection_id: str,
-    account_id: str,
-    source_id: str,
-    batch_id: str,
-    label: str | None,
     told: Sequence[AccountStatement],
     spool: Spool,
-    now: datetime,
+    *,
+    user_id: str,
     is_first: bool = False,
+    **named: str | datetime | None,
 ) -> None:
-    """Keep what this batch says of the account, after everything that the user's earlier imports have said, or with
-    `is_first` before all that."""
-    blocks = [ContributedBlock(each.account, each.statement, len(each.places)) for each in told]
+    """Keep what a batch says of an account, after everything that the user's earlier imports have said, or with
+    `is_first` before all that; `named` are the other fields of a Contribution."""
     place = "coalesce(min(sequence), 1) - 1" if is_first else "coalesce(max(sequence), 0) + 1"
-    added = session.rows(
-        f"INSERT INTO contributions (user_id, {COLUMNS})"
-        f" SELECT $1, {place}, $2, $3, $4, $5, $6, $7, $8, $9 FROM contributions WHERE user_id = $1"
-        " RETURNING sequence",
-        user_id,
-        job_id,
-        connection_id,
-        account_id,
-        source_id,
-        batch_id,
-        label,
-        _blocks_as_json(blocks).decode(),
-        now,
-    )
-    sequence = int(added[0]["sequence"])
+    free = session.rows(f"SELECT {place} AS sequence FROM contributions WHERE user_id = $1", user_id)
+    sequence = int(free[0]["sequence"])
+    blocks = _blocks_as_json([ContributedBlock(each.account, each.statement, len(each.places)) for each in told])
+    add_row(session, "contributions", user_id=user_id, sequence=sequence, blocks=blocks.decode(), **named)
     bookings = spool.keys(each.places for each in told).select("place", "digest").with_row_index("position")
     with session.staged("told", bookings):
         _keep_wordings(session, user_id, spool)
@@ -260,5 +240,7 @@ def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[
 
 def _where(session: Session, condition: str, *parameters: object) -> list[Contribution]:
     """The user's contributions, `parameters` are the user's id and what the condition names."""
-    rows = session.rows(f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND {condition}", *parameters)
+    rows = session.rows(
+        f"SELECT {names_of(Contribution)} FROM contributions WHERE user_id = $1 AND {condition}", *parameters
+    )
     return [Contribution(blocks=_blocks_of_json(row.pop("blocks")), **row) for row in rows]

@@ -162,15 +162,8 @@ def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -
     for id_, contribution in own.items():
         connection = connections.find(session, user_id, contribution.connection_id)
         assert connection is not None, f"the connection of import {contribution.job_id} has vanished"
-        accounts.bring(
-            session,
-            user_id=user_id,
-            account_id=id_,
-            connection_id=connection.id,
-            bank_name=connection.bank_name,
-            account=contribution.blocks[0].account,
-            now=contribution.imported_at,
-        )
+        account = contribution.blocks[0].account
+        accounts.bring(session, connection, account, account_id=id_, now=contribution.imported_at)
 
 
 def _batch(contribution: Contribution) -> tuple[str, str, str]:
