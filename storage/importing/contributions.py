@@ -92,17 +92,11 @@ def forget_repeat(
     days = _days_of_both(told, last, before)
     if days is None or not _repeats(session, user_id, last, before):
         return told
-    for sql, *named in (
-        ("DELETE FROM contribution_bookings WHERE user_id = $1 AND contribution = $2", last.sequence),
-        ("DELETE FROM contributions WHERE user_id = $1 AND sequence = $2", last.sequence),
-        (
-            "DELETE FROM statements WHERE user_id = $1 AND account_id = $2 AND batch_id = $3 AND received_at = $4",
-            account_id,
-            last.batch_id,
-            last.imported_at,
-        ),
-    ):
-        session.execute(sql, user_id, *named)
+    _remove(session, user_id, [last])
+    session.execute(
+        "DELETE FROM statements WHERE user_id = $1 AND account_id = $2 AND batch_id = $3 AND received_at = $4",
+        *(user_id, account_id, last.batch_id, last.imported_at),
+    )
     return [replace(each, statement=structs.replace(each.statement, **days)) for each in told]
 
 
@@ -213,18 +207,22 @@ def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[Tran
     return [record_of(row["wording"]) for row in rows]
 
 
-def forget(session: Session, user_id: str, sequences: Sequence[int]) -> None:
+def forget(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
     """Remove these, as if they had never been reported."""
-    for sql in (
-        "DELETE FROM contribution_bookings WHERE user_id = $1 AND contribution = ANY($2::BIGINT[])",
-        "DELETE FROM contributions WHERE user_id = $1 AND sequence = ANY($2::BIGINT[])",
-    ):
-        session.execute(sql, user_id, list(sequences))
+    _remove(session, user_id, told)
     session.execute(
         "DELETE FROM booking_wordings WHERE user_id = $1 AND number NOT IN"
         " (SELECT booking FROM contribution_bookings WHERE user_id = $1)",
         user_id,
     )
+
+
+def _remove(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
+    for table, sequence in (("contribution_bookings", "contribution"), ("contributions", "sequence")):
+        session.execute(
+            f"DELETE FROM {table} WHERE user_id = $1 AND {sequence} = ANY($2::BIGINT[])",
+            *(user_id, [each.sequence for each in told]),
+        )
 
 
 def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[str, str]:

@@ -109,14 +109,8 @@ class Derivation:
             detailed_category=pl.when(is_said).then("leaf").otherwise("detailed_category"),
             detailed_rule=pl.when(is_said).then(pl.lit(CHOSEN)).otherwise("detailed_rule"),
         )
-        is_chosen = pl.col("id").is_in(about["id"].implode())
-        return rows.with_columns(
-            pl.when(is_chosen)
-            .then(pl.col("id").replace_strict(about["id"], decided[name], default=None, return_dtype=pl.String))
-            .otherwise(name)
-            .alias(name)
-            for name in ("category", "category_rule", *LEAF, OWN)
-        )
+        names = ("id", "category", "category_rule", *LEAF, OWN)
+        return rows.update(decided.select(names), on="id", how="left", include_nulls=True)
 
 
 def with_search_text(rows: pl.DataFrame) -> pl.DataFrame:

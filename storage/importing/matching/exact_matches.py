@@ -175,17 +175,6 @@ def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame
 
 def _paired(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """The n-th booking of a key and the n-th row of it; `place` and `stored_id`."""
-    if told.is_empty() or rows.is_empty():
-        return pl.DataFrame(schema=PAIRS)
-    shares = max(told.height, rows.height) // PIECE_ROWS + 1
-    share = (pl.col(keys[0]).hash() % shares).alias("share")
-    ours = told.select("place", *keys, share).partition_by("share", as_dict=True, include_key=False)
-    theirs = rows.select(pl.col("id").alias("stored_id"), *keys, share).partition_by(
-        "share", as_dict=True, include_key=False
-    )
     number = pl.int_range(pl.len()).over(keys).alias("number")
-    pairs = [
-        ours[each].with_columns(number).join(theirs[each].with_columns(number), on=[*keys, "number"])
-        for each in ours.keys() & theirs.keys()
-    ]
-    return pl.concat([pl.DataFrame(schema=PAIRS), *(pair.select("place", "stored_id") for pair in pairs)])
+    ours, theirs = told.select("place", *keys, number), rows.select(pl.col("id").alias("stored_id"), *keys, number)
+    return ours.join(theirs, on=[*keys, "number"]).select("place", "stored_id")
