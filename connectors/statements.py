@@ -9,7 +9,7 @@ from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
 from connectors.parser_process.client import ask_process, interrupted
 from connectors.parser_process.messages import FormatName, ParseRequest
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 
 def read_records(

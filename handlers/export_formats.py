@@ -20,11 +20,11 @@ from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
 from connectors.own_formats import jsonl, parquet_writer
 from handlers import json_shapes
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage import transactions
 from storage.accounts import StoredAccount
 from storage.database import Session
 from storage.importing.derivation import LEAF
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import Selection
 from storage.words.annotations import OwnWords, Split
 

@@ -51,6 +51,7 @@ from handlers.sync.scheduler import Scheduler
 from handlers.sync.stored_secrets import StoredSecrets
 from handlers.sync.uploaded_files import UploadedFiles
 from handlers.unread_exports import UnreadExports
+from records import Record
 from storage import documents, jobs, store_facts, users
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_keys import KIND as CONNECTION_KEYS
@@ -62,7 +63,6 @@ from storage.engines import moving, second_wall
 from storage.engines.opening import open_database
 from storage.events import outbox
 from storage.importing import file_imports
-from storage.importing.records import Record
 from storage.keys.places import SealedKeys
 from storage.migrations import later_leaves, runner
 from storage.webhooks import deliveries

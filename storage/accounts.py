@@ -5,9 +5,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
+from records import AccountKind, AccountRecord
 from storage.connections import StoredConnection
 from storage.database import Session, add_row_unless_there
-from storage.importing.records import AccountKind, AccountRecord
 
 UNNAMED = "unnamed"  # the key of an account that its file does not name at all
 COLUMNS = (

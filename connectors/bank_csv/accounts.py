@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.rows import Booking
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from records import AccountRecord, StatementRecord, TransactionRecord
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from connectors.bank_csv.profile import Mark, comparable
 from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, label_kind
 from connectors.card_numbers import hidden_card_number
 from connectors.text import clean, compact_iban
-from storage.importing.records import AccountKind
+from records import AccountKind
 
 _IBAN = re.compile(r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]){11,30}\b")
 _DAY = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -17,7 +17,7 @@ from connectors.connector import MalformedFile, SourceError, UnsupportedFile
 from connectors.limits import HEAD_BYTES
 from connectors.lines import Lines, is_utf16
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountRecord, Record, TransactionRecord
+from records import AccountRecord, Record, TransactionRecord
 
 
 def detect(head: bytes) -> bool:

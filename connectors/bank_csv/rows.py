@@ -26,7 +26,7 @@ from connectors.text import (
     parse_creditor_id,
     reference,
 )
-from storage.importing.records import TransactionRecord
+from records import TransactionRecord
 
 _CURRENCY = re.compile("[A-Z]{3}")
 

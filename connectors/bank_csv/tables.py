@@ -20,7 +20,7 @@ from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import COLUMNS_MAX, ENTRIES_MAX
 from connectors.lines import Lines
 from connectors.text import clean, compact_iban, currency_of
-from storage.importing.records import AccountRecord, Record
+from records import AccountRecord, Record
 
 HELD_MAX = 100_000  # bookings of other accounts kept until their block can be written
 UNDATED_MAX = 1_000  # pending bookings without a day

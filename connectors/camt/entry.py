@@ -22,7 +22,7 @@ from connectors.text import (
     parse_iban,
     reference,
 )
-from storage.importing.records import TransactionRecord
+from records import TransactionRecord
 
 _PROPRIETARY = re.compile(r"(?:([NSF][A-Z0-9]{3})\+)?([0-9]{3})(?:\+.*)?")
 _GERMAN_ISSUERS = frozenset({"DK", "ZKA", "DFUE", "DFÜ", "BDB"})

@@ -27,7 +27,7 @@ from connectors.limits import (
 )
 from connectors.reference import german_accounts
 from connectors.text import clean, clean_key, compact_iban, currency_of, parse_bic
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 _MESSAGE = re.compile(r"BkToCstmr(?:Stmt|AcctRpt|DbtCdtNtfctn)|:camt\.05[234]\.001\.\d\d")
 _ELEMENT = re.compile(rb"<[A-Za-z]")

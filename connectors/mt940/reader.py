@@ -28,13 +28,14 @@ from connectors.text import (
     parse_iban,
     reference,
 )
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 _BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\n]*\n){0,3}:(?:13|2[158]|60|34|NS|61)")
 _LINE_ENDS = re.compile(r"[\r\n]+")
 _LINE = re.compile(
     r"(?P<value>\d{6})(?P<entry>\d{4}|[ ]{4})?"  # 20260131 instead of 2601310131 occurs, too: see _LONG_DATE
-    r"(?P<mark>R?[CDcd]|E[CD])[ ]*+(?P<funds>[A-Z]{0,3})[ ]*+(?P<amount>\d[\d.,]*|,\d+)[ ]?"  # *+: blanks are read once
+    r"(?P<mark>R?[CDcd]|E[CD])[ ]*+(?P<funds>[A-Z]{0,3})[ ]*+"  # *+: blanks are read once
+    r"(?P<amount>\d[\d.,]*+|,\d++)(?![eE][+-]?\d)[ ]?"  # 1e309 is no amount
     r"(?P<type>[A-Z][A-Z0-9]{3}|[NSF][A-Z0-9]{2}[ ])?(?P<customer>.*?)(?://(?P<bank>.*))?"
 )
 _LONG_DATE = re.compile(r"^(?:19|20)(\d{6})(?=R?[CD])")

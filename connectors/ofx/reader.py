@@ -27,7 +27,7 @@ from connectors.text import (
     parse_bic,
     parse_iban,
 )
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 TAGS_MAX = 1_000_000  # besides those of bookings; a list of 10,000 securities has about 150,000
 TAGS_PER_BOOKING = 100  # closing tags included; real ones have some twenty

@@ -25,7 +25,7 @@ from connectors.own_formats.beancount_writer import (
 from connectors.own_formats.beancount_writer import SAID as WORDS
 from connectors.own_formats.cells import Cells, account_of, booking_of
 from connectors.text import parse_amount, parse_date
-from storage.importing.records import Record, StatementRecord, TransactionRecord
+from records import Record, StatementRecord, TransactionRecord
 
 SPLITS_MAX = 50  # parts of one booking
 FIRST_LINE = f"{OPENED} open {OPENING_BALANCES}"

@@ -29,7 +29,7 @@ from connectors.own_formats.cells import (
     required_text,
 )
 from connectors.text import parse_amount
-from storage.importing.records import TEXTS, AccountRecord, Record, StatementRecord, TransactionRecord
+from records import TEXTS, AccountRecord, Record, StatementRecord, TransactionRecord
 
 COLUMNS = (
     "record", *ACCOUNT_COLUMNS, "booking_date", "value_date", "amount", "currency", *TEXTS, "original_amount",

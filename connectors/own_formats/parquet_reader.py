@@ -17,7 +17,7 @@ from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX
 from connectors.own_formats import parquet_texts
 from connectors.own_formats.cells import Cells, records_of
-from storage.importing.records import TEXTS, Record
+from records import TEXTS, Record
 
 MAGIC = b"PAR1"
 TEXT, DAY, MONEY, FLAG = "VARCHAR", "DATE", "DECIMAL(20,5)", "BOOLEAN"

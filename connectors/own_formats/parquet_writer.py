@@ -13,7 +13,7 @@ from polars.io.plugins import register_io_source
 
 from analytics.frames import MONEY as MONEY_DTYPE
 from connectors.own_formats.parquet_reader import ACCOUNT, DAY, FLAG, MONEY, TEXT
-from storage.importing.records import AccountRecord, StatementRecord
+from records import AccountRecord, StatementRecord
 
 ROW_GROUP_ROWS = 10_000
 OS_ERROR = re.compile(r"\(os error (\d+)\)")

@@ -7,7 +7,7 @@ import schwifty
 from msgspec.structs import replace
 
 from connectors.reference import german_accounts
-from storage.importing.records import AccountRecord, Record, StatementRecord
+from records import AccountRecord, Record, StatementRecord
 
 BANK_DIGITS_MAX = 12  # country, check digits and bank code of every country with a registry in schwifty
 CACHED_BANKS_MAX = 4096

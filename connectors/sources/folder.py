@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from connectors.connector import Connection, Connector, Json, MalformedFile, Misconfigured
 from connectors.limits import FILE_BYTES_MAX
-from storage.importing.records import Batch, Record
+from records import Batch, Record
 
 QUIET_SECONDS = 5.0  # a file that changed more recently may still be written
 PARTIAL_ENDINGS = (".part", ".partial", ".tmp", ".crdownload", ".reason")

@@ -27,7 +27,7 @@ from connectors.connector import (
 )
 from connectors.outgoing_http import Provider
 from connectors.text import clean, clean_key, clean_purpose, is_currency, parse_amount
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 
 SPAN = timedelta(days=90)  # "limited to 90 days": the bridge cuts off more, and only says so in `errlist`
 TOKEN_CHARACTERS_MAX = 2_000

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from connectors.connector import Connection, Connector, Json
-from storage.importing.records import Batch
+from records import Batch
 
 NAME = "files"
 

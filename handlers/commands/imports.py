@@ -25,11 +25,11 @@ from handlers.sync.file_import import (
     kept_or_tried,
     size_of,
 )
+from records import InvalidRecord, Record
 from storage import accounts
 from storage.database import Transaction
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
-from storage.importing.records import InvalidRecord, Record
 from storage.users import User
 
 PROGRESS_EVERY = 2000  # bookings

@@ -11,8 +11,8 @@ from connectors.connector import SourceError, as_sentence
 from connectors.statements import explain, format_name, read_records
 from handlers.commands.counts import counted
 from handlers.commands.imports import statement_line
+from records import Batch, InvalidRecord
 from storage.importing.batches import read_batch
-from storage.importing.records import Batch, InvalidRecord
 
 FORMAT_NAMES = {
     "camt": "camt (ISO 20022)",

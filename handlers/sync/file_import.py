@@ -19,12 +19,12 @@ from connectors.statements import format_name, read_records
 from handlers import integrity_sentences
 from handlers.own_profiles import ChosenLayout
 from handlers.sync.fair_order import COST_MOST
+from records import Batch, Record
 from storage import connections, jobs
 from storage.accounts import StoredAccount
 from storage.database import Database, Transaction
 from storage.importing import runs
 from storage.importing.batches import AccountStatement, ReadBatch, read_batch
-from storage.importing.records import Batch, Record
 from storage.users import User
 
 CONNECTION_DEFAULT = "Statement files"

@@ -16,12 +16,12 @@ from connectors.connector import UNREADABLE, Connector, LeftOut, as_sentence
 from handlers.clock import Clock
 from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.outcomes import Outcomes
+from records import Batch, InvalidRecord, Record
 from storage import accounts, connections, integrity, jobs
 from storage.connections import StoredConnection
 from storage.database import Database, Session, Store, Transaction
 from storage.importing import runs
 from storage.importing.batches import ReadBatch, read_batch
-from storage.importing.records import Batch, InvalidRecord, Record
 from storage.jobs import Job, RefusedBatch
 
 SILENT = "The bank told no booking of this account, not even those of the last days. The next sync asks again."

@@ -12,10 +12,10 @@ from handlers.sync.concurrency import Closed
 from handlers.sync.job_import import JobImport
 from handlers.sync.leases import Leases
 from handlers.sync.outcomes import INTERNAL, Outcomes
+from records import InvalidRecord
 from storage import connections, jobs
 from storage.connections import StoredConnection
 from storage.database import Store, StoreError, StoreUnavailable
-from storage.importing.records import InvalidRecord
 from storage.jobs import Job, JobEnded
 
 log = logging.getLogger("bankdata.sync")

@@ -19,12 +19,12 @@ from handlers.own_profiles import ChosenLayout
 from handlers.sync.concurrency import Closed, ImportLane, begin_thread
 from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, kept_or_tried, size_of
 from handlers.sync.leases import Leases
+from records import InvalidRecord, TransactionRecord
 from storage.accounts import StoredAccount
 from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Transaction, as_json
 from storage.importing import file_imports
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.file_imports import StoredReport
-from storage.importing.records import InvalidRecord, TransactionRecord
 from storage.users import User
 
 ASKED_WITHIN = 60.0  # seconds; a preview about which nobody asks for longer ends

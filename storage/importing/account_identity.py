@@ -9,11 +9,11 @@ from itertools import chain, count
 import polars as pl
 from msgspec.structs import replace
 
+from records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.accounts import StoredAccount, every
 from storage.database import Session, put_row
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import account_id, fingerprint, own_id
-from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.importing.teller import Teller
 
 NEW_ACCOUNT = "new"  # the choice of an account that is not there yet

@@ -13,9 +13,9 @@ import msgspec
 import polars as pl
 from msgspec import structs
 
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.database import Session, Transaction, add_row, names_of
 from storage.importing.batches import AccountStatement
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.importing.spool import CHUNK_ROWS, Spool, record_of
 from storage.importing.teller import Teller
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import polars as pl
 
+from records import AccountRecord, InvalidRecord
 from storage import accounts, connections, journal, rules
 from storage.connections import StoredConnection
 from storage.database import Transaction
@@ -26,7 +27,6 @@ from storage.importing.account_identity import (
 from storage.importing.batches import AccountStatement, ReadBatch, spool_statements
 from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation, derive_again
-from storage.importing.records import AccountRecord, InvalidRecord
 from storage.importing.spool import Spool
 from storage.importing.teller import Teller
 from storage.users import User

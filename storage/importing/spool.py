@@ -12,8 +12,8 @@ import msgspec
 import polars as pl
 
 from analytics.frames import MONEY
+from records import AccountRecord, StatementRecord, TransactionRecord
 from storage.importing.matching.booking_keys import fingerprint, own_id, plain
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 R = TypeVar("R", AccountRecord, StatementRecord, TransactionRecord)
 

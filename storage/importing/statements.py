@@ -11,11 +11,11 @@ import polars as pl
 from analytics.day_totals import DayTotals
 from analytics.frames import FORMER, MONEY, MOVED
 from analytics.statement_gaps import OF_ONE_DAY_MAX, Stated, gaps, number
+from records import StatementRecord
 from storage import accounts
 from storage.changes import feed
 from storage.database import Row, Session
 from storage.importing.matching.booking_keys import transaction_id
-from storage.importing.records import StatementRecord
 from storage.importing.rows import FLAGS
 from storage.importing.teller import Teller
 from storage.journal import Change

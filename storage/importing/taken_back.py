@@ -8,11 +8,11 @@ from itertools import product
 
 import polars as pl
 
+from records import StatementRecord
 from storage import journal
 from storage.changes import feed
 from storage.database import columns_of
 from storage.importing.matching.windows import ToldWindow, is_whole
-from storage.importing.records import StatementRecord
 from storage.importing.teller import Teller
 
 

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
+from records import AccountRecord, BookingStatus, TransactionRecord
 from storage.database import Session, Transaction, columns_of
 from storage.importing import contributions
 from storage.importing.batches import spool_statements
 from storage.importing.matching.stored_bookings import IN_FULL, as_record
-from storage.importing.records import AccountRecord, BookingStatus, TransactionRecord
 
 TABLES = ("transactions", "pending_transactions", "statements", "account_sources")
 BEFORE_IMPORTS = "before imports were remembered"  # the job id of what a merge records of an older account

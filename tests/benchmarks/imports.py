@@ -26,13 +26,13 @@ from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
 from handlers.commands.files import export
 from handlers.export_formats import FORMATS
+from records import Batch, TransactionRecord
 from storage import connections, users
 from storage.database import Transaction
 from storage.engines.duckdb_file import DuckDBFile
 from storage.importing import ingest
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.ingest import ImportReport
-from storage.importing.records import Batch, TransactionRecord
 from storage.migrations import runner
 from tests.benchmarks.readers import camt
 

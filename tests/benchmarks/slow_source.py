@@ -32,7 +32,7 @@ from statistics import median, quantiles
 import httpx
 
 from connectors.connector import Connection, Json, Ready, Waiting
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 
 SCOPE = "read:accounts read:transactions read:cashflow"
 RATIO_MAX = 1.5

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from connectors.reference.bank_names import bank_name, with_bank_names
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from records import AccountRecord, StatementRecord, TransactionRecord
 
 
 @pytest.mark.requirement("import.bank-names")

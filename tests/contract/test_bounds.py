@@ -29,9 +29,9 @@ from handlers.http.app import CONTRACT_FILE
 from handlers.server import application
 from handlers.services import Services, open_services
 from handlers.settings import load
+from records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 from storage import users
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 from tests.clients.calls import all_calls
 from tests.conftest import NOW
 from tests.contract.demo_server import Answer, Demo

@@ -11,7 +11,7 @@ from msgspec.structs import fields, replace
 
 from connectors.reference.gvc import bank_transaction_code_of
 from connectors.sources.demo.identifiers import creditor_id, german_iban
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 WORDS = st.text("abcXYZäÖß019%_'&<>\"=+@-.,/*;|{}\\", min_size=1, max_size=12)
 

@@ -20,7 +20,7 @@ from connectors.connector import (
 )
 from connectors.sources.demo.connector import ACCOUNTS_MAX, DemoBank
 from connectors.sources.demo.households import HOUSEHOLDS
-from storage.importing.records import AccountRecord, Batch
+from records import AccountRecord, Batch
 
 NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from connectors.sources.demo.connector import history_start
 from connectors.sources.demo.households import HOUSEHOLDS, USERS, household
 from connectors.sources.demo.ledger import Ledger
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from records import AccountRecord, StatementRecord, TransactionRecord
 
 Blocks = Callable[..., list[tuple[AccountRecord, Sequence[TransactionRecord], StatementRecord]]]
 USER_NAMES = [user.name for user in USERS]

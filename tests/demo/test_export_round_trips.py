@@ -18,8 +18,8 @@ from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import jsonl, parquet_reader, parquet_writer
 from handlers import json_shapes
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.accounts import StoredAccount
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import EVERYTHING
 from tests.demo.record_streams import carried, record_streams, rendered
 

@@ -18,11 +18,11 @@ from connectors.ofx import writer as ofx_statement
 from connectors.own_formats import csv as csv_statement
 from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.households import USERS
+from records import Batch, Record, TransactionRecord
 from storage import connections, users
 from storage.database import Database
 from storage.importing import ingest
 from storage.importing.batches import read_batch
-from storage.importing.records import Batch, Record, TransactionRecord
 from tests.statements import mt940_writer as mt940_statement
 
 pytestmark = pytest.mark.no_cover  # whole histories, see tests/conftest.py

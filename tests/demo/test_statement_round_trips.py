@@ -18,7 +18,7 @@ from connectors.mt940 import reader as mt940
 from connectors.ofx import reader as ofx
 from connectors.ofx import writer as ofx_statement
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 from tests.demo.record_streams import carried, record_streams, rendered
 from tests.statements import mt940_writer as mt940_statement
 

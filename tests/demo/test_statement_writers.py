@@ -21,7 +21,7 @@ from connectors.connector import LimitExceeded, MalformedFile, SourceError
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 from tests.statements import mt940_writer as mt940
 
 MADE = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -15,11 +15,11 @@ from auth.scopes import SCOPES
 from handlers.commands import demo
 from handlers.server import application
 from handlers.services import Services, open_services
+from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage import connections, users
 from storage.connections import StoredConnection
 from storage.importing import ingest
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.users import User
 from tests.engines import ENGINE, made_once
 

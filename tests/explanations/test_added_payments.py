@@ -9,7 +9,7 @@ import pytest
 from handlers.calendar.endpoint import due_payments
 from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
-from storage.importing.records import AccountRecord
+from records import AccountRecord
 from storage.undo_and_merge import merges
 from tests.explanations.conftest import Holder, Service, body_of
 from tests.explanations.test_recurring_payments import details, ledger, paid, say, writer

@@ -13,7 +13,7 @@ from auth.scopes import ALL_SCOPES
 from handlers.http.errors import Forbidden
 from handlers.http.request import Request
 from handlers.operations.selection import owner_of
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from records import AccountRecord, StatementRecord, TransactionRecord
 from tests.explanations.conftest import Holder, Service
 
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")

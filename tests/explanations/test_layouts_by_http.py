@@ -17,8 +17,8 @@ from connectors.connector import Connection
 from handlers import own_profiles
 from handlers.own_profiles import KEPT_MAX, TOO_MANY_KEPT
 from handlers.services import connectors
+from records import AccountRecord, Batch, TransactionRecord
 from storage import kept_layouts
-from storage.importing.records import AccountRecord, Batch, TransactionRecord
 from tests.explanations.conftest import Holder, Service
 from tests.explanations.test_files_by_http import MT940, send, sent, writer
 

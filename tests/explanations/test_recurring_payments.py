@@ -10,7 +10,7 @@ from handlers.calendar.endpoint import due_payments
 from handlers.json_shapes import STANDING
 from handlers.sync import detection
 from handlers.sync.forecasts.found import find_ahead
-from storage.importing.records import TransactionRecord
+from records import TransactionRecord
 from storage.recurring import decisions
 from tests.explanations.conftest import Holder, Service, body_of
 from tests.explanations.test_what_the_page_shows import GIRO, booked, statement

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 
 from handlers import integrity_sentences
+from records import AccountRecord, StatementRecord, TransactionRecord
 from storage import accounts, connections
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Holder, body_of
 from tests.mcp.test_covered_accounts import Granted

@@ -8,7 +8,7 @@ from decimal import Decimal
 from xml.sax.saxutils import escape
 
 from connectors.formats import read_records
-from storage.importing.records import Record
+from records import Record
 
 IBAN = "DE02120300000000202051"
 OPENING = Decimal("1000.00")

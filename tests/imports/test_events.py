@@ -15,11 +15,11 @@ from handlers.operations.covered_jobs import BANK_FAILED, as_covered
 from handlers.operations.events.event_ids import EventIds
 from handlers.operations.events.event_shapes import NEEDS, data_of, receives
 from handlers.sync.outcomes import Outcomes
+from records import StatementRecord
 from storage import accounts, connections, jobs, users
 from storage.database import Transaction
 from storage.events import outbox
 from storage.events.outbox import StoredEvent
-from storage.importing.records import StatementRecord
 from storage.undo_and_merge import rebuild
 from tests.imports.household import Household
 from tests.imports.test_change_feed import CARD, GIRO, Life, booked

@@ -30,7 +30,7 @@ from connectors.connector import (
 )
 from connectors.sources.enable_banking.application import NotAccessible, RequestRefused, WrongPeriod
 from connectors.sources.enable_banking.connector import EnableBanking
-from storage.importing.records import Batch, StatementRecord, TransactionRecord
+from records import Batch, StatementRecord, TransactionRecord
 from tests.simulators.enable_banking import row
 from tests.simulators.web_bank import Asked, Said, WebBank, serving
 

@@ -27,7 +27,7 @@ from connectors.connector import (
 )
 from connectors.sources.finapi import connector
 from connectors.sources.finapi.connector import FinApi
-from storage.importing.records import Batch, StatementRecord, TransactionRecord
+from records import Batch, StatementRecord, TransactionRecord
 from tests.simulators.finapi import CLIENT, SECRET, FinApiHost, booking, example
 from tests.simulators.web_bank import Said, serving
 

@@ -8,7 +8,7 @@ import pytest
 
 from connectors.connector import ProviderUnavailable
 from connectors.sources.finapi.records import records
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 ACCOUNT = {
     "id": 81,

@@ -25,7 +25,7 @@ from connectors.sources.fints.bank_line import BankLine
 from connectors.sources.fints.connector import FinTs
 from connectors.sources.fints.dialog import AccessLocked, ApprovalNeeded, PinRefused, TanRefused
 from connectors.statements import read_records
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from tests.simulators.fints import PRODUCT, Bank, FinTsBank, example
 from tests.simulators.fints_bank.accounts import BANK_CODE, Booking
 from tests.simulators.fints_bank.messages import Answer

@@ -20,7 +20,7 @@ from connectors.connector import (
     UserActionRequired,
 )
 from connectors.sources.simplefin import SimpleFin, Unpaid
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from tests.days import days_ago, today
 from tests.live.conftest import Live, connection
 from tests.simulators.simplefin import Customer, account, at_noon, booking

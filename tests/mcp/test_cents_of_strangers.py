@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
-from storage.importing.records import AccountRecord, TransactionRecord
+from records import AccountRecord, TransactionRecord
 from tests.explanations.conftest import Holder, Service, opened
 from tests.mcp.conftest import ADDRESS, Assistant
 

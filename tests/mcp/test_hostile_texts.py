@@ -28,8 +28,8 @@ from handlers.mcp.foretold import EVENTS_MAX
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.relations import Relations, relations
 from handlers.services import Services
+from records import TransactionRecord
 from storage.accounts import Selected
-from storage.importing.records import TransactionRecord
 from tests.demo.conftest import TODAY
 
 Json = dict[str, Any]

@@ -33,10 +33,10 @@ from handlers.sync.engine import Started, SyncEngine
 from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
 from handlers.sync.plan import coming, last_planned, leaves_room
 from handlers.sync.scheduler import PLAN_EVERY, Scheduler
+from records import AccountRecord, Batch, Record, TransactionRecord
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.database import Session
-from storage.importing.records import AccountRecord, Batch, Record, TransactionRecord
 from storage.jobs import Job, RefusedBatch
 from tests.conftest import NOW
 from tests.engines import OpenStore

@@ -27,9 +27,9 @@ from connectors.connector import (
 from handlers.clock import Clock
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
+from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.jobs import Job
 from tests.conftest import NOW, empty_store
 

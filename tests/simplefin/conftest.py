@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from handlers.server import application
 from handlers.services import open_services
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from records import AccountRecord, StatementRecord, TransactionRecord
 from storage.oauth.grants import EVERYTHING, Terms
 from tests.engines import ENGINE
 from tests.explanations.conftest import NOON, Holder, Service, demo_at_noon

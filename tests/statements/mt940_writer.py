@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import BinaryIO
 
 from connectors.blocks import Block, blocks
-from storage.importing.records import AccountRecord, Record, TransactionRecord
+from records import AccountRecord, Record, TransactionRecord
 
 FIELD_CHARACTERS_MAX = 27
 TEXT_FIELDS = (*range(20, 30), *range(60, 64))

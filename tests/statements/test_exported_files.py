@@ -17,7 +17,7 @@ from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import cells
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 LINE: dict[str, Any] = {
     "id": "txn_00000000000000000000000000000001",

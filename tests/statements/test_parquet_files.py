@@ -18,7 +18,7 @@ from connectors.connector import LimitExceeded, MalformedFile, SourceError, Unsu
 from connectors.formats import read_records
 from connectors.own_formats import parquet_reader, parquet_writer
 from connectors.own_formats.parquet_texts import texts
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import EVERYTHING
 
 GIRO = AccountRecord(

@@ -7,7 +7,7 @@ import pytest
 
 from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.profile import Profile
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from records import AccountRecord, StatementRecord, TransactionRecord
 
 Parsed = tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]
 

@@ -22,7 +22,7 @@ from connectors.bank_csv.profile import (
 )
 from connectors.bank_csv.reader import read
 from connectors.connector import MalformedFile, UnsupportedFile
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from records import AccountRecord, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 NO_DAY = 'date: up to 20 formats of day, month and year are needed, such as "DD.MM.YYYY"'

@@ -7,7 +7,7 @@ import pytest
 
 from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.profile import Profile, built_in_profiles
-from storage.importing.records import TransactionRecord
+from records import TransactionRecord
 
 DAYS = {"YYYY": "2026", "YY": "26", "MMM": "Mar", "MM": "03", "DD": "17"}
 CELLS = {

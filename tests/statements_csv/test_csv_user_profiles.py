@@ -24,7 +24,7 @@ from connectors.bank_csv.profile import (
 )
 from connectors.classified_records import without_classes
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 PAGE = (Path(__file__).parents[2] / "docs" / "csv-profiles.md").read_text("utf-8")

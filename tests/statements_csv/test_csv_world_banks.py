@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from connectors.connector import MalformedFile
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from records import AccountRecord, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 

@@ -9,10 +9,10 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
+from records import TransactionRecord
 from storage.database import Database
 from storage.importing import contributions, duplicate_flags, spool
 from storage.importing.matching import exact_matches
-from storage.importing.records import TransactionRecord
 from storage.importing.spool import Spool
 from tests.storage.conftest import Bank, bookings
 

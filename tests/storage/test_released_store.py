@@ -29,7 +29,7 @@ from starlette.testclient import TestClient
 from handlers.commands.table import perform
 from handlers.services import open_services
 from handlers.settings import load
-from storage.importing.records import AccountRecord, StatementRecord
+from records import AccountRecord, StatementRecord
 from storage.migrations import runner
 from tests.engines import OpenStore
 from tests.explanations.conftest import Service, opened

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from msgspec import structs
 
+from records import AccountRecord, StatementRecord
 from storage import accounts
-from storage.importing.records import AccountRecord, StatementRecord
 from storage.undo_and_merge import merges, rebuild
 from tests.storage.conftest import Bank, bookings, files_of
 

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from auth.scopes import ALL_SCOPES
-from storage.importing.records import AccountRecord, TransactionRecord
+from records import AccountRecord, TransactionRecord
 from tests.explanations.conftest import Holder
 from tests.simplefin.conftest import holder, service
 

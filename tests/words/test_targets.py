@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from analytics.searching.totals import expenses_by_place
+from records import AccountRecord
 from storage import users
-from storage.importing.records import AccountRecord
 from storage.oauth.grants import Terms
 from storage.words import targets
 from storage.words.portable import InvalidWords

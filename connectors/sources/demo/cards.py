@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from connectors.sources.demo.bookings import Movement, What
 from connectors.sources.demo.chance import Dice
 from connectors.sources.demo.rhythms import working_day, working_days_later
-from storage.importing.records import TransactionRecord
+from records import TransactionRecord
 
 CENT = Decimal("0.01")
 

@@ -11,7 +11,7 @@ from connectors.sources.demo.identifiers import digits, german_iban
 from connectors.sources.demo.ledger import Account, Bank
 from connectors.sources.demo.merchants import CLOUD_STORAGE, EMPLOYER, FRIEND, LENDER, LONDON_SHOP, SUPERMARKETS
 from connectors.sources.demo.rhythms import every, monthly, quarterly, rising, some_days, steady, twice_a_year, yearly
-from storage.importing.records import AccountKind
+from records import AccountKind
 
 # XXX at the end of a BIC means the head office (ISO 9362)
 MUSTERBANK = Bank(name="Musterbank", code="99910000", bic="MUSBDEDAXXX")

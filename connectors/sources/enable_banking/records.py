@@ -8,7 +8,7 @@ from datetime import date
 from connectors.connector import Json, ProviderUnavailable
 from connectors.sources.enable_banking.answers import amount, damaged, day, members, text, texts
 from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_creditor_id, parse_iban
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 CLOSING = ("CLBD", "ITBD", "XPCD")  # booked balances, the best first; never CLAV, which includes credit lines
 PENDING, LEFT_OUT = ("PDNG", "HOLD"), ("SCHD", "RJCT", "CNCL")

@@ -31,7 +31,7 @@ from connectors.outgoing_http import Provider, ProviderAnswer
 from connectors.reachable import is_reachable
 from connectors.sources.finapi.records import TOLD_DAYS, records
 from connectors.text import clean, is_currency
-from storage.importing.records import Batch
+from records import Batch
 
 TASK_PAUSE = 2.0  # finAPI allows one request a second
 UPDATE_PAUSE = 10.0  # after 423: an update of this bank connection is already running

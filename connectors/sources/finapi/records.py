@@ -24,7 +24,7 @@ from connectors.text import (
     parse_date,
     parse_iban,
 )
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+from records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 TOLD_DAYS = 89  # the period that banks report to finAPI without another approval (PSD2)
 KINDS: Mapping[str, AccountKind] = {

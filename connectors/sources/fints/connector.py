@@ -20,7 +20,7 @@ from connectors.connector import Connection, Json, LeftOut, Misconfigured, UserA
 from connectors.reachable import is_reachable
 from connectors.reference.bank_names import GERMAN_IBAN_LENGTH, bank_name
 from connectors.text import clean, currency_of, parse_iban
-from storage.importing.records import (
+from records import (
     AccountKind,
     AccountRecord,
     Batch,

@@ -14,10 +14,10 @@ from itertools import islice, product
 from operator import itemgetter
 from typing import TypeVar
 
+from records import TransactionRecord
 from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
 from storage.importing.matching.windows import ToldWindow, is_day_whole
-from storage.importing.records import TransactionRecord
 from storage.importing.teller import FILES
 
 PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number

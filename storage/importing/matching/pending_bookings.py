@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 
+from records import TransactionRecord
 from storage.importing.matching.booking_keys import own_id, squeezed
 from storage.importing.matching.likely_matches import CANDIDATES_MAX, Item, Pair
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
-from storage.importing.records import TransactionRecord
 
 SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
 WORD = re.compile(r"[^\W\d_]{3,}")

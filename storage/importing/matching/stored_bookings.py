@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 
 from analytics.frames import MONEY
+from records import TransactionRecord
 from storage.database import Row
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import PROVIDER, fingerprint
 from storage.importing.matching.windows import ToldWindow
-from storage.importing.records import TransactionRecord
 from storage.importing.teller import FILES, Teller
 
 WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids

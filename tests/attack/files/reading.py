@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from connectors.connector import SourceError
 from connectors.limits import READ_SECONDS_BASE, READ_WAIT_FACTOR
 from connectors.parser_process.client import interrupted
-from storage.importing.records import Record
+from records import Record
 
 Read = Callable[[io.BytesIO], Iterator[Record]]
 REASON_CHARACTERS_MAX = 300

@@ -11,7 +11,7 @@ import pytest
 
 from connectors.connector import Connection, Misconfigured
 from connectors.sources.folder import Folder, checked_folder
-from storage.importing.records import AccountRecord, Record, TransactionRecord
+from records import AccountRecord, Record, TransactionRecord
 from tests.conftest import NOW
 
 TODAY = date(2026, 11, 20)

@@ -11,8 +11,8 @@ import pytest
 
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
+from records import TransactionRecord
 from storage import connections, jobs, users
-from storage.importing.records import TransactionRecord
 from storage.jobs import Job
 from storage.users import User
 from tests.conftest import NOW
