@@ -13,13 +13,12 @@ import polars as pl
 
 from storage.importing.matching.booking_keys import PROVIDER
 from storage.importing.matching.evidence import references_contradict
-from storage.importing.matching.stored_bookings import PRINT, base_of
+from storage.importing.matching.stored_bookings import base_of, told_prints
 from storage.importing.matching.windows import ToldWindow, is_asked_for
 from storage.importing.spool import PARTING
 from storage.importing.teller import FILES
 
 MONEY = ("booking_date", "amount", "currency")
-PIECE_ROWS = 25_000  # compared in one go: bounds memory, changes no result
 PAIRS: dict[str, pl.DataType] = {"place": pl.UInt32(), "stored_id": pl.String()}
 
 TOLD = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "fingerprint")  # of spool.KEYS
@@ -146,10 +145,8 @@ def _as_last_told(stored: pl.DataFrame) -> pl.DataFrame:
 
 def _as_others_told(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Pairs of bookings and rows that another source told last in the same words, whatever the rows say."""
-    near = stored.filter(pl.col("claims").is_not_null()).join(told, on=MONEY, how="semi", maintain_order="left")
-    prints = near.with_columns(fingerprint=pl.col("claims").str.extract_all(PRINT)).explode("fingerprint")
-    prints = prints.with_columns(pl.col("fingerprint").str.strip_chars(':"')).unique(("id", "fingerprint"))
-    pairs = _paired(told, prints.sort("id"), ("fingerprint",))
+    near = told_prints(stored.join(told, on=MONEY, how="semi")).with_columns(fingerprint="told")
+    pairs = _paired(told, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
     return pairs.unique("stored_id", keep="first", maintain_order=True)
 
 

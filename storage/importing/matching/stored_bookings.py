@@ -80,6 +80,13 @@ def base_of(identity: str) -> pl.Expr:
     return pl.col(identity).str.strip_chars_end("0123456789").str.head(-1)
 
 
+def told_prints(stored: pl.DataFrame) -> pl.DataFrame:
+    """Rows (STORED) of which several sources have told, once for each fingerprint that one has `told` last."""
+    several = stored.filter(pl.col("claims").is_not_null())
+    several = several.with_columns(told=pl.col("claims").str.extract_all(PRINT)).explode("told").drop_nulls("told")
+    return several.with_columns(pl.col("told").str.slice(2, 32))
+
+
 class StoredBookings:
     """What one account of the user has, seen by one source: a connection, or FILES."""
 
@@ -150,9 +157,7 @@ class StoredBookings:
 
     def other_words(self, stored: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
         """The words, other than the stored ones, in which each source last reported these rows (STORED), by id."""
-        told = stored.select("id", "fingerprint", "claims", "booking_date").drop_nulls()
-        told = told.with_columns(told=pl.col("claims").str.extract_all(PRINT).list.eval(pl.element().str.slice(2, 32)))
-        told = told.explode("told").filter(pl.col("told") != pl.col("fingerprint"))
+        told = told_prints(stored).filter(pl.col("told") != pl.col("fingerprint"))
         if told.is_empty():
             return {}
         by_print: dict[str, list[TransactionRecord]] = defaultdict(list)
