@@ -121,6 +121,12 @@ class Spool:
         self._wordings, self._keys = [], []
 
 
+def days_at_once(days: pl.DataFrame, rows_max: int) -> list[pl.DataFrame]:
+    """The days (`booking_date` with `n` rows) in their order, neighbours with about so many rows together."""
+    ordered = days.sort("booking_date")
+    return ordered.with_columns(share=(pl.col("n").cum_sum() - pl.col("n")) // rows_max).partition_by("share")
+
+
 def without_nul(record: R) -> R:
     """The record with U+0000 dropped from its texts: nobody has meant it, and PostgreSQL refuses it."""
     texts = {name: getattr(record, name) for name in record.__struct_fields__}

@@ -160,6 +160,19 @@ def test_a_reference_of_a_file_sets_equal_words_apart_if_others_agree_with_those
 
 
 @pytest.mark.requirement("import.file-then-live")
+def test_references_of_files_that_agree_among_themselves_set_nothing_apart_of_what_the_bank_alone_has_told(
+    bank: Bank,
+) -> None:
+    files = files_of(bank)
+    older = "2026-11-02 | -5 | Shop | Brot | references=servicer:R{}"
+    files.bring(bookings(older.format(1)))
+    bank.bring(bookings("2026-11-09 | -8 | Cafe | Kaffee | references=servicer:13"))
+    again = bookings(older.format(1) + "\n2026-11-09 | -8 | Cafe | Kaffee | references=servicer:R2")
+    assert files.bring(again).new_transactions == 0
+    assert files.bring(bookings(older.format(3))).new_transactions == 1
+
+
+@pytest.mark.requirement("import.file-then-live")
 def test_a_file_with_references_of_its_own_is_known_when_it_comes_again(bank: Bank) -> None:
     shop = "2026-11-02 | -5.00 | Shop | Brot | references=s:{}1\n2026-11-03 | -6.00 | Cafe | Torte | references=s:{}2"
     kiosk = "2026-11-04 | -1.00 | Kiosk | Zeitung | references=s:b3"

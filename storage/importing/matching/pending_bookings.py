@@ -22,22 +22,16 @@ def pending_matches(items: Iterable[Item], rows: Iterable[StoredRow], *, directi
     free = {row.id: row for row in rows}
     index = _WaitingRows(free)
     pairs: list[Pair] = []
-    left = list(items) if free else []
+    left = {item.place: item for item in items} if free else {}
     ways: Sequence[Callable[[Item], StoredRow | None]] = (
         index.by_claim,
         index.by_content,
         lambda item: index.nearest(item.record, direction),
     )
     for way in ways if direction else ways[:2]:
-        still = []
-        for item in left:
-            row = way(item)
-            if row is None:
-                still.append(item)
-            else:
-                del free[row.id]
-                pairs.append((item, row))
-        left = still
+        for item in list(left.values()):
+            if (row := way(item)) is not None:
+                pairs.append((left.pop(item.place), free.pop(row.id)))
     return pairs
 
 
