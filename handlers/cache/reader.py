@@ -69,7 +69,7 @@ class Reader:
     ) -> UserData:
         """The user's data with these needs loaded, as this session sees them: `data` completed if they are of the same
         state. Of a user who does not exist they are empty."""
-        known = users.state_and_currency(session, user_id, with_parts=bool(needs & OF_BOOKINGS))
+        known = users.state_and_currency(session, user_id, with_parts=only is None and bool(needs & OF_BOOKINGS))
         state, home_currency, has_parts = known or (None, "", False)
         if data is None or data.state != state:
             data = UserData(
