@@ -26,7 +26,7 @@ from handlers.http.addresses import Addresses, Network
 from handlers.http.documentation import documentation
 from handlers.http.hosts import Hosts
 from handlers.http.outermost import Outermost, UnknownPage
-from handlers.http.request import Answer, Operation
+from handlers.http.request import Operation
 from handlers.http.routing import Make, Operations, Routing
 from handlers.http.steps.dispatch import dispatch
 from handlers.http.steps.guard import Authenticate, guard
@@ -49,14 +49,14 @@ OpenAPISpecification.openapi_schema = {}
 class Api:
     """A description besides the main contract, such as the OAuth endpoints, with its own operations.
 
-    `refused` turns a failure under its paths into an answer of its own protocol; None leaves it to the default. `guard`
+    `failure_answer` answers failures under its paths in the words of its own protocol (`call.FailureAnswer`). `guard`
     replaces the main contract's guard. `same_paths` maps further spellings of its paths to the described ones.
     """
 
     description: Mapping[str, Any]
     operations: Mapping[str, Operation]
     base_path: str = ""
-    refused: Callable[[Exception], Answer | None] = field(default=lambda _error: None)
+    failure_answer: call.FailureAnswer = call.no_own_words
     guard: Make | None = None
     same_paths: Mapping[str, str] = field(default_factory=dict)
 
@@ -188,22 +188,17 @@ def _guards(apis: Sequence[Api], usual: Make) -> Make:
 
 def _own_words(apis: Sequence[Api]) -> Make:
     """A step that lets each API answer failures in the words of its own protocol (RFC 6749 5.2)."""
-    refusals = {name: api.refused for api in apis[1:] for name in api.operations}
+    own = {name: api.failure_answer for api in apis[1:] for name in api.operations}
 
     def make_step(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
-        refused = refusals.get(operation.operation_id)
-        if refused is None:
+        failure_answer = own.get(operation.operation_id)
+        if failure_answer is None:
             return next_app
 
-        async def translate_failures(scope: Scope, receive: Receive, send: Send) -> None:
-            try:
-                await next_app(scope, receive, send)
-            except Exception as error:
-                answer = refused(error)
-                if answer is None:
-                    raise
-                await call.send_answer(send, answer)
+        async def name_words(scope: Scope, receive: Receive, send: Send) -> None:
+            call.current(scope).failure_answer = failure_answer
+            await next_app(scope, receive, send)
 
-        return translate_failures
+        return name_words
 
     return make_step
