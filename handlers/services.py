@@ -53,6 +53,7 @@ from handlers.unread_exports import UnreadExports
 from storage import jobs, store_facts
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_keys import ConnectionKeys
+from storage.boundary import contain, undo_on_failure
 from storage.changes import feed, incarnation
 from storage.changes.incarnation import Incarnation
 from storage.database import Database, Store, StoreUnavailable
@@ -133,18 +134,16 @@ class Services:
     def is_ready(self) -> bool:
         """Whether the store answers and, if it is a database elsewhere, can be written to. Its schema needs no check:
         it was brought up to date when it was opened."""
-        try:
+        was_ready, self._was_ready = self._was_ready, False
+        # Whatever goes wrong, the answer to the monitor is no
+        with contain(log, "not ready", is_expected=lambda: not was_ready):
             is_ready = runner.current_version(self.everybody) > 0
             self.sharing.check_writable()
-        except Exception as error:  # whatever goes wrong, the answer to the monitor is no
-            if self._was_ready:
-                log.warning("not ready: %s", type(error).__name__)
-            self._was_ready = False
-            return False
-        if not self._was_ready:
-            log.warning("ready again")
-        self._was_ready = True
-        return is_ready
+            if not was_ready:
+                log.warning("ready again")
+            self._was_ready = True
+            return is_ready
+        return False
 
     def close(self) -> bool:
         """Close the store within seconds, whatever the sources do. Returns whether the sync engine is idle; if it is
@@ -228,7 +227,7 @@ def open_services(
         is_serving=for_server,
     )
     everybody = store.for_everybody()
-    try:
+    with undo_on_failure(store.close):
         runner.migrate(store, now=clock.now())
         moving.check_whole(everybody)
         if settings.database_app_url:
@@ -244,9 +243,6 @@ def open_services(
         if for_server or not sharing.has_other_processes:
             with suppress(StoreUnavailable):  # one of a cluster's machines is away: the next start does it
                 jobs.forget_impossible_pauses(everybody, now=clock.now() - clock_watch.apart())
-    except BaseException:
-        store.close()
-        raise
     live = {**({LiveDemoBank.name: LiveDemoBank()} if has_live_demo else {}), **live_sources(settings)}
     own_profiles = sharing.own_profiles()
     sources = {**connectors(own_profiles.of_user), **live, **(more_connectors or {})}
