@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any, Literal, Protocol
 
+from storage.bank_access.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, PROGRESS_MAX
 from storage.database import Row, Session, as_json
-from storage.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, PROGRESS_MAX
 
 Status = Literal["pending", "syncing", "importing", "completed", "failed"]
 

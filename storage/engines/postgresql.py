@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import Literal
 from psycopg_pool import ConnectionPool
 
+from storage.boundary import undo_on_failure
 from storage.changes import account_states
 from storage.database import (
     NOBODY,
@@ -130,7 +131,7 @@ class PostgreSQL:
         self._pool = self._open_pool(url, connections_max, prepare)
         self._app_pool = self._open_pool(app_url, connections_max, prepare) if app_url else None
         self._asked_states: AskedStates | None = None
-        try:
+        with undo_on_failure(self.close):
             _check(self.for_everybody(), url, prepare=prepare)
             if app_url:
                 _check(self.of(NOBODY), app_url, prepare=prepare)
@@ -140,9 +141,6 @@ class PostgreSQL:
                 self._asked_states = AskedStates(
                     lambda: WatchedConnection.connect(url, **_arguments(url, prepare=True)), on_silence=self._drain
                 )
-        except BaseException:
-            self.close()
-            raise
         self._is_opened = True
 
     def _open_pool(self, url: str, connections_max: int, prepare: bool) -> ConnectionPool[Connection]:

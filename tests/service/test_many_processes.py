@@ -32,9 +32,9 @@ from handlers.sync.scheduler import PLAN_EVERY
 from handlers.sync.uploaded_files import ENDED
 from handlers.workers import _end_with_parent
 from storage import connections, users
+from storage.bank_access.sync_time_limits import LEASE
 from storage.importing import file_imports
 from storage.keys.places import KeysUnusable
-from storage.sync_time_limits import LEASE
 from tests.conftest import NOW
 from tests.engines import ENGINE, KEYS_SECRET, whole
 from tests.service.conftest import BANKDATA, Said, Served, environment, running
