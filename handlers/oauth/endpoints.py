@@ -27,6 +27,7 @@ from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.http.steps.turns import Turns
 from handlers.oauth.sign_in import page_routes
 from handlers.oauth.site import Site
+from storage.database import StoreUnavailable
 from storage.oauth.clients import Client
 
 BUDGET = Rate(requests=1200, seconds=60)  # of one address over all of these endpoints (decision 32)
