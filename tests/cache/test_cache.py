@@ -14,6 +14,7 @@ import orjson
 import polars as pl
 import pytest
 
+from analytics.records import AccountRecord, TransactionRecord
 from handlers.cache import entries
 from handlers.cache.cache import Cache
 from handlers.cache.reader import Reader
@@ -24,7 +25,6 @@ from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import users
 from storage.database import StoreUnavailable
-from storage.importing.records import AccountRecord, TransactionRecord
 from storage.transactions import KEPT, Selection
 from tests.cache.conftest import Operations, asking, at_once
 from tests.cache.from_store import FromStoreReader

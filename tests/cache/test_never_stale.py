@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from analytics.classification.rules import parse_rules
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import connections, rules, users
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.cache.conftest import Operations
 from tests.cache.from_store import FromStoreReader
 from tests.conftest import NOW, empty_folder, examples

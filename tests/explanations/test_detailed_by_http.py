@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 from analytics.classification.leaves import LEAVES, OWN_TRANSFER
+from analytics.records import AccountRecord, TransactionRecord
 from auth.principal import Coverage, Principal
 from connectors.own_formats import beancount_reader, parquet_reader
 from connectors.own_formats import csv as csv_statement
 from handlers.http.request import Request
 from handlers.operations import operations
-from storage.importing.records import AccountRecord, TransactionRecord
 from tests.cache.from_store import FromStoreReader
 from tests.explanations.conftest import Holder, Service
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from analytics.records import AccountRecord
 from auth.principal import Principal
 from connectors.reference.bank_names import with_bank_names
 from handlers.commands.control_socket import CommandError
@@ -15,7 +16,6 @@ from handlers.operations.selection import selected_accounts
 from handlers.sync.detection import subscriptions_of
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
-from storage.importing.records import AccountRecord
 from storage.transactions import KEPT, Selection
 from tests.cache.from_store import matching
 from tests.imports.household import Household

@@ -16,12 +16,12 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from analytics.searching.filters import Query
 from connectors.reference.exchange_rates import bundled_rates
 from handlers.server import application
 from handlers.services import Services, open_services
 from storage import transactions
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.analytics import reference
 from tests.analytics.ledgers import Row
 from tests.cache.conftest import Operations, asking, said

@@ -27,6 +27,7 @@ import httpx
 import uvicorn
 
 from analytics.classification.rules import parse_rules
+from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import SCOPES
 from handlers.http.steps.parameters import python_name
 from handlers.server import application
@@ -35,7 +36,6 @@ from handlers.settings import load
 from storage import accounts, rules
 from storage.database import Transaction
 from storage.importing import derivation
-from storage.importing.records import AccountRecord, TransactionRecord
 from tests.cache.conftest import Operations
 from tests.cache.from_store import FromStoreReader
 from tests.engines import whole

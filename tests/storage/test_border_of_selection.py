@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.cashflow import monthly_cashflow
+from analytics.records import AccountRecord, TransactionRecord
 from storage.database import Database
-from storage.importing.records import AccountRecord, TransactionRecord
 from storage.transactions import Selection
 from tests.cache.from_store import matching
 from tests.conftest import examples
