@@ -7,8 +7,8 @@ from decimal import Decimal
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.classified_records import Classification, Pair, without_classes
-from records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 MEMORY_BYTES = 1024 * 1024  # of rendered rows in memory; more wait on disk, however long the export is
 COPY_BYTES = 64 * 1024

@@ -13,6 +13,7 @@ import polars as pl
 from msgspec import structs
 
 from analytics.currencies import in_digits, minor_digits
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.camt import writer as camt053
 from connectors.classified_records import UNCLASSIFIED, WORDS, Classification, Pair, Said, SaidPart
 from connectors.ofx import writer as ofx
@@ -20,7 +21,6 @@ from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
 from connectors.own_formats import jsonl, parquet_writer
 from handlers import json_shapes
-from records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage import transactions
 from storage.accounts import StoredAccount
 from storage.database import Session

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import uvicorn
 from starlette.types import ASGIApp
 
+from auth.people.password_hashing import Busy
 from auth.principal import Principal
 from auth.record import DEEDS, Record
 from handlers import logs
@@ -47,8 +48,8 @@ from handlers.page.serving import page_routes
 from handlers.services import Services
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN
 from handlers.simplefin.endpoint import simplefin_api
-from handlers.sync.concurrency import begin_thread
 from storage import accounts, connections
+from storage.boundary import begin_thread
 from storage.database import StoreFull, StoreUnavailable
 
 # Together with STOP_WITHIN of the sync engine, a whole shutdown stays below ten seconds
@@ -176,7 +177,7 @@ def application(
         ],
         shared_paths=(*oauth_shared_paths(services.authorization), PATH, SIMPLEFIN),
         unknown_page=unknown_address(services.authorization.policy),
-        unavailable=(StoreUnavailable, StoreFull),
+        unavailable=(StoreUnavailable, StoreFull, Busy),
         lifespan=lifespan,
         validate_responses=validate_responses,
     )

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import polars as pl
 
+from analytics.records import Record
 from auth.apps.client_documents import Document, DocumentRefused
 from auth.policy import Policy
 from auth.server import AuthorizationServer
@@ -49,10 +50,10 @@ from handlers.sync.scheduler import Scheduler
 from handlers.sync.stored_secrets import StoredSecrets
 from handlers.sync.uploaded_files import UploadedFiles
 from handlers.unread_exports import UnreadExports
-from records import Record
-from storage import store_facts
+from storage import jobs, store_facts
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_keys import ConnectionKeys
+from storage.boundary import contain, undo_on_failure
 from storage.changes import feed, incarnation
 from storage.changes.incarnation import Incarnation
 from storage.database import Database, Store, StoreUnavailable
@@ -133,18 +134,16 @@ class Services:
     def is_ready(self) -> bool:
         """Whether the store answers and, if it is a database elsewhere, can be written to. Its schema needs no check:
         it was brought up to date when it was opened."""
-        try:
+        was_ready, self._was_ready = self._was_ready, False
+        # Whatever goes wrong, the answer to the monitor is no
+        with contain(log, "not ready", is_expected=lambda: not was_ready):
             is_ready = runner.current_version(self.everybody) > 0
             self.sharing.check_writable()
-        except Exception as error:  # whatever goes wrong, the answer to the monitor is no
-            if self._was_ready:
-                log.warning("not ready: %s", type(error).__name__)
-            self._was_ready = False
-            return False
-        if not self._was_ready:
-            log.warning("ready again")
-        self._was_ready = True
-        return is_ready
+            if not was_ready:
+                log.warning("ready again")
+            self._was_ready = True
+            return is_ready
+        return False
 
     def close(self) -> bool:
         """Close the store within seconds, whatever the sources do. Returns whether the sync engine is idle; if it is
@@ -228,7 +227,7 @@ def open_services(
         is_serving=for_server,
     )
     everybody = store.for_everybody()
-    try:
+    with undo_on_failure(store.close):
         runner.migrate(store, now=clock.now())
         moving.check_whole(everybody)
         if settings.database_app_url:
@@ -240,9 +239,10 @@ def open_services(
         settle_keys = sharing.look_after(keys, for_server=for_server)
         settle_keys()
         sharing.begin()
-    except BaseException:
-        store.close()
-        raise
+        clock_watch = ClockWatch(everybody, clock)
+        if for_server or not sharing.has_other_processes:
+            with suppress(StoreUnavailable):  # one of a cluster's machines is away: the next start does it
+                jobs.forget_impossible_pauses(everybody, now=clock.now() - clock_watch.apart())
     live = {**({LiveDemoBank.name: LiveDemoBank()} if has_live_demo else {}), **live_sources(settings)}
     own_profiles = sharing.own_profiles()
     sources = {**connectors(own_profiles.of_user), **live, **(more_connectors or {})}
@@ -277,8 +277,6 @@ def open_services(
         find_ahead(store.of, looking, today=today, is_over=sync_engine.stopped.is_set)
 
     authorization = _authorization(settings, everybody, sharing, clock)
-
-    clock_watch = ClockWatch(everybody, clock)
 
     def each_minute() -> None:
         clock_watch.look()

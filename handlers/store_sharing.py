@@ -43,10 +43,8 @@ class OwnStore:
     def begin(self) -> None:
         """Do what an upgrade has left over, and release what a process that was killed had at work."""
         later_leaves.fill(self._store)
-        now = self._clock.now()
         jobs.release_all(self._everybody)
-        jobs.forget_impossible_pauses(self._everybody, now=now)
-        deliveries.release_all(self._everybody, now=now)
+        deliveries.release_all(self._everybody, now=self._clock.now())
 
     def connection_keys(self) -> ConnectionKeys:
         """The keys of bank connections."""

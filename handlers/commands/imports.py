@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
+from analytics.records import InvalidRecord, Record
 from connectors.bank_csv.layouts import check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile
 from connectors.connector import SourceError, as_sentence
@@ -25,7 +26,6 @@ from handlers.sync.file_import import (
     kept_or_tried,
     size_of,
 )
-from records import InvalidRecord, Record
 from storage import accounts
 from storage.database import Transaction
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear

@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
+from analytics.records import Batch, InvalidRecord
 from connectors.bank_csv.layouts import CsvLayout, check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
@@ -11,7 +12,6 @@ from connectors.connector import SourceError, as_sentence
 from connectors.statements import explain, format_name, read_records
 from handlers.commands.counts import counted
 from handlers.commands.imports import statement_line
-from records import Batch, InvalidRecord
 from storage.importing.batches import read_batch
 
 FORMAT_NAMES = {

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from analytics.records import TransactionRecord
 from connectors.bank_csv.layouts import CsvLayout
 from handlers.json_shapes import Json, instant, money
 from handlers.sync.uploaded_files import FileImport
-from records import TransactionRecord
 from storage.importing.batches import AccountStatement
 from storage.kept_layouts import KeptLayout
 from storage.undo_and_merge.rebuild import Rebuilt

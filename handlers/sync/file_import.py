@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from io import BufferedReader
 from pathlib import Path
 
+from analytics.records import Batch, Record
 from connectors import archive
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import Profile
@@ -19,7 +20,6 @@ from connectors.statements import format_name, read_records
 from handlers import integrity_sentences
 from handlers.own_profiles import ChosenLayout
 from handlers.sync.fair_order import COST_MOST
-from records import Batch, Record
 from storage import connections, jobs
 from storage.accounts import StoredAccount
 from storage.database import Database, Transaction

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from records import TransactionRecord
+from analytics.records import TransactionRecord
 from storage.importing.matching.evidence import is_fuller
 
 TEXTS = ("counterpart_name", "counterpart_bank_name", "purpose", "bank_text")

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import polars as pl
 
-from records import AccountRecord, InvalidRecord
+from analytics.records import AccountRecord, InvalidRecord
 from storage import accounts, connections, journal, rules
 from storage.connections import StoredConnection
 from storage.database import Transaction
@@ -147,6 +147,8 @@ class _Import:
                 told = contributions.forget_repeat(self.teller, id_, source, told)
             contributions.remember(
                 self.session,
+                told,
+                batch.spool,
                 user_id=self.user.id,
                 job_id=self.job_id,
                 connection_id=self.teller.connection.id,
@@ -154,9 +156,7 @@ class _Import:
                 source_id=source,
                 batch_id=batch_id,
                 label=batch.name,
-                told=told,
-                spool=batch.spool,
-                now=self.teller.now,
+                imported_at=self.teller.now,
             )
             into = AccountBatch(self.teller, id_, batch_id, batch.spool, derivation)
             reports.append(into.merge(source, told))
@@ -194,15 +194,7 @@ class _Import:
 
     def bring(self, account: AccountRecord, id_: str) -> None:
         """Make the account known."""
-        accounts.bring(
-            self.session,
-            user_id=self.user.id,
-            account_id=id_,
-            connection_id=self.teller.connection.id,
-            bank_name=self.teller.connection.bank_name,
-            account=account,
-            now=self.teller.now,
-        )
+        accounts.bring(self.session, self.teller.connection, account, account_id=id_, now=self.teller.now)
 
     def flag_duplicates(self) -> None:
         """Mark what looks like a booking that came from elsewhere."""

@@ -12,8 +12,8 @@ from typing import Any
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.leaves import LEAVES, category_of
 from analytics.classification.rules import TAGS_MAX, ChosenCategory, is_tag
+from analytics.records import TransactionRecord
 from analytics.searching.parts import fit
-from records import TransactionRecord
 from storage.database import Row, Transaction
 from storage.importing.matching.booking_keys import own_id
 from storage.words import anchors, annotations, own_categories

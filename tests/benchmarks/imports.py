@@ -22,11 +22,11 @@ from tests.engines import whole
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a checkout, installed or not
 
+from analytics.records import Batch, TransactionRecord
 from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
 from handlers.commands.files import export
 from handlers.export_formats import FORMATS
-from records import Batch, TransactionRecord
 from storage import connections, users
 from storage.database import Transaction
 from storage.engines.duckdb_file import DuckDBFile

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 from starlette.testclient import TestClient
 
+from analytics.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 from auth.scopes import SCOPES
 from connectors import limits
 from connectors.camt import writer as camt053
@@ -29,7 +30,6 @@ from handlers.http.app import CONTRACT_FILE
 from handlers.server import application
 from handlers.services import Services, open_services
 from handlers.settings import load
-from records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 from storage import users
 from storage.importing.batches import read_batch
 from tests.clients.calls import all_calls

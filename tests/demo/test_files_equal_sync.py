@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import pytest
 
+from analytics.records import Batch, Record, TransactionRecord
 from connectors.camt import reader as camt
 from connectors.camt import writer as camt053
 from connectors.classified_records import without_classes
@@ -18,7 +19,6 @@ from connectors.ofx import writer as ofx_statement
 from connectors.own_formats import csv as csv_statement
 from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.households import USERS
-from records import Batch, Record, TransactionRecord
 from storage import connections, users
 from storage.database import Database
 from storage.importing import ingest

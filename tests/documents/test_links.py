@@ -8,7 +8,7 @@ import pytest
 from tests.documents.conftest import ROOT, blocks, pages, ticked
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-ROOMS = ("handlers", "connectors", "auth", "storage", "analytics", "records", "tests", "docs", ".ci")
+ROOMS = ("handlers", "connectors", "auth", "storage", "analytics", "tests", "docs", ".ci")
 PATH = re.compile(rf"(?<![\w/.\-])(?:{'|'.join(map(re.escape, ROOMS))})/[\w./*-]*[\w*]")
 
 

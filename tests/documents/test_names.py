@@ -8,7 +8,7 @@ import pytest
 
 from tests.documents.conftest import ROOT
 
-PRODUCT = ("handlers", "connectors", "auth", "storage", "analytics", "records")
+PRODUCT = ("handlers", "connectors", "auth", "storage", "analytics")
 FILES_IN_A_FOLDER_MAX = 20  # more are two rooms
 
 

@@ -11,11 +11,11 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from auth.scopes import SCOPES
 from handlers.commands import demo
 from handlers.server import application
 from handlers.services import Services, open_services
-from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage import connections, users
 from storage.connections import StoredConnection
 from storage.importing import ingest

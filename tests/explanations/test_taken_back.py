@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from handlers import integrity_sentences
-from records import AccountRecord, StatementRecord, TransactionRecord
 from storage import accounts, connections
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Holder, body_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from records import AccountRecord, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from storage import connections, jobs
 from storage.jobs import RefusedBatch
 from tests.explanations.conftest import Holder, Service, body_of

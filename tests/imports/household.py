@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from analytics.records import AccountRecord
 from handlers.commands.files import export
 from handlers.commands.imports import import_files
 from handlers.services import Services, open_services
-from records import AccountRecord
 from storage import connections, jobs, users
 from storage.database import Session, columns_of
 from storage.importing.matching.booking_keys import account_id

@@ -11,10 +11,10 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from handlers.commands.table import perform
 from handlers.operations.changes import feeds
 from handlers.services import open_services
-from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage import accounts, backup, connections, jobs, users
 from storage.changes import feed
 from storage.connections import StoredConnection

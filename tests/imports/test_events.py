@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import StatementRecord
 from auth.principal import Coverage, Principal
 from auth.scopes import ALL_SCOPES, READ_ACCOUNTS
 from connectors import connector as source
@@ -15,7 +16,6 @@ from handlers.operations.covered_jobs import BANK_FAILED, as_covered
 from handlers.operations.events.event_ids import EventIds
 from handlers.operations.events.event_shapes import NEEDS, data_of, receives
 from handlers.sync.outcomes import Outcomes
-from records import StatementRecord
 from storage import accounts, connections, jobs, users
 from storage.database import Transaction
 from storage.events import outbox

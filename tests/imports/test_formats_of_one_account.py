@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from records import AccountRecord, Batch
+from analytics.records import AccountRecord, Batch
 from storage.importing.batches import read_batch
 from tests.conftest import NOW
 from tests.engines import OpenStore

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 from starlette.testclient import TestClient
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from auth.scopes import SCOPES
-from records import AccountRecord, StatementRecord, TransactionRecord
 from storage import accounts
 from tests.explanations.conftest import NOON, Holder, Service, opened
 from tests.mcp.conftest import ADDRESS, Assistant

@@ -17,6 +17,7 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
+from analytics.records import TransactionRecord
 from auth.principal import Principal
 from connectors.connector import Connection
 from connectors.sources.demo.connector import DemoBank
@@ -28,7 +29,6 @@ from handlers.mcp.foretold import EVENTS_MAX
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.relations import Relations, relations
 from handlers.services import Services
-from records import TransactionRecord
 from storage.accounts import Selected
 from tests.demo.conftest import TODAY
 

@@ -7,7 +7,7 @@ from starlette.requests import ClientDisconnect
 from starlette.testclient import TestClient
 
 from handlers.commands.access import print_token
-from handlers.mcp.endpoint import refused
+from handlers.mcp.endpoint import failure_answer
 from handlers.server import application
 from storage import users
 from tests.explanations.conftest import Service, Silent
@@ -294,4 +294,4 @@ def test_the_operator_prints_a_token_for_assistants(demo_service: Service, demo_
 
 @pytest.mark.requirement("mcp.handshake")
 def test_who_has_gone_away_is_answered_nothing() -> None:
-    assert refused(ClientDisconnect()) is None
+    assert failure_answer(ClientDisconnect()) is None

@@ -10,11 +10,11 @@ from functools import partial
 import pytest
 
 from analytics.integrity import LedgerProblem
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connector import Connection, LeftOut
 from handlers.commands.syncs import sync
 from handlers.integrity_sentences import sentence
 from handlers.sync.file_import import FileReport
-from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage import accounts, users
 from storage.database import Transaction
 from storage.importing.batches import read_batch

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from analytics.records import AccountRecord, Batch, Record, TransactionRecord
 from auth.principal import Principal
 from connectors.connector import (
     Connection,
@@ -33,7 +34,6 @@ from handlers.sync.engine import Started, SyncEngine
 from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
 from handlers.sync.plan import coming, last_planned, leaves_room
 from handlers.sync.scheduler import PLAN_EVERY, Scheduler
-from records import AccountRecord, Batch, Record, TransactionRecord
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.database import Session

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connector import (
     Connection,
     ConsentExpired,
@@ -27,7 +28,6 @@ from connectors.connector import (
 from handlers.clock import Clock
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
-from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.jobs import Job

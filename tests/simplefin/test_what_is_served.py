@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from analytics.records import AccountRecord
 from handlers.simplefin import account_set
-from records import AccountRecord
 from storage import accounts, connections, users
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Holder, Service, body_of

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from msgspec.structs import replace
 
 from analytics.integrity import UNSOUND, integrity
-from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage import accounts
 from storage.database import Transaction
 from storage.importing import ingest

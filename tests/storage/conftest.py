@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.database import Row

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from records import StatementRecord
+from analytics.records import StatementRecord
 from storage import backup
 from storage.engines.duckdb_file import DuckDBFile
 from storage.migrations import runner

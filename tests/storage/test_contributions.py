@@ -2,7 +2,7 @@
 
 import pytest
 
-from records import StatementRecord
+from analytics.records import StatementRecord
 from storage.importing import contributions, spool
 from tests.storage.conftest import GIRO, Bank, bookings
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from records import AccountRecord, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from storage import journal
 from storage.importing import ingest
 from storage.importing.account_batch import _with_other_references

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
-from records import TransactionRecord
+from analytics.records import TransactionRecord
 from storage.importing.fuller_words import fuller_words
 from storage.importing.matching.evidence import evidence, fold_letters, is_fuller, references_contradict, text_agreement
 from storage.importing.matching.likely_matches import Item, Remaining

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from analytics.integrity import integrity
-from records import StatementRecord
+from analytics.records import StatementRecord
 from storage import accounts
 from storage.integrity import evidence
 from tests.storage.conftest import Bank, bookings

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
-from records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord
+from analytics.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord
 from storage import accounts, journal
 from storage.importing import ingest
 from storage.importing.batches import read_batch

@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from analytics.classification.facts import edition
-from records import AccountRecord
+from analytics.records import AccountRecord
 from storage import store_facts, users
 from storage.importing import derivation
 from storage.migrations import later_leaves

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
-from records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 from storage.importing.batches import read_batch
 
 TODAY = date(2026, 11, 20)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from records import StatementRecord
+from analytics.records import StatementRecord
 from storage import jobs
 from storage.database import Transaction, as_json
 from storage.undo_and_merge import rebuild

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from records import AccountRecord
+from analytics.records import AccountRecord
 from storage import accounts
 from storage.accounts import StoredAccount
 from storage.importing import same_accounts

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
+from analytics.records import AccountRecord
 from analytics.searching.totals import expenses_by_place
-from records import AccountRecord
 from storage import users
 from storage.oauth.grants import Terms
 from storage.words import targets

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from analytics.records import Batch
 from connectors.statements import read_records
-from records import Batch
 from storage.importing import ingest
 from storage.importing.batches import read_batch
 from tests.explanations.conftest import Holder, Service

@@ -27,6 +27,7 @@ from handlers.operations.events.event_shapes import data_of, id_of_event, receiv
 from handlers.services import Services
 from handlers.settings import PAUSES_MAX
 from storage.bank_access.connection_keys import SecretsUnreadable
+from storage.boundary import contain
 from storage.database import Session, StoreUnavailable, Transaction
 from storage.events import outbox
 from storage.keys.places import KeysUnusable
@@ -70,18 +71,16 @@ class Deliverer:
     def work(self) -> None:
         """Send and settle deliveries, round by round, until the engine stops; after an error go on."""
         while not self._stop_event.is_set():
-            try:
-                self.round()
-            except SendingProcessGone:
-                log.warning("the process that sends webhooks has ended; another one takes its place")
-                self.close()
-                self._stop_event.wait(TRIES_AGAIN_IN)
-            except StoreUnavailable:
-                self._stop_event.wait(TRIES_AGAIN_IN)
-            except Exception:
-                if not self._stop_event.is_set():
-                    log.exception("webhooks go on after an error")
-                self._stop_event.wait(TRIES_AGAIN_IN)
+            with contain(log, "webhooks go on after an error", is_expected=self._stop_event.is_set):
+                try:
+                    self.round()
+                    continue
+                except SendingProcessGone:
+                    log.warning("the process that sends webhooks has ended; another one takes its place")
+                    self.close()
+                except StoreUnavailable:
+                    log.info("webhooks wait for the database")
+            self._stop_event.wait(TRIES_AGAIN_IN)
         self.close()
 
     def round(self) -> None:

@@ -17,7 +17,6 @@ import analytics
 import auth
 import connectors
 import handlers
-import records
 import storage
 from connectors.bank_csv import amounts_and_dates
 from connectors.bank_csv.column_places import label_pattern
@@ -38,7 +37,7 @@ ANYWHERE = {"search", "sub", "subn", "split", "findall", "finditer"}
 
 
 def modules() -> Iterator[ModuleType]:
-    for room in (analytics, auth, connectors, handlers, records, storage):
+    for room in (analytics, auth, connectors, handlers, storage):
         for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             if found.name not in BOUNDED:
                 yield importlib.import_module(found.name)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import TransactionRecord
 from analytics.statement_gaps import Stated, gaps
-from records import TransactionRecord
 from storage.importing import statements
 from storage.importing.matching.likely_matches import Item, Remaining
 from storage.importing.matching.pending_bookings import BEFORE, pending_matches

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from records import AccountRecord, StatementRecord
+from analytics.records import AccountRecord, StatementRecord
 from storage import accounts
 from tests.storage.conftest import Bank, bookings, files_of
 

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from analytics.records import TransactionRecord
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
-from records import TransactionRecord
 from storage import connections, jobs, users
 from storage.jobs import Job
 from storage.users import User
