@@ -7,8 +7,8 @@ from decimal import Decimal
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.classified_records import Classification, Pair, without_classes
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 MEMORY_BYTES = 1024 * 1024  # of rendered rows in memory; more wait on disk, however long the export is
 COPY_BYTES = 64 * 1024
@@ -56,7 +56,7 @@ def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str 
     upcoming = next(waiting, None)
     while upcoming is not None:
         account, statement = upcoming[0], StatementRecord()
-        assert isinstance(account, AccountRecord), "a block begins with its account (storage.importing.records)"
+        assert isinstance(account, AccountRecord), "a block begins with its account"
         first: date | None = None
         last: date | None = None
         total = Decimal(0)

@@ -35,7 +35,6 @@ from handlers.http.sockets.listening_socket import CannotListen
 from handlers.http.sockets.peers import Peers
 from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.steps.turns import Turns
-from handlers.index_building import keep_building
 from handlers.loopback import is_loopback
 from handlers.mcp.admission import PATH, admission
 from handlers.mcp.endpoint import MESSAGE, mcp_api
@@ -94,9 +93,8 @@ def application(
         worker = begin_thread("sync worker", services.scheduler.work)
         begin_thread("record", services.authorization.record.keep_writing)
         telling = [begin_thread("webhooks", Deliverer(services).work)] if services.sends_webhooks else []
-        if services.store.dialect.is_shared:
-            begin_thread("leases", services.sync_engine.leases.keep_renewing)
-            begin_thread("indexes", partial(keep_building, services.store, services.sync_engine.stopped))
+        for name, work in services.sharing.background(services.sync_engine):
+            begin_thread(name, work)
         try:
             async with figures.watching():
                 yield

@@ -237,8 +237,8 @@ def release_all(session: Session) -> None:
 
 def forget_impossible_pauses(session: Session, *, now: datetime) -> None:
     """Let connections be synced again that would wait longer than any minimum interval, and look at the schedule of
-    those at which nobody would for longer than a day: the clock was ahead when that was decided. Jobs of that time go
-    on at once. Only for a store that a single process opens, when it does."""
+    those at which nobody would for longer than a day: a clock was ahead when that was decided. Jobs of that time go on
+    at once. `now` is by the clock of the store, so that of several processes one with a wrong clock forgets nothing."""
     latest_possible = now + COOLDOWN_MAX
     session.execute("UPDATE connections SET next_sync_at = NULL WHERE next_sync_at > $1", latest_possible)
     session.execute(

@@ -1,4 +1,4 @@
-"""What is in memory of the users that were seen last: within a bound of bytes, each loaded by one caller only."""
+"""What is in memory of the users that were seen last: within a bound of bytes, each read by one caller only."""
 
 import threading
 from collections import OrderedDict
@@ -11,13 +11,16 @@ WAIT_SECONDS = 10.0  # for what another caller reads of the same user; of a stor
 
 
 class Cache:
-    """Users' data, least recently used out first.
+    """Users' data, least recently used out first. A user counts for little more than half of the bound at most, however
+    much they take: one with a long history stays, drives nobody out of the other half, and is alone of their kind.
 
     `state` is the present state of a user's data. Whoever takes data `at_hand` has to compare it.
     """
 
     def __init__(self, *, bytes_max: int, state: Callable[[str], int]) -> None:
         self._bytes_max = bytes_max
+        self._counted_max = bytes_max // 2 + 1  # of one user
+        self._counted = 0
         self._state = state
         self._users: OrderedDict[str, UserData] = OrderedDict()
         self._sizes: dict[str, int] = {}
@@ -38,13 +41,12 @@ class Cache:
                 self._users.move_to_end(user_id)
 
     def fetch(
-        self, user_id: str, *, is_enough: Callable[[UserData], bool], read: Callable[[UserData | None], UserData | None]
-    ) -> UserData | None:
+        self, user_id: str, *, is_enough: Callable[[UserData], bool], read: Callable[[UserData | None], UserData]
+    ) -> UserData:
         """The user's data of the present state with what `is_enough` asks for.
 
-        `read` completes the one of the present state, or makes another; None where the user is better served by the
-        store. One caller reads, others of the same user wait for what it brings, and raise StoreUnavailable when that
-        takes too long.
+        `read` completes the one of the present state, or makes another, which is kept if it is whole. One caller reads,
+        others of the same user wait for what it brings, and raise StoreUnavailable when that takes too long.
         """
         read_now = self._next(user_id)
         try:
@@ -56,7 +58,7 @@ class Cache:
                 return data
             self.misses += 1
             data = read(data)
-            if data is not None:
+            if data.is_whole:
                 self._put(user_id, data)
             return data
         finally:
@@ -89,16 +91,21 @@ class Cache:
         with self._lock:
             self._users.clear()
             self._sizes.clear()
-            self.bytes = 0
+            self.bytes = self._counted = 0
 
     def _put(self, user_id: str, data: UserData) -> None:
         size = data.size
         with self._lock:
-            self.bytes += size - self._sizes.pop(user_id, 0)
-            self._sizes[user_id] = size
-            self._users[user_id] = data
-            self._users.move_to_end(user_id)
-            while self.bytes > self._bytes_max and self._users:
-                evicted, _ = self._users.popitem(last=False)
-                self.bytes -= self._sizes.pop(evicted)
+            self._drop(user_id)
+            self._users[user_id], self._sizes[user_id] = data, size
+            self.bytes += size
+            self._counted += min(size, self._counted_max)
+            while self._counted > self._bytes_max:
+                self._drop(next(iter(self._users)))
                 self.evictions += 1
+
+    def _drop(self, user_id: str) -> None:
+        if self._users.pop(user_id, None) is not None:
+            size = self._sizes.pop(user_id)
+            self.bytes -= size
+            self._counted -= min(size, self._counted_max)

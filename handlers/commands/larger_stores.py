@@ -13,7 +13,7 @@ from connectors.reference.exchange_rates import FILE_NAME as RATES
 from handlers.clock import Clock
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
-from handlers.own_profiles import PROFILES_FOLDER, OwnProfiles
+from handlers.own_profiles import PROFILES_FOLDER, SharedProfiles
 from handlers.settings import Settings
 from storage import documents
 from storage.backup import STORE_NAME
@@ -79,7 +79,7 @@ def _move(settings: Settings, report: Report, folder: Path, place: Path) -> None
         if (folder / RATES).exists():
             documents.add(everybody, RATES, (folder / RATES).read_text("utf-8"), now=clock.now())
         for name, text in profile_texts(folder / PROFILES_FOLDER).items():
-            OwnProfiles(folder, target).keep(name, text, now=clock.now())
+            SharedProfiles(folder, target).keep(name, text, now=clock.now())
         number = moving.move(
             source.for_everybody(),
             everybody,

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from auth.errors import InvalidGrant, InvalidToken
 from auth.policy import PATHS
 from auth.tokens.simplefin import WrongPassword
+from handlers.cache.user_data import Need
 from handlers.http import call
 from handlers.http.app import Api
 from handlers.http.errors import Refusal, TooManyRequests, error_answer
@@ -147,7 +148,8 @@ class SimpleFinEndpoint:
             today=services.clock.today(),
             now=seconds,
         )
-        with services.reader.open(caller.user_id, "served" if with_rows else "statuses") as reading:
+        needs = Need.STATUSES | Need.LIST | Need.PENDING if with_rows else Need.STATUSES
+        with services.reader.open(caller.user_id, needs) as reading:
             seen = covered_accounts(reading.accounts, caller)
             made = AccountSet(reading=reading, address=services.settings.public_url + PATH, seen=seen, now=now)
             body = made.body(

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
+from analytics.records import Batch, InvalidRecord, Record
 from connectors import connector as source
 from connectors.connector import UNREADABLE, Connector, LeftOut, as_sentence
 from handlers.clock import Clock
@@ -22,7 +23,6 @@ from storage.connections import StoredConnection
 from storage.database import Database, Session, Store, Transaction
 from storage.importing import runs
 from storage.importing.batches import ReadBatch, read_batch
-from storage.importing.records import Batch, InvalidRecord, Record
 from storage.jobs import Job, RefusedBatch
 
 SILENT = "The bank told no booking of this account, not even those of the last days. The next sync asks again."

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Mapping
 
+from analytics.records import InvalidRecord
 from connectors import connector as source
 from connectors.connector import Connector, SourceError, Waiting
 from handlers.clock import Clock
@@ -16,7 +17,6 @@ from storage import connections, jobs
 from storage.boundary import contain
 from storage.connections import StoredConnection
 from storage.database import Store, StoreError, StoreUnavailable
-from storage.importing.records import InvalidRecord
 from storage.jobs import Job, JobEnded
 
 FORESEEN = (JobEnded, Closed, SourceError, StoreError, InvalidRecord)

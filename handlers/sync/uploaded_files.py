@@ -11,6 +11,7 @@ from functools import partial
 from io import BufferedReader
 from secrets import token_hex
 
+from analytics.records import InvalidRecord, TransactionRecord
 from connectors.bank_csv.layouts import check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
@@ -25,7 +26,6 @@ from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Trans
 from storage.importing import file_imports
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.file_imports import StoredReport
-from storage.importing.records import InvalidRecord, TransactionRecord
 from storage.users import User
 
 ASKED_WITHIN = 60.0  # seconds; a preview about which nobody asks for longer ends

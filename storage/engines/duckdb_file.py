@@ -33,7 +33,7 @@ from storage.database import (
     utc_now,
     without_zone,
 )
-from storage.engines.dialect import DUCKDB, LATE_MATERIALIZATION_ROWS_MAX
+from storage.engines.dialect import DUCKDB
 from storage.events import outbox
 from storage.user_states import States
 
@@ -349,7 +349,6 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
                 "threads": 1,
                 "memory_limit": MEMORY_LIMIT,
                 "temp_directory": f"{path}.tmp",
-                "late_materialization_max_rows": LATE_MATERIALIZATION_ROWS_MAX,
                 "checkpoint_threshold": "64MB",
                 "zstd_min_string_length": 2**31,  # never: to read one long text it unpacks those around it
                 "autoinstall_known_extensions": "false",

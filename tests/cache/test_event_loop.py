@@ -160,7 +160,6 @@ class Rows:
 def test_pages_of_large_users_are_made_in_threads(search: str | None, rows: int, is_light: bool) -> None:
     data = UserData(state=1, home_currency="EUR", accounts=[])
     light = KEPT["listTransactions"][2]
-    assert not light(data, {"search": search})
     data.entries = Rows(rows)  # type: ignore[assignment]  # only its length is read
     assert light(data, {"search": search}) is is_light
 

@@ -1,6 +1,9 @@
 """A running server tells monitors what it does, and its log machines."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -20,6 +23,10 @@ from storage.migrations.runner import migrations
 from tests.service.conftest import Served, running
 
 Copied = Callable[[], Path]
+HIDDEN = [
+    *("unshare", "--map-root-user", "--mount", "--pid", "--fork"),
+    *("sh", "-c", 'mount -t proc -o subset=pid proc /proc && exec "$@"', "sh"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +56,45 @@ def test_a_server_tells_requests_cache_jobs_store_loop_and_process(figures: dict
     assert (figures["bankdata_imports"], figures["bankdata_source_calls"]) == (0, 0)
     assert (figures["bankdata_store_up"], figures["bankdata_store_waiting"]) == (1, 0)
     assert abs(figures["bankdata_clock_offset_seconds"]) < 1  # it is one machine
-    assert figures["bankdata_schema_version"] == migrations()[-1].number
+    assert figures["bankdata_schema_version"] == figures["bankdata_program_schema_version"] == migrations()[-1].number
     assert time.time() - 60 < figures["bankdata_scheduler_round_timestamp_seconds"] <= time.time()
+
+
+def can_hide() -> bool:
+    """Whether this machine lets a process have a /proc of its own."""
+    return subprocess.run([*HIDDEN, "true"], check=False, capture_output=True, timeout=60).returncode == 0
+
+
+@pytest.mark.requirement("monitoring.metrics")
+@pytest.mark.parametrize("is_one_of_several", [False, True])
+def test_processor_memory_and_files_are_told_where_a_unit_shows_a_process_only_processes(
+    is_one_of_several: bool, tmp_path: Path
+) -> None:
+    if not can_hide():
+        pytest.skip("no /proc of its own can be had here")
+    told = (
+        "import sys; from pathlib import Path; from handlers.metrics import Figures;"
+        " from handlers.services import open_services; from handlers.settings import load;"
+        " print(Figures(open_services(load({}, data_dir=Path(sys.argv[1])))).text().decode())"
+    )
+    counted = tmp_path / "counted"
+    counted.mkdir()
+    found = subprocess.run(
+        [*HIDDEN, sys.executable, "-c", told, tmp_path / "data"],
+        env={**os.environ, **({"PROMETHEUS_MULTIPROC_DIR": str(counted)} if is_one_of_several else {})},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    figures = {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(found.stdout)
+        for sample in family.samples
+    }
+    assert figures["process_resident_memory_bytes"] > 50_000_000
+    assert figures["process_cpu_seconds_total"] > 0.1
+    assert 3 <= figures["process_open_fds"] < 1000
 
 
 @pytest.mark.requirement("monitoring.metrics")

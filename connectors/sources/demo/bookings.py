@@ -11,10 +11,10 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
+from analytics.records import TransactionRecord
 from connectors.sources.demo.chance import Dice
 from connectors.sources.demo.identifiers import creditor_id, digits, german_iban
 from connectors.sources.demo.rhythms import Price, Rhythm, working_day, working_days_later
-from storage.importing.records import TransactionRecord
 
 PAYEE_BANK_CODE = "99920000"  # of no bank: German bank codes begin with 1 to 8
 

@@ -64,7 +64,7 @@ class Deliverer:
         self._services = services
         self._stop_event = services.sync_engine.stopped
         self._jitter = SystemRandom()
-        self._idle_looks = IDLE_LOOKS if services.store.dialect.is_shared else 1
+        self._idle_looks = IDLE_LOOKS if services.sharing.has_other_processes else 1
         self._sender: SendingProcess | None = None  # started with the first delivery
         self._on_its_way: dict[str, _DeliveryAttempt] = {}  # by the id of the delivery
 
