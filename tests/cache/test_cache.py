@@ -24,6 +24,7 @@ from handlers.http.request import Answer, Request
 from handlers.operations.cached_answers import CachedOperation
 from handlers.services import Services, open_services
 from handlers.settings import load
+from storage import users
 from storage.database import StoreUnavailable
 from storage.transactions import KEPT, Selection
 from tests.cache.conftest import Operations, asking, at_once
@@ -356,7 +357,16 @@ def test_a_long_history_is_kept_and_drives_nobody_out_of_memory(services: Servic
     assert held.size > 4 * BASE_BYTES
 
 
-@pytest.mark.requirement("cache.bounded")
+@pytest.mark.requirement("cache.one_reading")
+def test_within_a_transaction_a_user_is_read_as_it_has_changed_them_and_not_kept(services: Services) -> None:
+    user_id = with_bookings(services, "eva", 1)
+    with services.of(user_id).transaction() as session:
+        users.set_home_currency(session, user_id, "USD")
+        assert services.reader.read(session, user_id, Need.LIST).home_currency == "USD"
+    assert services.reader.at_hand(user_id) is None
+
+
+@pytest.mark.requirement("cache.one_reading")
 def test_of_somebody_who_is_not_in_memory_a_single_booking_is_read_and_not_kept(services: Services) -> None:
     user_id = with_bookings(services, "eva", 3)
     table = Operations(services)
