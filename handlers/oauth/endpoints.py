@@ -90,8 +90,10 @@ def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Au
         if remembered is not None:
             return remembered
         async with turns.of(token):
-            remembered = server.access.remembered(token, audience)
-            return remembered or await run_in_threadpool(server.access.principal, token, audience)
+            meanwhile = server.access.remembered(token, audience)
+            if meanwhile is not None:
+                return meanwhile
+            return await run_in_threadpool(server.access.principal, token, audience)
 
     return authenticate
 
