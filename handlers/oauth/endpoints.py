@@ -90,10 +90,10 @@ def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Au
         if remembered is not None:
             return remembered
         async with turns.of(token):
-            found = server.access.remembered(token, audience)
-            if found is None:
-                found = await run_in_threadpool(server.access.principal, token, audience)
-            return found
+            meanwhile = server.access.remembered(token, audience)
+            if meanwhile is not None:
+                return meanwhile
+            return await run_in_threadpool(server.access.principal, token, audience)
 
     return authenticate
 
