@@ -4,6 +4,7 @@ import threading
 import tracemalloc
 from array import array
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -227,6 +228,42 @@ def test_one_caller_reads_and_the_others_wait_for_what_it_brings() -> None:
         caller.join()
     assert len(reads) == 1
     assert len({id(each) for each in found}) == 1
+
+
+@pytest.mark.requirement("postgresql.silence")
+def test_who_waits_for_what_another_reads_hears_with_them_that_the_store_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept, begun, go_on, reads = cache_of({"a": 1}), threading.Event(), threading.Event(), list[int]()
+    waiting = threading.Semaphore(0)
+
+    def waits(reading: list[Future[bool]], seconds: float) -> object:
+        waiting.release()
+        return wait(reading, seconds)
+
+    monkeypatch.setattr("handlers.cache.cache.wait", waits)
+
+    def fails(_known: UserData | None) -> UserData:
+        reads.append(1)
+        begun.set()
+        assert go_on.wait(60)
+        raise StoreUnavailable
+
+    def fetch() -> None:
+        with pytest.raises(StoreUnavailable):
+            kept.fetch("a", is_enough=lambda _: True, read=fails)
+
+    with ThreadPoolExecutor(3) as several:
+        first = several.submit(fetch)
+        assert begun.wait(60)
+        others = [several.submit(fetch) for _ in range(2)]
+        for _ in others:
+            assert waiting.acquire(timeout=60)
+        go_on.set()
+        for each in (first, *others):
+            each.result(60)
+    assert reads == [1]
+    assert put(kept, "a") is kept.at_hand("a")
 
 
 @pytest.mark.requirement("postgresql.silence")
