@@ -57,7 +57,7 @@ def test_a_change_that_no_figure_counts_leaves_the_stored_answer(bank: Bank, mon
     detection.detect_after_import(bank.database, [bank.user.id], today=TODAY)
     before = state_in(bank.database, bank.user.id)
     bank.database.changes(bank.user.id)  # as a note does
-    assert state_in(bank.database, bank.user.id) == before + 1
+    assert state_in(bank.database, bank.user.id) > before
     monkeypatch.setattr(detection, "detect_both", lambda *_: pytest.fail("the stored answer was not used"))
     assert len(found(bank, TODAY)) == 1
 
