@@ -112,7 +112,8 @@ def application(
 
     limit = settings.rate_limit
     oauth_rate, rate = BUDGET if limit else None, Rate(requests=limit[0], seconds=limit[1]) if limit else None
-    contract, functions, turns = CONTRACT_FILE.read_bytes(), answered_by or operations(services), Turns()
+    contract, functions = CONTRACT_FILE.read_bytes(), answered_by or operations(services)
+    turns = Turns(StoreUnavailable)
     assistants = mcp_api(
         services,
         contract=contract,

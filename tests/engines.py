@@ -32,6 +32,7 @@ TEMPLATE = "migrated"
 APP_ROLE = "bankdata_app"  # of requests, which sees rows of one user at a time
 KEYS_SECRET = "a secret of these tests, of 32 characters or more"
 NONE = "PostgreSQL is not installed here: apt-get install postgresql"
+COPIED = "STRATEGY FILE_COPY"  # the other way writes every page twice: 0.05 instead of 0.036 s of CPU for each store
 EMPTY = "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'"
 
 
@@ -195,7 +196,7 @@ class Engine:
             self.citus.copy(source / STORE, target / STORE)
         elif self.name != "duckdb":
             before, after = self._database(source / STORE), self._database(target / STORE)
-            self.cluster.sql(f"CREATE DATABASE {after} TEMPLATE {before}")
+            self.cluster.sql(f"CREATE DATABASE {after} TEMPLATE {before} {COPIED}")
         return target
 
     def empty_store(self, file: Path) -> "OpenStore":
@@ -204,7 +205,7 @@ class Engine:
             file.write_bytes(_migrated_file())
         elif self.citus is None:
             _migrated_database(self)
-            self.cluster.sql(f"CREATE DATABASE {self._database(file)} TEMPLATE {TEMPLATE}")
+            self.cluster.sql(f"CREATE DATABASE {self._database(file)} TEMPLATE {TEMPLATE} {COPIED}")
         return opened(self.url(file))
 
     def end(self) -> None:

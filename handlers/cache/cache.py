@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 
 from handlers.cache.user_data import UserData
 from storage.database import StoreUnavailable
@@ -25,7 +26,7 @@ class Cache:
         self._users: OrderedDict[str, UserData] = OrderedDict()
         self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._reading: dict[str, threading.Event] = {}  # who is being read, until that is over
+        self._reading: dict[str, Future[bool]] = {}  # who is being read, until it is over: whether the store answered
         self.bytes = 0
         self.hits = self.misses = self.evictions = 0
 
@@ -46,9 +47,10 @@ class Cache:
         """The user's data of the present state with what `is_enough` asks for.
 
         `read` completes the one of the present state, or makes another, which is kept if it is whole. One caller reads,
-        others of the same user wait for what it brings, and raise StoreUnavailable when that takes too long.
+        others of the same user wait for what it brings, and raise StoreUnavailable when that takes too long or the
+        store does not answer.
         """
-        read_now = self._next(user_id)
+        read_now, is_answered = self._next(user_id), True
         try:
             data = self._users.get(user_id)
             if data is not None and data.state != self._state(user_id):
@@ -61,19 +63,22 @@ class Cache:
             if data.is_whole:
                 self._put(user_id, data)
             return data
+        except StoreUnavailable:
+            is_answered = False
+            raise
         finally:
             with self._lock:
                 del self._reading[user_id]
-            read_now.set()
+            read_now.set_result(is_answered)
 
-    def _next(self, user_id: str) -> threading.Event:
-        """Wait until nobody reads this user; the event that others wait for from now on."""
+    def _next(self, user_id: str) -> Future[bool]:
+        """Wait until nobody reads this user; what others wait for from now on."""
         while True:
             with self._lock:
                 others = self._reading.get(user_id)
                 if others is None:
-                    return self._reading.setdefault(user_id, threading.Event())
-            if not others.wait(WAIT_SECONDS):
+                    return self._reading.setdefault(user_id, Future())
+            if not wait([others], WAIT_SECONDS).done or not others.result():
                 raise StoreUnavailable(StoreUnavailable.__doc__)
 
     def users(self) -> list[str]:

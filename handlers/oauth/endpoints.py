@@ -24,8 +24,10 @@ from handlers.http.errors import Refusal
 from handlers.http.request import Answer, Request
 from handlers.http.steps.guard import Authenticate
 from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.http.steps.turns import Turns
 from handlers.oauth.sign_in import page_routes
 from handlers.oauth.site import Site
+from storage.database import StoreUnavailable
 from storage.oauth.clients import Client
 
 BUDGET = Rate(requests=1200, seconds=60)  # of one address over all of these endpoints (decision 32)
@@ -80,14 +82,18 @@ def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:
 
 def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Authenticate:
     """A coroutine function that gives the principal of an access token for this resource: from memory on the event
-    loop, else from the store in a worker thread."""
-    audience = server.policy.address_of(resource)
+    loop, else from the store in a worker thread, once for all requests of a token that come meanwhile."""
+    audience, turns = server.policy.address_of(resource), Turns(StoreUnavailable)
 
     async def authenticate(token: str) -> Principal:
         remembered = server.access.remembered(token, audience)
         if remembered is not None:
             return remembered
-        return await run_in_threadpool(server.access.principal, token, audience)
+        async with turns.of(token):
+            meanwhile = server.access.remembered(token, audience)
+            if meanwhile is not None:
+                return meanwhile
+            return await run_in_threadpool(server.access.principal, token, audience)
 
     return authenticate
 

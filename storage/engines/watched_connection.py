@@ -23,12 +23,13 @@ PEER = {  # milliseconds, seconds: a peer that acknowledges nothing for five sec
     "keepalives_interval": 2,
     "keepalives_count": 3,
 }
-# Who waits for a client while that hears nothing has lost it; an answer on its way is not lost yet
+# Where it is idle, our question or its answer is lost; but not an answer on its way. Wait events do not tell: over a
+# cluster, who waits for another machine seems to wait for us
 AT_WORK = (
-    b"SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND (state = 'active' AND wait_event_type IS DISTINCT FROM 'Client'"
-    b" OR state_change > clock_timestamp() - INTERVAL '1 second')"
+    b"SELECT 1 FROM pg_stat_activity WHERE pid = %s"
+    b" AND (state = 'active' OR state_change > clock_timestamp() - INTERVAL '1 second')"
 )
-REACHES = b"SELECT state FROM users WHERE id = $1"
+REACHES = b"SELECT state FROM users WHERE id = %s"
 
 
 class LongStatement(NamedTuple):
@@ -87,8 +88,9 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
         if self.awaited is None:
             return False
         try:
-            arguments = {"password": self.info.password, "cursor_factory": psycopg.RawCursor, "autocommit": True}
-            with closing(WatchedConnection.connect(self.info.dsn, **arguments, prepare_threshold=None)) as other:
+            with closing(
+                WatchedConnection.connect(self.info.dsn, password=self.info.password, autocommit=True)
+            ) as other:
                 other.patience = SEEN_SECONDS
                 if self.awaited.user_id is not None:
                     other.execute(REACHES, [self.awaited.user_id])

@@ -4,6 +4,7 @@ import threading
 import tracemalloc
 from array import array
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -23,6 +24,7 @@ from handlers.http.request import Answer, Request
 from handlers.operations.cached_answers import CachedOperation
 from handlers.services import Services, open_services
 from handlers.settings import load
+from storage import users
 from storage.database import StoreUnavailable
 from storage.transactions import KEPT, Selection
 from tests.cache.conftest import Operations, asking, at_once
@@ -229,6 +231,42 @@ def test_one_caller_reads_and_the_others_wait_for_what_it_brings() -> None:
 
 
 @pytest.mark.requirement("postgresql.silence")
+def test_who_waits_for_what_another_reads_hears_with_them_that_the_store_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept, begun, go_on, reads = cache_of({"a": 1}), threading.Event(), threading.Event(), list[int]()
+    waiting = threading.Semaphore(0)
+
+    def waits(reading: list[Future[bool]], seconds: float) -> object:
+        waiting.release()
+        return wait(reading, seconds)
+
+    monkeypatch.setattr("handlers.cache.cache.wait", waits)
+
+    def fails(_known: UserData | None) -> UserData:
+        reads.append(1)
+        begun.set()
+        assert go_on.wait(60)
+        raise StoreUnavailable
+
+    def fetch() -> None:
+        with pytest.raises(StoreUnavailable):
+            kept.fetch("a", is_enough=lambda _: True, read=fails)
+
+    with ThreadPoolExecutor(3) as several:
+        first = several.submit(fetch)
+        assert begun.wait(60)
+        others = [several.submit(fetch) for _ in range(2)]
+        for _ in others:
+            assert waiting.acquire(timeout=60)
+        go_on.set()
+        for each in (first, *others):
+            each.result(60)
+    assert reads == [1]
+    assert put(kept, "a") is kept.at_hand("a")
+
+
+@pytest.mark.requirement("postgresql.silence")
 def test_a_read_that_hangs_keeps_nobody_else_waiting_and_its_own_callers_not_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -319,7 +357,16 @@ def test_a_long_history_is_kept_and_drives_nobody_out_of_memory(services: Servic
     assert held.size > 4 * BASE_BYTES
 
 
-@pytest.mark.requirement("cache.bounded")
+@pytest.mark.requirement("cache.one_reading")
+def test_within_a_transaction_a_user_is_read_as_it_has_changed_them_and_not_kept(services: Services) -> None:
+    user_id = with_bookings(services, "eva", 1)
+    with services.of(user_id).transaction() as session:
+        users.set_home_currency(session, user_id, "USD")
+        assert services.reader.read(session, user_id, Need.LIST).home_currency == "USD"
+    assert services.reader.at_hand(user_id) is None
+
+
+@pytest.mark.requirement("cache.one_reading")
 def test_of_somebody_who_is_not_in_memory_a_single_booking_is_read_and_not_kept(services: Services) -> None:
     user_id = with_bookings(services, "eva", 3)
     table = Operations(services)

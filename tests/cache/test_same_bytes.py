@@ -32,6 +32,7 @@ GROUPS: dict[str, Any] = {"group_by": None, "limit": 50, "compare_with": None}
 
 
 @pytest.mark.requirement("cache.same_bytes")
+@pytest.mark.requirement("cache.one_reading")
 @pytest.mark.parametrize(
     ("name", "asked"),
     [

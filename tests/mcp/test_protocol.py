@@ -10,6 +10,7 @@ from handlers.commands.access import print_token
 from handlers.mcp.endpoint import failure_answer
 from handlers.server import application
 from storage import users
+from storage.database import StoreUnavailable
 from tests.explanations.conftest import Service, Silent
 from tests.mcp.conftest import ADDRESS, META, MODERN, Assistant, assistant
 
@@ -269,6 +270,19 @@ def test_a_failure_of_ours_is_an_internal_error(demo_user: Assistant, monkeypatc
     monkeypatch.setattr("handlers.mcp.endpoint.TOOLS", {"get_overview": broken})
     answer = demo_user.asks("tools/call", {"name": "get_overview"})
     assert (answer.status_code, answer.json()["error"]) == (500, {"code": -32603, "message": "Internal error"})
+
+
+@pytest.mark.requirement("mcp.errors")
+def test_a_store_that_is_away_is_a_reason_to_ask_again_later(
+    demo_user: Assistant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable
+
+    monkeypatch.setattr("handlers.mcp.endpoint.TOOLS", {"get_overview": away})
+    answer = demo_user.asks("tools/call", {"name": "get_overview"})
+    assert (answer.status_code, answer.headers["retry-after"], answer.json()["error"]["code"]) == (503, "2", -32603)
+    assert "failed" not in caplog.text
 
 
 @pytest.mark.requirement("mcp.audience")

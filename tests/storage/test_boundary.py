@@ -1,15 +1,20 @@
 """The boundary: what escapes work is in the log, and what belongs to somebody else gets through."""
 
+import asyncio
 import logging
 import re
+import threading
 from collections.abc import Iterator
 from contextvars import ContextVar, copy_context
 from pathlib import Path
+from queue import Queue
+from typing import Any
 
 import pytest
 
 from storage.boundary import begin_thread, contain, undo_on_failure
 from storage.database import StoreUnavailable
+from storage.engines.asked_states import AskedStates
 
 log = logging.getLogger("bankdata.test")
 ROOT = Path(__file__).parents[2]
@@ -99,6 +104,24 @@ def test_what_was_begun_is_undone_by_a_failure_alone() -> None:
     with pytest.raises(KeyboardInterrupt), undo_on_failure(lambda: undone.append("failed")):
         raise KeyboardInterrupt
     assert undone == ["failed"]
+
+
+@pytest.mark.requirement("decision 157")
+def test_a_connection_that_failed_to_open_in_its_thread_is_opened_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("storage.engines.asked_states.OPEN_AGAIN_SECONDS", 0.0)
+    tries: Queue[threading.Thread] = Queue()
+
+    def connect() -> Any:
+        tries.put(threading.current_thread())
+        raise RuntimeError("nobody foresaw this")
+
+    states = AskedStates(connect)
+    for _ in (1, 2):
+        assert asyncio.run(states.of("u1")) is None
+        tries.get(timeout=60).join()
+    assert caplog.messages == ["the thread states has ended"] * 2
 
 
 @pytest.mark.requirement("decision 157")

@@ -70,16 +70,20 @@ class Deliverer:
 
     def work(self) -> None:
         """Send and settle deliveries, round by round, until the engine stops; after an error go on."""
+        is_waiting = False
         while not self._stop_event.is_set():
             with contain(log, "webhooks go on after an error", is_expected=self._stop_event.is_set):
                 try:
                     self.round()
+                    is_waiting = False
                     continue
                 except SendingProcessGone:
                     log.warning("the process that sends webhooks has ended; another one takes its place")
                     self.close()
                 except StoreUnavailable:
-                    log.info("webhooks wait for the database")
+                    if not is_waiting:
+                        log.warning("webhooks wait for the database")
+                    is_waiting = True
             self._stop_event.wait(TRIES_AGAIN_IN)
         self.close()
 
