@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 from auth.instants import Now
+from storage.boundary import contain
 from storage.database import Database
 from storage.oauth import access_record
 from storage.oauth.access_record import Count, Counted, Entry
@@ -92,14 +93,13 @@ class Record:
                 counted, self._counted = self._counted, {}
             if not counted:
                 return
-            try:
+            was_waiting, self._is_waiting = self._is_waiting, True
+            # Whatever it is: there is a next time, and no count is lost
+            with contain(log, "the record could not be written yet", is_expected=lambda: was_waiting):
                 access_record.add(self._database, counted, now=self._now())
                 self._is_waiting = False
-            except Exception as error:  # whatever it is: there is a next time, and no count is lost
-                if not self._is_waiting:
-                    log.warning("the record could not be written yet: %s", type(error).__name__)
-                self._is_waiting = True
-                self._put_back(counted)
+                return
+            self._put_back(counted)
 
     def close(self) -> None:
         """Write the remaining counts, and stop writing."""

@@ -7,8 +7,8 @@ from decimal import Decimal
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.classified_records import Classification, Pair, without_classes
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 MEMORY_BYTES = 1024 * 1024  # of rendered rows in memory; more wait on disk, however long the export is
 COPY_BYTES = 64 * 1024
@@ -44,19 +44,19 @@ class Block:
         return None if closing is None else (closing - self.total, closing)
 
 
-def blocks(records: Iterable[Record], render: Render, *, encoding: str = "utf-8") -> Iterator[Block]:
+def blocks(records: Iterable[Record], render: Render) -> Iterator[Block]:
     """The accounts as blocks, in order; the rows of a block are deleted when the next one is requested."""
-    return blocks_of_pairs(without_classes(records), lambda account, row, _: render(account, row), encoding=encoding)
+    return blocks_of_pairs(without_classes(records), lambda account, row, _: render(account, row))
 
 
-def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str = "utf-8") -> Iterator[Block]:
+def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair) -> Iterator[Block]:
     """The accounts as blocks, for a format that shows type and category."""
     waiting = iter(pairs)
     number = 0
     upcoming = next(waiting, None)
     while upcoming is not None:
         account, statement = upcoming[0], StatementRecord()
-        assert isinstance(account, AccountRecord), "a block begins with its account (storage.importing.records)"
+        assert isinstance(account, AccountRecord), "a block begins with its account"
         first: date | None = None
         last: date | None = None
         total = Decimal(0)
@@ -68,7 +68,7 @@ def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str 
                 if isinstance(record, StatementRecord):
                     statement = record
                     continue
-                rows.write(render(account, record, classification).encode(encoding))
+                rows.write(render(account, record, classification).encode())
                 if record.status == "booked":
                     day = record.booking_date
                     first, last = min(first or day, day), max(last or day, day)

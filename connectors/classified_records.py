@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from storage.importing.records import Record
+from analytics.records import Record
 
 
 class SaidPart(NamedTuple):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Protocol, runtime_checkable
 
-from storage.importing.records import Batch
+from analytics.records import Batch
 
 Json = Mapping[str, Any]
 

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, Batch, Record
 from connectors import archive
 from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.layouts import OnLayout
@@ -24,7 +25,6 @@ from connectors.mt940 import reader as mt940
 from connectors.ofx import reader as ofx
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import jsonl, parquet_reader
-from storage.importing.records import AccountRecord, Batch, Record
 
 _COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")  # banks add them to a ZIP
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.bank_csv.layouts import CsvLayout, OnLayout
 from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
 from connectors.parser_process.client import ask_process, interrupted
 from connectors.parser_process.messages import FormatName, ParseRequest
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 
 def read_records(

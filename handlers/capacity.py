@@ -44,7 +44,7 @@ class Costs:
 
 EMBEDDED = Costs(user_bytes=220_000, connection_bytes=13_000, booking_bytes=500, request_ms=(0.13, 0), sync_ms=(85, 0))
 POSTGRESQL = Costs(
-    user_bytes=910_000, connection_bytes=6_500, booking_bytes=2_000, request_ms=(0.18, 0.03), sync_ms=(36, 32)
+    user_bytes=910_000, connection_bytes=6_500, booking_bytes=2_500, request_ms=(0.18, 0.03), sync_ms=(36, 32)
 )
 LINK_MB = 17  # of a connection to PostgreSQL
 

@@ -13,6 +13,7 @@ import polars as pl
 from msgspec import structs
 
 from analytics.currencies import in_digits, minor_digits
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.camt import writer as camt053
 from connectors.classified_records import UNCLASSIFIED, WORDS, Classification, Pair, Said, SaidPart
 from connectors.ofx import writer as ofx
@@ -24,7 +25,6 @@ from storage import transactions
 from storage.accounts import StoredAccount
 from storage.database import Session
 from storage.importing.derivation import LEAF
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import Selection
 from storage.words.annotations import OwnWords, Split
 

@@ -56,20 +56,23 @@ class ChosenLayout:
 
 @dataclass(frozen=True, slots=True)
 class OwnProfiles:
-    """The operator's profiles of one store, by the names of their files."""
+    """The operator's profiles of a store that no other process has open, by the names of their files."""
 
     data_dir: Path
     store: Store
 
     @property
     def folder(self) -> Path:
-        """The folder that holds the profiles, unless the store is shared."""
+        """The folder of the profiles."""
         return self.data_dir / PROFILES_FOLDER
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the folder has profiles that nobody reads."""
+        return False
 
     def read(self) -> Sequence[Profile]:
         """All profiles of the store, ordered by file name; raises ProfileError for an invalid one."""
-        if self.store.dialect.is_shared:
-            return parse_profiles(documents.below(self.store.of(NOBODY), PROFILES_FOLDER))
         return profiles_of_folder(self.data_dir)
 
     def of_user(self, user_id: str) -> Sequence[Profile]:
@@ -80,8 +83,6 @@ class OwnProfiles:
 
     def names(self) -> set[str]:
         """The file names of the store's profiles."""
-        if self.store.dialect.is_shared:
-            return set(documents.below(self.store.of(NOBODY), PROFILES_FOLDER))
         return {path.name for path in self.folder.glob("*.json")}
 
     def keep(self, name: str, text: str, *, now: datetime) -> None:
@@ -92,22 +93,43 @@ class OwnProfiles:
         parse_profiles({name: text})
         if len(self.names() | {name}) > PROFILES_MAX:
             raise ProfileError(f"more than {PROFILES_MAX} profiles")
-        if self.store.dialect.is_shared:
-            document, everybody = f"{PROFILES_FOLDER}/{name}", self.store.for_everybody()
-            before = documents.find(everybody, document)
-            documents.replace(everybody, document, text, before=before, now=now)
-        else:
-            self.folder.mkdir(mode=0o700, exist_ok=True)
-            unfinished = self.folder / f"{name}.part"
-            unfinished.write_text(text, "utf-8")
-            unfinished.replace(self.folder / name)
+        self._write(name, text, now)
 
     def remove(self, name: str) -> None:
         """Delete the profile with this file name, which has to exist."""
-        if self.store.dialect.is_shared:
-            documents.remove(self.store.for_everybody(), f"{PROFILES_FOLDER}/{name}")
-        else:
-            (self.folder / name).unlink()
+        (self.folder / name).unlink()
+
+    def _write(self, name: str, text: str, now: datetime) -> None:  # noqa: ARG002 - a file knows its own time
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        unfinished = self.folder / f"{name}.part"
+        unfinished.write_text(text, "utf-8")
+        unfinished.replace(self.folder / name)
+
+
+class SharedProfiles(OwnProfiles):
+    """The operator's profiles of a store that several machines share: documents in it, so that all read a file
+    alike."""
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the folder has profiles that nobody reads."""
+        return any(self.folder.glob("*.json"))
+
+    def read(self) -> Sequence[Profile]:
+        """All profiles of the store, ordered by file name; raises ProfileError for an invalid one."""
+        return parse_profiles(documents.below(self.store.of(NOBODY), PROFILES_FOLDER))
+
+    def names(self) -> set[str]:
+        """The file names of the store's profiles."""
+        return set(documents.below(self.store.of(NOBODY), PROFILES_FOLDER))
+
+    def remove(self, name: str) -> None:
+        """Delete the profile with this file name, if there is one."""
+        documents.remove(self.store.for_everybody(), f"{PROFILES_FOLDER}/{name}")
+
+    def _write(self, name: str, text: str, now: datetime) -> None:
+        document, everybody = f"{PROFILES_FOLDER}/{name}", self.store.for_everybody()
+        documents.replace(everybody, document, text, before=documents.find(everybody, document), now=now)
 
 
 def kept_profile(layout: KeptLayout) -> Profile:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import uvicorn
 from starlette.types import ASGIApp
 
+from auth.people.password_hashing import Busy
 from auth.principal import Principal
 from auth.record import DEEDS, Record
 from handlers import logs
@@ -34,7 +35,6 @@ from handlers.http.sockets.listening_socket import CannotListen
 from handlers.http.sockets.peers import Peers
 from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.steps.turns import Turns
-from handlers.index_building import keep_building
 from handlers.loopback import is_loopback
 from handlers.mcp.admission import PATH, admission
 from handlers.mcp.endpoint import MESSAGE, mcp_api
@@ -48,8 +48,8 @@ from handlers.page.serving import page_routes
 from handlers.services import Services
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN
 from handlers.simplefin.endpoint import simplefin_api
-from handlers.sync.concurrency import begin_thread
 from storage import accounts, connections
+from storage.boundary import begin_thread
 from storage.database import StoreFull, StoreUnavailable
 
 # Together with STOP_WITHIN of the sync engine, a whole shutdown stays below ten seconds
@@ -93,9 +93,8 @@ def application(
         worker = begin_thread("sync worker", services.scheduler.work)
         begin_thread("record", services.authorization.record.keep_writing)
         telling = [begin_thread("webhooks", Deliverer(services).work)] if services.sends_webhooks else []
-        if services.store.dialect.is_shared:
-            begin_thread("leases", services.sync_engine.leases.keep_renewing)
-            begin_thread("indexes", partial(keep_building, services.store, services.sync_engine.stopped))
+        for name, work in services.sharing.background(services.sync_engine):
+            begin_thread(name, work)
         try:
             async with figures.watching():
                 yield
@@ -113,7 +112,8 @@ def application(
 
     limit = settings.rate_limit
     oauth_rate, rate = BUDGET if limit else None, Rate(requests=limit[0], seconds=limit[1]) if limit else None
-    contract, functions, turns = CONTRACT_FILE.read_bytes(), answered_by or operations(services), Turns()
+    contract, functions = CONTRACT_FILE.read_bytes(), answered_by or operations(services)
+    turns = Turns(StoreUnavailable)
     assistants = mcp_api(
         services,
         contract=contract,
@@ -178,7 +178,7 @@ def application(
         ],
         shared_paths=(*oauth_shared_paths(services.authorization), PATH, SIMPLEFIN),
         unknown_page=unknown_address(services.authorization.policy),
-        unavailable=(StoreUnavailable, StoreFull),
+        unavailable=(StoreUnavailable, StoreFull, Busy),
         lifespan=lifespan,
         validate_responses=validate_responses,
     )

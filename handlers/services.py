@@ -12,15 +12,14 @@ from urllib.parse import urlsplit
 
 import polars as pl
 
+from analytics.records import Record
 from auth.apps.client_documents import Document, DocumentRefused
 from auth.policy import Policy
 from auth.server import AuthorizationServer
-from auth.tokens.keys import KIND as SIGNING_KEYS
 from connectors.bank_csv.layouts import CsvLayout, check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile
 from connectors.connecting import LiveSource
 from connectors.connector import Connector, Misconfigured, ProviderUnavailable
-from connectors.reference import exchange_rates
 from connectors.reference.bank_names import with_bank_names
 from connectors.reference.checked_download import download_checked
 from connectors.reference.exchange_rates import current_rates
@@ -42,7 +41,7 @@ from handlers.loopback import is_loopback
 from handlers.open_streams import OpenStreams
 from handlers.own_profiles import OwnProfiles
 from handlers.settings import Settings
-from handlers.sync import missing_keys
+from handlers.store_sharing import OwnStore, sharing_of
 from handlers.sync.connecting import RETURN_PATH, Connecting
 from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
@@ -51,25 +50,22 @@ from handlers.sync.scheduler import Scheduler
 from handlers.sync.stored_secrets import StoredSecrets
 from handlers.sync.uploaded_files import UploadedFiles
 from handlers.unread_exports import UnreadExports
-from storage import documents, jobs, store_facts, users
+from storage import jobs, store_facts
 from storage.bank_access import connection_attempts, connection_secrets
-from storage.bank_access.connection_keys import KIND as CONNECTION_KEYS
 from storage.bank_access.connection_keys import ConnectionKeys
+from storage.boundary import contain, undo_on_failure
 from storage.changes import feed, incarnation
 from storage.changes.incarnation import Incarnation
-from storage.database import NOBODY, Database, Store, StoreUnavailable
+from storage.database import Database, Store, StoreUnavailable
 from storage.engines import moving, second_wall
 from storage.engines.opening import open_database
 from storage.events import outbox
 from storage.importing import file_imports
-from storage.importing.records import Record
-from storage.keys.places import SealedKeys
-from storage.migrations import later_leaves, runner
+from storage.migrations import runner
 from storage.webhooks import deliveries
 
 CLOCK_OFFSET = "clock offset, seconds"
 BACKUPS_FOLDER = "backups"
-IS_WRITABLE = "written by whoever asks whether it can be"
 IS_DEMO = "made by bankdata demo"
 
 log = logging.getLogger("bankdata")
@@ -81,6 +77,7 @@ class Services:
 
     settings: Settings
     store: Store
+    sharing: OwnStore
     clock: Clock
     sync_engine: SyncEngine
     scheduler: Scheduler
@@ -112,7 +109,7 @@ class Services:
     def rates(self) -> pl.DataFrame:
         """The reference rates of the European Central Bank, read when a selection first mixes currencies."""
         if self._rates is None:
-            self.fetch_rates()
+            self.sharing.fetch_rates()
             self._rates = current_rates(self.settings.data_dir)
         return self._rates
 
@@ -129,28 +126,6 @@ class Services:
             " are not asked from here."
         )
 
-    def fetch_rates(self) -> None:
-        """Copy the rates that all processes of a shared store use into the data folder of this process."""
-        if not self.store.dialect.is_shared:
-            return
-        shared = documents.find(self.store.of(NOBODY), exchange_rates.FILE_NAME)
-        if shared is not None:
-            self.settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            exchange_rates.install(shared.encode(), folder=self.settings.data_dir)
-
-    def share_rates(self) -> None:
-        """Give rates that were just installed here to all processes of the store, and drop answers computed with older
-        ones."""
-        self.forget_rates()
-        if not self.store.dialect.is_shared:
-            return
-        content = (self.settings.data_dir / exchange_rates.FILE_NAME).read_text("utf-8")
-        everybody = self.everybody
-        before = documents.find(everybody, exchange_rates.FILE_NAME)
-        documents.replace(everybody, exchange_rates.FILE_NAME, content, before=before, now=self.clock.now())
-        for user in users.everyone(everybody):
-            everybody.changes(user.id)
-
     def forget_rates(self) -> None:
         """Drop the loaded rates and every cached answer, after newer rates have been installed."""
         self._rates = None
@@ -159,19 +134,16 @@ class Services:
     def is_ready(self) -> bool:
         """Whether the store answers and, if it is a database elsewhere, can be written to. Its schema needs no check:
         it was brought up to date when it was opened."""
-        try:
+        was_ready, self._was_ready = self._was_ready, False
+        # Whatever goes wrong, the answer to the monitor is no
+        with contain(log, "not ready", is_expected=lambda: not was_ready):
             is_ready = runner.current_version(self.everybody) > 0
-            if self.store.dialect.is_shared:
-                store_facts.remember(self.everybody, IS_WRITABLE, "yes")
-        except Exception as error:  # whatever goes wrong, the answer to the monitor is no
-            if self._was_ready:
-                log.warning("not ready: %s", type(error).__name__)
-            self._was_ready = False
-            return False
-        if not self._was_ready:
-            log.warning("ready again")
-        self._was_ready = True
-        return is_ready
+            self.sharing.check_writable()
+            if not was_ready:
+                log.warning("ready again")
+            self._was_ready = True
+            return is_ready
+        return False
 
     def close(self) -> bool:
         """Close the store within seconds, whatever the sources do. Returns whether the sync engine is idle; if it is
@@ -255,30 +227,24 @@ def open_services(
         is_serving=for_server,
     )
     everybody = store.for_everybody()
-    try:
+    with undo_on_failure(store.close):
         runner.migrate(store, now=clock.now())
-        if not store.dialect.is_shared:
-            later_leaves.fill(store)  # for a shared store a server does this, beside the requests
         moving.check_whole(everybody)
         if settings.database_app_url:
             second_wall.build(store)
         clock.offset = timedelta(seconds=float(store_facts.recall(everybody, CLOCK_OFFSET) or 0))
-        keys = _connection_keys(settings, everybody, clock)
+        sharing = sharing_of(store, settings, clock)
+        keys = sharing.connection_keys()
         life = incarnation.present(store)
-        has_own_store = for_server and not store.dialect.is_shared
-        settle_keys: Callable[[], object] = (
-            partial(missing_keys.settle, everybody, keys) if has_own_store else keys.look_again
-        )
+        settle_keys = sharing.look_after(keys, for_server=for_server)
         settle_keys()
-        if not store.dialect.is_shared:
-            jobs.release_all(everybody)
-            jobs.forget_impossible_pauses(everybody, now=clock.now())
-            deliveries.release_all(everybody, now=clock.now())
-    except BaseException:
-        store.close()
-        raise
+        sharing.begin()
+        clock_watch = ClockWatch(everybody, clock)
+        if for_server or not sharing.has_other_processes:
+            with suppress(StoreUnavailable):  # one of a cluster's machines is away: the next start does it
+                jobs.forget_impossible_pauses(everybody, now=clock.now() - clock_watch.apart())
     live = {**({LiveDemoBank.name: LiveDemoBank()} if has_live_demo else {}), **live_sources(settings)}
-    own_profiles = OwnProfiles(settings.data_dir, store)
+    own_profiles = sharing.own_profiles()
     sources = {**connectors(own_profiles.of_user), **live, **(more_connectors or {})}
     secrets = StoredSecrets(store, keys)
     reader = Reader(store, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
@@ -310,9 +276,7 @@ def open_services(
         detect_for_new_day(everybody, looking, today=today, is_over=sync_engine.stopped.is_set)
         find_ahead(store.of, looking, today=today, is_over=sync_engine.stopped.is_set)
 
-    authorization = _authorization(settings, everybody, clock)
-
-    clock_watch = ClockWatch(everybody, clock)
+    authorization = _authorization(settings, everybody, sharing, clock)
 
     def each_minute() -> None:
         clock_watch.look()
@@ -322,6 +286,7 @@ def open_services(
     services = Services(
         settings=settings,
         store=store,
+        sharing=sharing,
         clock=clock,
         sync_engine=sync_engine,
         scheduler=Scheduler(
@@ -363,26 +328,10 @@ def open_services(
     return services
 
 
-def _connection_keys(settings: Settings, database: Database, clock: Clock) -> ConnectionKeys:
-    """The keys of bank connections: in a file beside an unshared store, or in the shared store, which also takes over
-    the file that an earlier version wrote."""
-    file = settings.connection_keys
-    if not database.dialect.is_shared:
-        return ConnectionKeys(file)
-    place = SealedKeys(database, CONNECTION_KEYS, settings.keys_secret, clock.now)
-    keys = ConnectionKeys(place, may_begin=lambda: not connection_secrets.is_any_kept(database))
-    with suppress(StoreUnavailable):  # one of a cluster's machines is away: the next start takes the file over
-        if file.exists() and connection_secrets.take_over(database, keys, file):
-            log.warning("the keys of bank connections are in the store now, sealed: %s is read no more", file)
-    return keys
-
-
-def _authorization(settings: Settings, database: Database, clock: Clock) -> AuthorizationServer:
+def _authorization(settings: Settings, database: Database, sharing: OwnStore, clock: Clock) -> AuthorizationServer:
     return AuthorizationServer(
         database,
-        SealedKeys(database, SIGNING_KEYS, settings.keys_secret, clock.now)
-        if database.dialect.is_shared
-        else settings.data_dir,
+        sharing.signing_keys(),
         Policy(
             public_url=settings.public_url,
             auth_url=settings.auth_url,
@@ -394,7 +343,7 @@ def _authorization(settings: Settings, database: Database, clock: Clock) -> Auth
             document_hosts=settings.client_documents,
         ),
         clock.now_in_utc,
-        has_other_processes=database.dialect.is_shared,
+        has_other_processes=sharing.has_other_processes,
         fetch=partial(_app_document, settings) if settings.client_documents != frozenset() else None,
     )
 

@@ -12,6 +12,8 @@ from functools import partial
 from io import BufferedReader, FileIO
 from typing import BinaryIO
 
+from storage.boundary import undo_on_failure
+
 PER_USER_MAX = 4
 FILES_MAX = 16
 BYTES_MAX = 1024**3  # together; one alone may be larger
@@ -55,15 +57,12 @@ class UnreadExports:
         it. Raises TooManyExports: before writing if there are too many exports, after it if they would be too large
         together."""
         place = self._take_place(user_id)
-        try:
-            with tempfile.TemporaryFile(prefix="bankdata-") as file:
-                write(file)
-                self._weigh(place, file.seek(0, os.SEEK_END))
-                file.seek(0)
-                return _File(os.dup(file.fileno()), partial(self._leave, place))
-        except BaseException:
-            self._leave(place)
-            raise
+        leave = partial(self._leave, place)
+        with undo_on_failure(leave), tempfile.TemporaryFile(prefix="bankdata-") as file:
+            write(file)
+            self._weigh(place, file.seek(0, os.SEEK_END))
+            file.seek(0)
+            return _File(os.dup(file.fileno()), leave)
 
     def _take_place(self, user_id: str) -> _Place:
         with self._lock:

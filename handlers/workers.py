@@ -19,6 +19,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from handlers import logs
 from handlers.metrics import FOLDER
 from handlers.settings import Settings
+from storage.boundary import begin_thread
 
 LOOK_EVERY = 0.2  # seconds
 RESTART_PAUSE = 1.0  # seconds before a process that died is followed by another
@@ -97,7 +98,7 @@ def _serve(
     from handlers.services import open_services
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one decides what happens
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    begin_thread("end with parent", _end_with_parent)
     services = open_services(settings, for_server=True, sends_webhooks=sends_webhooks)
     serve(services, listener=listener, ready=said.release, takes_commands=False)
 

@@ -5,8 +5,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
+from analytics.records import AccountKind, AccountRecord
+from storage.connections import StoredConnection
 from storage.database import Session, add_row_unless_there
-from storage.importing.records import AccountKind, AccountRecord
 
 UNNAMED = "unnamed"  # the key of an account that its file does not name at all
 COLUMNS = (
@@ -152,16 +153,11 @@ def ask_whether_same(session: Session, *, user_id: str, account_id: str, other: 
 
 
 def bring(
-    session: Session,
-    *,
-    user_id: str,
-    account_id: str,
-    connection_id: str,
-    bank_name: str,
-    account: AccountRecord,
-    now: datetime,
+    session: Session, connection: StoredConnection, account: AccountRecord, *, account_id: str, now: datetime
 ) -> bool:
-    """Add the account, or fill in the properties that were unknown so far; True when the account is new to the user."""
+    """Add the account that the connection tells of, or fill in the properties that were unknown so far; True when the
+    account is new to the user."""
+    user_id = connection.user_id
     known = session.rows("SELECT id FROM accounts WHERE user_id = $1 AND id = $2", user_id, account_id)
     if known:
         session.execute(
@@ -176,19 +172,10 @@ def bring(
             "INSERT INTO accounts (id, user_id, connection_id, stable_key, iban, name, kind, currency, bic,"
             " bank_name, position, created_at)"
             " SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, count(*), $11 FROM accounts WHERE user_id = $2",
-            account_id,
-            user_id,
-            connection_id,
-            account.stable_key,
-            account.iban,
-            account.name,
-            account.kind,
-            account.currency,
-            account.bic,
-            account.bank_name or bank_name,
-            now,
+            *(account_id, user_id, connection.id, account.stable_key, account.iban, account.name, account.kind),
+            *(account.currency, account.bic, account.bank_name or connection.bank_name, now),
         )
-    source = {"user_id": user_id, "account_id": account_id, "connection_id": connection_id}
+    source = {"user_id": user_id, "account_id": account_id, "connection_id": connection.id}
     add_row_unless_there(session, "account_sources", **source)
     return not known
 

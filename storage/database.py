@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
+from storage.boundary import Away
 from storage.engines.dialect import Dialect
 
 Row = dict[str, Any]
@@ -58,7 +59,7 @@ def store_full() -> StoreFull:
     return StoreFull(StoreFull.__doc__)
 
 
-class StoreUnavailable(StoreError):
+class StoreUnavailable(StoreError, Away):
     """The database does not answer at present. Nothing of this change was stored; try again in a moment."""
 
 

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any, Literal, Protocol
 
+from storage.bank_access.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, PROGRESS_MAX
 from storage.database import Row, Session, as_json
-from storage.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, PROGRESS_MAX
 
 Status = Literal["pending", "syncing", "importing", "completed", "failed"]
 
@@ -213,11 +213,13 @@ def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime)
     )
 
 
-def by_status(session: Session) -> dict[Status, int]:
-    """The number of jobs of all users in each status."""
-    return {
-        row["status"]: row["jobs"] for row in session.rows("SELECT status, count(*) AS jobs FROM jobs GROUP BY status")
-    }
+def by_status(session: Session, *, since: datetime) -> dict[Status, tuple[int, int]]:
+    """The number of jobs of all users in each status, and of those that have come there since a moment."""
+    rows = session.rows(
+        "SELECT status, count(*) AS jobs, count(*) FILTER (WHERE updated_at >= $1) AS lately FROM jobs GROUP BY status",
+        since,
+    )
+    return {row["status"]: (row["jobs"], row["lately"]) for row in rows}
 
 
 def release(session: Session, job: Job) -> None:
@@ -237,8 +239,8 @@ def release_all(session: Session) -> None:
 
 def forget_impossible_pauses(session: Session, *, now: datetime) -> None:
     """Let connections be synced again that would wait longer than any minimum interval, and look at the schedule of
-    those at which nobody would for longer than a day: the clock was ahead when that was decided. Jobs of that time go
-    on at once. Only for a store that a single process opens, when it does."""
+    those at which nobody would for longer than a day: a clock was ahead when that was decided. Jobs of that time go on
+    at once. `now` is by the clock of the store, so that of several processes one with a wrong clock forgets nothing."""
     latest_possible = now + COOLDOWN_MAX
     session.execute("UPDATE connections SET next_sync_at = NULL WHERE next_sync_at > $1", latest_possible)
     session.execute(

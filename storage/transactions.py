@@ -15,7 +15,6 @@ from analytics.letters import fold, plain
 from analytics.searching.filters import is_uncategorised
 from analytics.searching.parts import with_part_in
 from storage.database import Row, Session
-from storage.engines.dialect import LATE_MATERIALIZATION_ROWS_MAX
 
 LIST_COLUMNS = (
     "id, account_id, amount, currency, booking_date, value_date, merchant_name, counterpart_name,"
@@ -28,13 +27,17 @@ LISTED: dict[str, pl.DataType] = {
     "value_date": pl.Date(),
 }
 """The columns of a booking that a page and its filters read."""
-KEPT: dict[str, pl.DataType] = {**LISTED, **BOOKINGS}
-"""The columns of a booking that a page, its filters and the figures read."""
+KEPT: dict[str, pl.DataType] = {
+    **LISTED,
+    **BOOKINGS,
+    "is_potential_duplicate": pl.Boolean(),
+    "category_rule": pl.String(),
+}
+"""The columns of a booking that a page, its filters, searches and the figures read."""
 DETAIL_COLUMNS = LIST_COLUMNS + (
     ", counterpart_bic, counterpart_bank_name, creditor_id, debitor_id, bank_transaction_code, purpose_code,"
     " is_potential_duplicate, is_adjusting_entry, created_at"
 )
-BOOKING_COLUMNS = ", ".join(BOOKINGS)
 ROWS_AT_ONCE = 10_000
 NOT_HIDDEN = "account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
 RULE_COLUMNS = (
@@ -43,17 +46,9 @@ RULE_COLUMNS = (
 DETAILS: dict[str, pl.DataType] = {
     **{name.strip(): pl.String() for name in f"{DETAIL_COLUMNS}{RULE_COLUMNS}".split(",") if name.strip() not in KEPT},
     "id": pl.String(),
-    "is_potential_duplicate": pl.Boolean(),
     "created_at": pl.Datetime("us"),
 }
-"""The columns read for a booking shown alone, besides KEPT."""
-
-MARKS: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "is_potential_duplicate": pl.Boolean(),
-    "category_rule": pl.String(),
-}
-"""The columns of a booking that a search reads, besides KEPT."""
+"""The columns read for a booking shown alone, besides KEPT; "id" is in both."""
 
 SOURCE_COLUMNS = (
     ", source_merchant_name, end_to_end_id, gvc, swift_code, mcc, bank_text, original_amount, original_currency,"
@@ -86,7 +81,6 @@ class Selection(NamedTuple):
     detailed_category: str | None = None
     ids: Sequence[str] | None = None  # used by lists and exports: only these bookings
     split_ids: Sequence[str] = ()  # also select these bookings, which have a part in the place
-    may_be_hidden: bool = True  # False: the user is known to have no hidden account, which saves half of a short query
 
     def condition(self, user_id: str) -> tuple[str, list[object]]:
         """The WHERE clause of this selection and its parameters, $1 onwards."""
@@ -95,7 +89,7 @@ class Selection(NamedTuple):
         if self.account_ids is not None:
             values.append(list(self.account_ids))
             parts.append("account_id = ANY($2::TEXT[])")
-        elif self.may_be_hidden:
+        else:
             parts.append(NOT_HIDDEN)
         places = [each for each in _PLACES if getattr(self, each) is not None]
         if places:
@@ -155,20 +149,6 @@ def count(session: Session, user_id: str, selection: Selection) -> int:
     return int(session.rows(f"SELECT count(*) AS n FROM transactions WHERE {condition}", *values)[0]["n"])
 
 
-def page(session: Session, user_id: str, selection: Selection, *, limit: int, offset: int, total: int) -> list[Row]:
-    """One page of a selection of `total` rows, newest first, then by id descending: a total order (decision 1).
-
-    DuckDB answers a small limit by sorting first and fetching the other columns in a second scan: eight times faster
-    for 100,000 rows, a third slower for 1,000. A larger limit inside the small one is the way to avoid that.
-    """
-    condition, values = selection.condition(user_id)
-    ordered = f"SELECT {LIST_COLUMNS} FROM transactions WHERE {condition} ORDER BY booking_date DESC, id DESC"
-    if total <= session.dialect.one_scan_rows_max:
-        rows_max = max(offset + limit, LATE_MATERIALIZATION_ROWS_MAX + 1)
-        ordered = f"SELECT {LIST_COLUMNS} FROM ({ordered} LIMIT {rows_max}) AS one_scan"
-    return session.rows(f"{ordered} LIMIT {int(limit)} OFFSET {int(offset)}", *values)
-
-
 def taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Row]:
     """The bookings of these accounts that their banks have taken back, the latest first; `taken_back_at` is when that
     was noticed, None where it was not recorded."""
@@ -179,32 +159,44 @@ def taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> li
     )
 
 
-def entries(session: Session, user_id: str, *, hidden: Sequence[str] = (), rows_max: int) -> pl.DataFrame:
-    """The user's booked transactions but those of hidden accounts, as KEPT, in the order of a page; at most
-    `rows_max`."""
-    rows = everything(session, user_id, KEPT, hidden=hidden, rows_max=rows_max)
+def entries(
+    session: Session,
+    user_id: str,
+    columns: Mapping[str, pl.DataType],
+    *,
+    hidden: Sequence[str] = (),
+    only: str | None = None,
+) -> pl.DataFrame:
+    """The same as `everything`, in the order of a page."""
+    rows = everything(session, user_id, columns, hidden=hidden, only=only)
     return rows.sort("booking_date", "id", descending=True)
 
 
 def everything(
-    session: Session, user_id: str, columns: Mapping[str, pl.DataType], *, hidden: Sequence[str], rows_max: int
+    session: Session,
+    user_id: str,
+    columns: Mapping[str, pl.DataType],
+    *,
+    hidden: Sequence[str] = (),
+    only: str | None = None,
 ) -> pl.DataFrame:
-    """These columns of the user's booked transactions but those of hidden accounts, in no order; at most `rows_max`
-    rows."""
-    shown, values = ("", []) if not hidden else (" AND account_id <> ALL($2::TEXT[])", [list(hidden)])
-    return session.frame(
-        f"SELECT {', '.join(columns)} FROM transactions WHERE user_id = $1{shown} LIMIT {int(rows_max)}",
-        user_id,
-        *values,
-        schema=columns,
-    )
+    """These columns of the user's booked transactions but those of hidden accounts, in no order; `only` the one with
+    this id where it is given."""
+    condition = "user_id = $1"
+    values: list[object] = [user_id]
+    if hidden:
+        values.append(list(hidden))
+        condition += " AND account_id <> ALL($2::TEXT[])"
+    query = f"SELECT {', '.join(columns)} FROM transactions WHERE {condition}"
+    if only is not None:  # DuckDB takes twice as long for a frame of one row
+        return pl.DataFrame(session.rows(f"{query} AND id = ${len(values) + 1}", *values, only), schema=columns)
+    return session.frame(query, *values, schema=columns)
 
 
 def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.DataFrame:
-    """The user's pending transactions but those of hidden accounts, as KEPT and MARKS."""
-    schema = {**KEPT, **MARKS}
-    query = f"SELECT {', '.join(schema)} FROM pending_transactions WHERE user_id = $1"
-    rows = session.frame(query, user_id, schema=schema)
+    """The user's pending transactions but those of hidden accounts, as KEPT."""
+    query = f"SELECT {', '.join(KEPT)} FROM pending_transactions WHERE user_id = $1"
+    rows = session.frame(query, user_id, schema=KEPT)
     return rows.filter(~pl.col("account_id").is_in(list(hidden)))
 
 
@@ -241,33 +233,10 @@ def pieces(session: Session, user_id: str, account_id: str, selection: Selection
         day, last = piece["booking_date"][-1], piece["id"][-1]
 
 
-def searched(session: Session, user_id: str, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
-    """The booked (or pending) transactions of the selection as analytics.frames.SEARCHED, in the order of a page."""
-    condition, values = selection.condition(user_id)
-    schema = {**{name: dtype for name, dtype in KEPT.items() if name in SEARCHED}, **MARKS}
-    table = "pending_transactions" if pending else "transactions"
-    rows = session.frame(f"SELECT {', '.join(schema)} FROM {table} WHERE {condition}", *values, schema=schema)
-    return marked(rows, pending=pending).sort("booking_date", "id", descending=True)
-
-
 def marked(rows: pl.DataFrame, *, pending: bool = False) -> pl.DataFrame:
-    """Rows of KEPT and MARKS converted to analytics.frames.SEARCHED."""
+    """Rows of KEPT converted to analytics.frames.SEARCHED."""
     marks = {"is_uncategorised": is_uncategorised(), "is_pending": pl.lit(pending)}
     return rows.with_columns(**marks).select(*SEARCHED)
-
-
-def matching(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
-    """The booked transactions of the selection as analytics.frames.BOOKINGS."""
-    condition, values = selection.condition(user_id)
-    return session.frame(f"SELECT {BOOKING_COLUMNS} FROM transactions WHERE {condition}", *values, schema=BOOKINGS)
-
-
-def pending(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
-    """The pending transactions of the selection as analytics.frames.BOOKINGS; explanations show them although they do
-    not count until they are booked (decision 15)."""
-    condition, values = selection.condition(user_id)
-    query = f"SELECT {BOOKING_COLUMNS} FROM pending_transactions WHERE {condition}"
-    return session.frame(query, *values, schema=BOOKINGS)
 
 
 def listed(session: Session, user_id: str, ids: Iterable[str], *, pending: bool = False) -> dict[str, Row]:

@@ -50,7 +50,7 @@ ASK_ALL = {
     "storage.events.outbox.tell_notices",
     "storage.recurring.told.whom_a_day_concerns",  # as above
     "storage.bank_access.connection_attempts.forget",  # as above
-    "storage.jobs.forget_impossible_pauses",  # only where there is one process
+    "storage.jobs.forget_impossible_pauses",  # at a start, which goes on where a machine is away
     "storage.jobs.release_all",  # only where there is one process
     "storage.webhooks.deliveries.release_all",  # as above
     "storage.webhooks.deliveries.forget",  # once a day

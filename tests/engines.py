@@ -15,7 +15,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -98,6 +99,21 @@ class Cluster:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait(60)
             self._process = None
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """As if its machine stood still meanwhile: nothing answers, not even to who connects anew."""
+        assert self._process is not None
+        pids = [self._process.pid, *(int(pid) for (pid,) in self.sql("SELECT pid FROM pg_stat_activity"))]
+        try:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+            yield
+        finally:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def remove(self) -> None:
         """Nothing of it is left."""

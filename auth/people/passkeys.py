@@ -4,8 +4,10 @@ The library is loaded when a passkey is first used, because it costs 0.1 s and 1
 """
 
 import json
+import logging
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from auth.events import Events
 from auth.instants import Now
@@ -26,6 +28,9 @@ PASSKEYS_MAX = 20  # of one user
 NAME_CHARACTERS_MAX = 50
 ANSWERED_WITHIN = timedelta(minutes=5)
 SERVICE = "Banking Data Service"  # what the device shows beside the user
+
+T = TypeVar("T")
+log = logging.getLogger("bankdata.passkeys")
 
 
 class Passkeys:
@@ -153,21 +158,20 @@ class Passkeys:
     def _verify_registration(self, answer: str, challenge: str) -> "VerifiedRegistration | None":
         import webauthn
 
-        try:
-            return webauthn.verify_registration_response(
+        return _verified(
+            lambda: webauthn.verify_registration_response(
                 credential=answer,
                 expected_challenge=challenge.encode(),
                 expected_rp_id=self._policy.passkey_host or "",
                 expected_origin=self._policy.origin,
             )
-        except Exception:  # whatever the library raises for bytes from outside: they are no passkey
-            return None
+        )
 
     def _verify(self, answer: str, challenge: str, passkey: Passkey) -> "VerifiedAuthentication | None":
         import webauthn
 
-        try:
-            return webauthn.verify_authentication_response(
+        return _verified(
+            lambda: webauthn.verify_authentication_response(
                 credential=answer,
                 expected_challenge=challenge.encode(),
                 expected_rp_id=passkey.host,
@@ -175,8 +179,17 @@ class Passkeys:
                 credential_public_key=webauthn.base64url_to_bytes(passkey.public_key),
                 credential_current_sign_count=passkey.sign_count,
             )
-        except Exception:  # whatever the library raises, the answer has no valid signature
-            return None
+        )
+
+
+def _verified(verify: Callable[[], T]) -> T | None:
+    """What webauthn has verified; None where it raised anything at all: then these bytes from outside are no passkey,
+    or no signature."""
+    try:
+        return verify()
+    except Exception as error:
+        log.info("no passkey: %s", type(error).__name__)
+        return None
 
 
 def _id_in(answer: str) -> str | None:

@@ -3,7 +3,7 @@
 import json
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,6 +20,8 @@ LEEWAY_SECONDS = 5  # oauth.md 2.5: clocks of two machines may differ
 LENGTH_MAX = 4096  # ours have about 900 characters
 GRANT_CLAIM = "grant_id"
 CLAIMS = frozenset({"iss", "aud", "sub", "client_id", "scope", "iat", "exp", "jti", GRANT_CLAIM})
+
+Payload = Mapping[str, object]
 
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", re.ASCII)
 
@@ -90,13 +92,8 @@ class AccessTokens:
         if len(token) > LENGTH_MAX or not _is_canonical(token):
             raise InvalidToken("not a JWT in its one compact spelling")
         header = _header(token)
-        if header.keys() != {"alg", "typ", "kid"}:
-            # No jwk, jku, x5u, x5c, crit: the key is chosen by us alone (RFC 8725 sections 3.1 and 3.10)
-            raise InvalidToken("header has other members than alg, typ and kid")
-        # "The resource server MUST verify that the 'typ' header value is 'at+jwt' or 'application/at+jwt' and reject
-        # tokens carrying any other value." RFC 9068 section 4
-        if header["typ"] not in ("at+jwt", "application/at+jwt"):
-            raise InvalidToken("typ is not at+jwt")
+        for check_header in HEADER_CHECKS:
+            check_header(header)
         key = self._ring.public_key(header["kid"], now=now)
         if key is None:
             raise InvalidToken("kid is unknown")
@@ -111,33 +108,66 @@ class AccessTokens:
             raise InvalidToken(f"refused by PyJWT: {type(error).__name__}") from error
         if _text(payload, "aud") not in self._audiences:
             raise InvalidToken("of another resource")
-        return self._claims(payload, int(_utc(now).timestamp()), key_id=header["kid"])
+        for check_claims in CLAIM_CHECKS:
+            check_claims(payload, int(_utc(now).timestamp()))
+        return _claims(payload, key_id=header["kid"])
 
     def still_holds(self, claims: Claims, now: datetime) -> bool:
         """Whether a token that was valid before is not expired and its key is still in use."""
         return now < claims.expires_at and self._ring.is_in_use(claims.key_id, now=now)
 
-    def _claims(self, payload: dict[str, object], now: int, *, key_id: str) -> Claims:
-        issued_at, expires_at = _seconds(payload, "iat"), _seconds(payload, "exp")
-        # "The current time MUST be before the time represented by the 'exp' claim." RFC 9068 section 4
-        if now >= expires_at:
-            raise InvalidToken("expired")
-        if issued_at > now + LEEWAY_SECONDS or ("nbf" in payload and _seconds(payload, "nbf") > now + LEEWAY_SECONDS):
-            raise InvalidToken("not valid yet")
-        scopes = scope_set(_text(payload, "scope"))
-        if scopes is None:
-            raise InvalidToken("scope is not ours")
-        return Claims(
-            user_id=_text(payload, "sub"),
-            client_id=_text(payload, "client_id"),
-            scopes=scopes,
-            grant_id=_text(payload, GRANT_CLAIM),
-            issued_at=datetime.fromtimestamp(issued_at, UTC),
-            expires_at=datetime.fromtimestamp(expires_at, UTC),
-            token_id=_text(payload, "jti"),
-            key_id=key_id,
-            audience=_text(payload, "aud"),
-        )
+
+def key_is_chosen_by_us(header: Payload) -> None:
+    """No jwk, jku, x5u, x5c, crit: the key is chosen by us alone (RFC 8725 sections 3.1 and 3.10)."""
+    if header.keys() != {"alg", "typ", "kid"}:
+        raise InvalidToken("header has other members than alg, typ and kid")
+
+
+def type_is_access_token(header: Payload) -> None:
+    """ "The resource server MUST verify that the 'typ' header value is 'at+jwt' or 'application/at+jwt' and reject
+    tokens carrying any other value." RFC 9068 section 4"""
+    if header["typ"] not in ("at+jwt", "application/at+jwt"):
+        raise InvalidToken("typ is not at+jwt")
+
+
+def token_is_not_expired(payload: Payload, now: int) -> None:
+    """ "The current time MUST be before the time represented by the 'exp' claim." RFC 9068 section 4"""
+    if now >= _seconds(payload, "exp"):
+        raise InvalidToken("expired")
+
+
+def token_is_valid_already(payload: Payload, now: int) -> None:
+    """The clocks of two machines may differ by LEEWAY_SECONDS; `nbf` is not ours, and holds where it stands."""
+    if max(_seconds(payload, name) for name in ("iat", "nbf") if name in payload) > now + LEEWAY_SECONDS:
+        raise InvalidToken("not valid yet")
+
+
+def scope_is_ours(payload: Payload, _now: int) -> None:
+    """A scope that we never gave was given by nobody."""
+    if scope_set(_text(payload, "scope")) is None:
+        raise InvalidToken("scope is not ours")
+
+
+HEADER_CHECKS: tuple[Callable[[Payload], None], ...] = (key_is_chosen_by_us, type_is_access_token)
+CLAIM_CHECKS: tuple[Callable[[Payload, int], None], ...] = (
+    token_is_not_expired,
+    token_is_valid_already,
+    scope_is_ours,
+)
+
+
+def _claims(payload: Payload, *, key_id: str) -> Claims:
+    return Claims(
+        user_id=_text(payload, "sub"),
+        client_id=_text(payload, "client_id"),
+        scopes=scope_set(_text(payload, "scope")) or frozenset(),
+        grant_id=_text(payload, GRANT_CLAIM),
+        issued_at=datetime.fromtimestamp(_seconds(payload, "iat"), UTC),
+        expires_at=datetime.fromtimestamp(_seconds(payload, "exp"), UTC),
+        token_id=_text(payload, "jti"),
+        key_id=key_id,
+        audience=_text(payload, "aud"),
+    )
 
 
 # Times are compared above, with the caller's clock, and the audience with our own
@@ -172,14 +202,14 @@ def _header(token: str) -> dict[str, Any]:
     return header
 
 
-def _seconds(payload: dict[str, object], name: str) -> int:
+def _seconds(payload: Payload, name: str) -> int:
     value = payload[name]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 36:
         raise InvalidToken(f"{name} is not a time")
     return value
 
 
-def _text(payload: dict[str, object], name: str) -> str:
+def _text(payload: Payload, name: str) -> str:
     value = payload[name]
     if not isinstance(value, str) or not value:
         raise InvalidToken(f"{name} is not a text")

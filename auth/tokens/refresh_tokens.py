@@ -1,10 +1,12 @@
-"""Refresh tokens: each is used once and answered with its successor; a second use ends the family (RFC 6749 section 6).
+"""Refresh tokens: each is used once, against an ordered tuple of checks, and answered with its successor; a second use
+ends the family (RFC 6749 section 6).
 
 The grace in which a used token is answered with its successor once more is `refresh_reuse_seconds` of auth/policy.py.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from auth import authorization_details
@@ -35,6 +37,64 @@ class TokenAnswer:
     refresh_token: str | None
     scope: str
     authorization_details: list[dict[str, Any]] | None = None  # for an app that asked with authorization_details
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PresentedToken:
+    """A known refresh token of a live grant together with what the client sent to use it, and the time."""
+
+    token: RefreshToken
+    grant: Grant
+    client_id: str
+    scope: str | None
+    resource: Resource | None
+    is_in_grace: bool
+    now: datetime
+
+
+Check = Callable[[PresentedToken], None]
+
+
+def client_is_the_same(presented: PresentedToken) -> None:
+    """ "the refresh token is bound to the client to which it was issued" RFC 6749 section 6"""
+    if presented.grant.client_id != presented.client_id:
+        raise InvalidGrant(reason="of another client")
+
+
+def resource_is_the_same(presented: PresentedToken) -> None:
+    """An app may name the resource again, and no other one (RFC 8707 section 2.2)."""
+    check_resource(presented.grant, presented.resource)
+
+
+def token_is_unused(presented: PresentedToken) -> None:
+    """A used one is answered within its grace alone (`auth/policy.py`); later its whole family ends."""
+    if presented.token.used_at is not None and not presented.is_in_grace:
+        raise Reused(presented.grant.id)
+
+
+def token_is_in_time(presented: PresentedToken) -> None:
+    """A token that was used in time has a successor, which its grace may repeat a moment later."""
+    if presented.token.used_at is None and presented.now >= presented.token.expires_at:
+        raise InvalidGrant(reason="expired")
+
+
+def scope_is_not_wider(presented: PresentedToken) -> None:
+    """ "The requested scope MUST NOT include any scope not originally granted by the resource owner, and if omitted is
+    treated as equal to the scope originally granted by the resource owner." RFC 6749 section 6"""
+    if presented.scope is None:
+        return
+    wanted = scope_set(presented.scope)
+    if wanted is None or not wanted <= frozenset(presented.grant.scope.split()):
+        raise InvalidScope("scope must not go beyond what the user allowed.")
+
+
+CHECKS: tuple[Check, ...] = (
+    client_is_the_same,
+    resource_is_the_same,
+    token_is_unused,
+    token_is_in_time,
+    scope_is_not_wider,
+)
 
 
 class RefreshTokens:
@@ -76,21 +136,24 @@ class RefreshTokens:
             row = tokens.find_refresh(session, token_hash)
             if row is None:
                 raise InvalidGrant(reason="unknown")
-            grant = self._grants.live(session, row.grant_id)
-            # "the refresh token is bound to the client to which it was issued" RFC 6749 section 6
-            if grant.client_id != client_id:
-                raise InvalidGrant(reason="of another client")
-            check_resource(grant, resource)
-            if row.used_at is not None:
-                if not self._is_in_grace(session, row, successor):
-                    raise Reused(grant.id)
-                return self._answer(grant, successor, scope=_narrow_scope(grant, scope))
-            if self._now() >= row.expires_at:
-                raise InvalidGrant(reason="expired")
-            narrowed = _narrow_scope(grant, scope)
-            if not tokens.use_refresh(session, token_hash, now=self._now()):
+            now, grant = self._now(), self._grants.live(session, row.grant_id)
+            presented = PresentedToken(
+                token=row,
+                grant=grant,
+                client_id=client_id,
+                scope=scope,
+                resource=resource,
+                is_in_grace=row.used_at is not None and self._is_in_grace(session, row, successor),
+                now=now,
+            )
+            for check in CHECKS:
+                check(presented)
+            narrowed = grant.scope if scope is None else scope_text(scope.split())
+            if presented.is_in_grace:
+                return self._answer(grant, successor, scope=narrowed)
+            if not tokens.use_refresh(session, token_hash, now=now):
                 raise Reused(grant.id)
-            clients.mark_used(session, client_id, now=self._now(), unless_since=self._now() - USE_NOTED_EVERY)
+            clients.mark_used(session, client_id, now=now, unless_since=now - USE_NOTED_EVERY)
             return self._issue_next(session, grant, successor, scope=narrowed)
 
         return self._one_time.exchange(token_hash, work, kind="refresh token", client_id=client_id)
@@ -158,14 +221,3 @@ class RefreshTokens:
             scope=scope,
             authorization_details=details,
         )
-
-
-def _narrow_scope(grant: Grant, scope: str | None) -> str:
-    """ "The requested scope MUST NOT include any scope not originally granted by the resource owner, and if omitted is
-    treated as equal to the scope originally granted by the resource owner." RFC 6749 section 6"""
-    if scope is None:
-        return grant.scope
-    wanted = scope_set(scope)
-    if wanted is None or not wanted <= frozenset(grant.scope.split()):
-        raise InvalidScope("scope must not go beyond what the user allowed.")
-    return scope_text(wanted)

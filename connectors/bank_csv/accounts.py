@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.rows import Booking
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 
 @dataclass(slots=True)

@@ -48,6 +48,8 @@ def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
     if match is None or not _AFFIX.fullmatch(match[1]) or not _AFFIX.fullmatch(match[3]):
         raise ValueError("not an amount")
     before, number, after = match.groups()
+    if sum(sign in "-−–" for sign in before + after) > 1:
+        raise ValueError("two signs")
     other: Mark = "," if mark == "." else "."
     if mark not in number and number.count(other) == 1:
         before_mark, after_mark = number.split(other)

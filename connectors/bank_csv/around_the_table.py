@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from analytics.records import AccountKind
 from connectors.bank_csv.amounts_and_dates import FORMATS, currency_in, date_reader, read_amount
 from connectors.bank_csv.cell_kinds import kinds
 from connectors.bank_csv.profile import Mark, comparable
 from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, label_kind
 from connectors.card_numbers import hidden_card_number
 from connectors.text import clean, compact_iban
-from storage.importing.records import AccountKind
 
 _IBAN = re.compile(r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]){11,30}\b")
 _DAY = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}-[0-9]{2}-[0-9]{2}")

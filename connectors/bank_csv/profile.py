@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from analytics.letters import plain
-from storage.importing.records import AccountKind
+from analytics.records import AccountKind
 
 PROFILE_BYTES_MAX = 64 * 1024
 PROFILES_MAX = 1000  # in a user's folder

@@ -6,6 +6,7 @@ from io import BufferedReader, RawIOBase
 from itertools import pairwise
 from typing import BinaryIO
 
+from analytics.records import AccountRecord, Record, TransactionRecord
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.cell_kinds import is_booking
 from connectors.bank_csv.layouts import OnLayout, layout_of
@@ -17,7 +18,6 @@ from connectors.connector import MalformedFile, SourceError, UnsupportedFile
 from connectors.limits import HEAD_BYTES
 from connectors.lines import Lines, is_utf16
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountRecord, Record, TransactionRecord
 
 
 def detect(head: bytes) -> bool:

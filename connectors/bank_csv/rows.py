@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
 
+from analytics.records import TransactionRecord
 from connectors.bank_csv.amounts_and_dates import date_reader, decimal_mark, fitting_formats, read_amount
 from connectors.bank_csv.cell_kinds import kinds
 from connectors.bank_csv.column_places import conditions, from_the_right, label_pattern, place_of, split_by_label
@@ -26,7 +27,6 @@ from connectors.text import (
     parse_creditor_id,
     reference,
 )
-from storage.importing.records import TransactionRecord
 
 _CURRENCY = re.compile("[A-Z]{3}")
 

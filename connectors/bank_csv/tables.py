@@ -9,6 +9,7 @@ from itertools import chain, takewhile
 
 from msgspec import structs
 
+from analytics.records import AccountRecord, Record
 from connectors.bank_csv.accounts import AccountBlock
 from connectors.bank_csv.amounts_and_dates import FORMATS, date_reader
 from connectors.bank_csv.around_the_table import Metadata
@@ -20,7 +21,6 @@ from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import COLUMNS_MAX, ENTRIES_MAX
 from connectors.lines import Lines
 from connectors.text import clean, compact_iban, currency_of
-from storage.importing.records import AccountRecord, Record
 
 HELD_MAX = 100_000  # bookings of other accounts kept until their block can be written
 UNDATED_MAX = 1_000  # pending bookings without a day

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
+from analytics.records import TransactionRecord
 from connectors.camt.texts import Texts, text
 from connectors.limits import CODE_CHARACTERS_MAX
 from connectors.reference.gvc import bank_transaction_code_of
@@ -22,7 +23,6 @@ from connectors.text import (
     parse_iban,
     reference,
 )
-from storage.importing.records import TransactionRecord
 
 _PROPRIETARY = re.compile(r"(?:([NSF][A-Z0-9]{3})\+)?([0-9]{3})(?:\+.*)?")
 _GERMAN_ISSUERS = frozenset({"DK", "ZKA", "DFUE", "DFÜ", "BDB"})

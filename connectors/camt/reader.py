@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from lxml import etree
 
+from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.camt.entry import Own, read_amount, read_day, read_entry
 from connectors.camt.texts import Texts, local_name, read_entry_texts, read_texts, text
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
@@ -27,7 +28,6 @@ from connectors.limits import (
 )
 from connectors.reference import german_accounts
 from connectors.text import clean, clean_key, compact_iban, currency_of, parse_bic
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 _MESSAGE = re.compile(r"BkToCstmr(?:Stmt|AcctRpt|DbtCdtNtfctn)|:camt\.05[234]\.001\.\d\d")
 _ELEMENT = re.compile(rb"<[A-Za-z]")

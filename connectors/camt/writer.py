@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import BinaryIO
 from xml.sax.saxutils import escape
 
+from analytics.records import AccountRecord, Record, TransactionRecord
 from connectors.blocks import Block, blocks
-from storage.importing.records import AccountRecord, Record, TransactionRecord
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"
 NAME_CHARACTERS_MAX = 140  # Max140Text: names, and each line of a remittance text

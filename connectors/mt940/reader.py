@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import BinaryIO
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import DETAILS_CHARACTERS_MAX, HELD_ENTRIES_MAX, STATEMENTS_MAX
 from connectors.mt940.details import read_details
@@ -28,13 +29,13 @@ from connectors.text import (
     parse_iban,
     reference,
 )
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 _BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\n]*\n){0,3}:(?:13|2[158]|60|34|NS|61)")
 _LINE_ENDS = re.compile(r"[\r\n]+")
 _LINE = re.compile(
     r"(?P<value>\d{6})(?P<entry>\d{4}|[ ]{4})?"  # 20260131 instead of 2601310131 occurs, too: see _LONG_DATE
-    r"(?P<mark>R?[CDcd]|E[CD])[ ]*+(?P<funds>[A-Z]{0,3})[ ]*+(?P<amount>\d[\d.,]*|,\d+)[ ]?"  # *+: blanks are read once
+    r"(?P<mark>R?[CDcd]|E[CD])[ ]*+(?P<funds>[A-Z]{0,3})[ ]*+"  # *+: blanks are read once
+    r"(?P<amount>\d[\d.,]*+|,\d++)(?![eE][+-]?\d)[ ]?"  # 1e309 is no amount
     r"(?P<type>[A-Z][A-Z0-9]{3}|[NSF][A-Z0-9]{2}[ ])?(?P<customer>.*?)(?://(?P<bank>.*))?"
 )
 _LONG_DATE = re.compile(r"^(?:19|20)(\d{6})(?=R?[CD])")

@@ -12,6 +12,7 @@ from datetime import date
 from decimal import Decimal
 from typing import BinaryIO, Literal
 
+from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.card_numbers import hidden_card_number
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX
@@ -27,7 +28,6 @@ from connectors.text import (
     parse_bic,
     parse_iban,
 )
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 TAGS_MAX = 1_000_000  # besides those of bookings; a list of 10,000 securities has about 150,000
 TAGS_PER_BOOKING = 100  # closing tags included; real ones have some twenty

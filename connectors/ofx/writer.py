@@ -14,8 +14,8 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, BinaryIO
 from xml.sax.saxutils import escape
 
+from analytics.records import AccountRecord, Record, TransactionRecord
 from connectors.blocks import COPY_BYTES, MEMORY_BYTES, Block, blocks
-from storage.importing.records import AccountRecord, Record, TransactionRecord
 
 NAME_CHARACTERS_MAX = 32  # OFX 11.4.4.1: a longer name goes into EXTDNAME
 TYPES = frozenset(

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from msgspec.structs import replace
 
+from analytics.records import Record, StatementRecord, TransactionRecord
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX, STATEMENTS_MAX
 from connectors.lines import Lines
@@ -25,7 +26,6 @@ from connectors.own_formats.beancount_writer import (
 from connectors.own_formats.beancount_writer import SAID as WORDS
 from connectors.own_formats.cells import Cells, account_of, booking_of
 from connectors.text import parse_amount, parse_date
-from storage.importing.records import Record, StatementRecord, TransactionRecord
 
 SPLITS_MAX = 50  # parts of one booking
 FIRST_LINE = f"{OPENED} open {OPENING_BALANCES}"

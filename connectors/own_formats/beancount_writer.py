@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import BinaryIO
 
+from analytics.records import AccountRecord, TransactionRecord
 from connectors.blocks import Block, blocks_of_pairs
 from connectors.classified_records import Classification, Pair
 from connectors.own_formats.cells import ACCOUNT_COLUMNS, Cells, account_cells, booking_cells
-from storage.importing.records import AccountRecord, TransactionRecord
 
 OPENED = date(1970, 1, 1)
 OPENING_BALANCES = "Equity:Opening-Balances"

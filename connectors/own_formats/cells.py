@@ -9,11 +9,11 @@ from datetime import date
 from functools import partial
 from typing import cast, get_args
 
+from analytics.records import TEXTS, AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.classified_records import WORDS
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import CODE_CHARACTERS_MAX, ENTRIES_MAX, KEY_CHARACTERS_MAX, STATEMENTS_MAX
 from connectors.text import clean, clean_purpose, compact_iban, parse_amount, parse_bic, parse_date
-from storage.importing.records import TEXTS, AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 ACCOUNT_COLUMNS = ("account", "iban", "account_name", "account_type", "account_currency", "bank_name", "bic")
 READ_AS: dict[str, Callable[[str | None], str | None]] = {

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
+from analytics.records import TEXTS, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.classified_records import WORDS, Pair
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import ENTRIES_MAX
@@ -29,7 +30,6 @@ from connectors.own_formats.cells import (
     required_text,
 )
 from connectors.text import parse_amount
-from storage.importing.records import TEXTS, AccountRecord, Record, StatementRecord, TransactionRecord
 
 COLUMNS = (
     "record", *ACCOUNT_COLUMNS, "booking_date", "value_date", "amount", "currency", *TEXTS, "original_amount",

@@ -15,10 +15,10 @@ from typing import BinaryIO, NoReturn
 
 import orjson
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import MalformedFile, UnsupportedFile
 from connectors.lines import Lines
 from connectors.own_formats.cells import YES, records_of
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"')
 BOOKING = {

@@ -11,13 +11,13 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import BinaryIO
 
+from analytics.records import TEXTS, Record
 from connectors.blocks import COPY_BYTES
 from connectors.classified_records import WORDS
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX
 from connectors.own_formats import parquet_texts
 from connectors.own_formats.cells import Cells, records_of
-from storage.importing.records import TEXTS, Record
 
 MAGIC = b"PAR1"
 TEXT, DAY, MONEY, FLAG = "VARCHAR", "DATE", "DECIMAL(20,5)", "BOOLEAN"

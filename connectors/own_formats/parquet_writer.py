@@ -12,8 +12,8 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from analytics.frames import MONEY as MONEY_DTYPE
+from analytics.records import AccountRecord, StatementRecord
 from connectors.own_formats.parquet_reader import ACCOUNT, DAY, FLAG, MONEY, TEXT
-from storage.importing.records import AccountRecord, StatementRecord
 
 ROW_GROUP_ROWS = 10_000
 OS_ERROR = re.compile(r"\(os error (\d+)\)")

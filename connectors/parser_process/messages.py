@@ -10,13 +10,13 @@ from typing import Literal
 
 import msgspec
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.limits import PIECE_BYTES
 from connectors.text import clean
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 PIECE, END, TOO_LONG, CRASHED = b".", b"!", b"t", b"x"  # the messages on the channel of a request
 LENGTH_BYTES = 4  # before a piece

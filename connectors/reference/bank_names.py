@@ -6,8 +6,8 @@ from functools import lru_cache
 import schwifty
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, Record, StatementRecord
 from connectors.reference import german_accounts
-from storage.importing.records import AccountRecord, Record, StatementRecord
 
 BANK_DIGITS_MAX = 12  # country, check digits and bank code of every country with a registry in schwifty
 CACHED_BANKS_MAX = 4096

@@ -86,13 +86,10 @@ class _PinnedConnection(http.client.HTTPSConnection):
         self.opened: ssl.SSLSocket | None = None  # `sock` is None once the answer has begun
 
     def connect(self) -> None:
-        plain = socket.create_connection((str(self._address), self.port), timeout=self._seconds_left())
-        try:
+        # Once wrapped, `plain` has no descriptor of its own that its end would close
+        with socket.create_connection((str(self._address), self.port), timeout=self._seconds_left()) as plain:
             plain.settimeout(self._seconds_left())
             self.sock = self.opened = self._tls.wrap_socket(plain, server_hostname=self.host)
-        except BaseException:
-            plain.close()
-            raise
         self.sock.settimeout(self._seconds_left())  # the time may have run out before there was anything to cut off
 
     def _seconds_left(self) -> float:

@@ -162,6 +162,5 @@ def _write_atomically(target: Path, write: Callable[[BinaryIO], object]) -> None
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    finally:
+        Path(name).unlink(missing_ok=True)  # where it was not renamed

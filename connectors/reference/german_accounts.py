@@ -4,7 +4,7 @@ import re
 
 import schwifty
 
-from storage.importing.records import AccountRecord
+from analytics.records import AccountRecord
 
 NUMBER = re.compile(r"(\d{8})/(\d{1,10})")  # bank code and account number, as MT940 and OFX write them
 SUB_ACCOUNT_BANKS = "478"  # fourth digit of the bank code: Commerzbank, Deutsche Bank, Dresdner Bank

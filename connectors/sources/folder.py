@@ -16,9 +16,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
+from analytics.records import Batch, Record
 from connectors.connector import Connection, Connector, Json, MalformedFile, Misconfigured
 from connectors.limits import FILE_BYTES_MAX
-from storage.importing.records import Batch, Record
 
 QUIET_SECONDS = 5.0  # a file that changed more recently may still be written
 PARTIAL_ENDINGS = (".part", ".partial", ".tmp", ".crdownload", ".reason")

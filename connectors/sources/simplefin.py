@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
 from connectors.connector import (
     Connection,
@@ -27,7 +28,6 @@ from connectors.connector import (
 )
 from connectors.outgoing_http import Provider
 from connectors.text import clean, clean_key, clean_purpose, is_currency, parse_amount
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 
 SPAN = timedelta(days=90)  # "limited to 90 days": the bridge cuts off more, and only says so in `errlist`
 TOKEN_CHARACTERS_MAX = 2_000

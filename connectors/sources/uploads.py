@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from datetime import date
 
+from analytics.records import Batch
 from connectors.connector import Connection, Connector, Json
-from storage.importing.records import Batch
 
 NAME = "files"
 

@@ -1,8 +1,9 @@
-"""What is in memory of the users that were seen last: within a bound of bytes, each loaded by one caller only."""
+"""What is in memory of the users that were seen last: within a bound of bytes, each read by one caller only."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 
 from handlers.cache.user_data import UserData
 from storage.database import StoreUnavailable
@@ -11,18 +12,21 @@ WAIT_SECONDS = 10.0  # for what another caller reads of the same user; of a stor
 
 
 class Cache:
-    """Users' data, least recently used out first.
+    """Users' data, least recently used out first. A user counts for little more than half of the bound at most, however
+    much they take: one with a long history stays, drives nobody out of the other half, and is alone of their kind.
 
     `state` is the present state of a user's data. Whoever takes data `at_hand` has to compare it.
     """
 
     def __init__(self, *, bytes_max: int, state: Callable[[str], int]) -> None:
         self._bytes_max = bytes_max
+        self._counted_max = bytes_max // 2 + 1  # of one user
+        self._counted = 0
         self._state = state
         self._users: OrderedDict[str, UserData] = OrderedDict()
         self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._reading: dict[str, threading.Event] = {}  # who is being read, until that is over
+        self._reading: dict[str, Future[bool]] = {}  # who is being read, until it is over: whether the store answered
         self.bytes = 0
         self.hits = self.misses = self.evictions = 0
 
@@ -38,15 +42,15 @@ class Cache:
                 self._users.move_to_end(user_id)
 
     def fetch(
-        self, user_id: str, *, is_enough: Callable[[UserData], bool], read: Callable[[UserData | None], UserData | None]
-    ) -> UserData | None:
+        self, user_id: str, *, is_enough: Callable[[UserData], bool], read: Callable[[UserData | None], UserData]
+    ) -> UserData:
         """The user's data of the present state with what `is_enough` asks for.
 
-        `read` completes the one of the present state, or makes another; None where the user is better served by the
-        store. One caller reads, others of the same user wait for what it brings, and raise StoreUnavailable when that
-        takes too long.
+        `read` completes the one of the present state, or makes another, which is kept if it is whole. One caller reads,
+        others of the same user wait for what it brings, and raise StoreUnavailable when that takes too long or the
+        store does not answer.
         """
-        read_now = self._next(user_id)
+        read_now, is_answered = self._next(user_id), True
         try:
             data = self._users.get(user_id)
             if data is not None and data.state != self._state(user_id):
@@ -56,22 +60,25 @@ class Cache:
                 return data
             self.misses += 1
             data = read(data)
-            if data is not None:
+            if data.is_whole:
                 self._put(user_id, data)
             return data
+        except StoreUnavailable:
+            is_answered = False
+            raise
         finally:
             with self._lock:
                 del self._reading[user_id]
-            read_now.set()
+            read_now.set_result(is_answered)
 
-    def _next(self, user_id: str) -> threading.Event:
-        """Wait until nobody reads this user; the event that others wait for from now on."""
+    def _next(self, user_id: str) -> Future[bool]:
+        """Wait until nobody reads this user; what others wait for from now on."""
         while True:
             with self._lock:
                 others = self._reading.get(user_id)
                 if others is None:
-                    return self._reading.setdefault(user_id, threading.Event())
-            if not others.wait(WAIT_SECONDS):
+                    return self._reading.setdefault(user_id, Future())
+            if not wait([others], WAIT_SECONDS).done or not others.result():
                 raise StoreUnavailable(StoreUnavailable.__doc__)
 
     def users(self) -> list[str]:
@@ -89,16 +96,21 @@ class Cache:
         with self._lock:
             self._users.clear()
             self._sizes.clear()
-            self.bytes = 0
+            self.bytes = self._counted = 0
 
     def _put(self, user_id: str, data: UserData) -> None:
         size = data.size
         with self._lock:
-            self.bytes += size - self._sizes.pop(user_id, 0)
-            self._sizes[user_id] = size
-            self._users[user_id] = data
-            self._users.move_to_end(user_id)
-            while self.bytes > self._bytes_max and self._users:
-                evicted, _ = self._users.popitem(last=False)
-                self.bytes -= self._sizes.pop(evicted)
+            self._drop(user_id)
+            self._users[user_id], self._sizes[user_id] = data, size
+            self.bytes += size
+            self._counted += min(size, self._counted_max)
+            while self._counted > self._bytes_max:
+                self._drop(next(iter(self._users)))
                 self.evictions += 1
+
+    def _drop(self, user_id: str) -> None:
+        if self._users.pop(user_id, None) is not None:
+            size = self._sizes.pop(user_id)
+            self.bytes -= size
+            self._counted -= min(size, self._counted_max)

@@ -16,16 +16,19 @@ from analytics.refunds import refund_ids
 from analytics.searching.parts import NO_PARTS, with_part_in
 from handlers.cache.search_texts import SearchTexts
 from storage.accounts import StoredAccount
-from storage.transactions import Selection, marked
+from storage.database import Row
+from storage.transactions import DETAILS, KEPT, Selection, marked
 
 KEPT_FILTERS_MAX = 64  # combinations of category, accounts and words whose positions are remembered
 KEPT_POSITIONS_MAX = 500_000  # of all of them
 INDEX_BYTES = 100  # of one id in a dictionary
-# Times what Polars estimates, by which a process grew with each user: it counts letters, not the 16 bytes by which each
-# text is found, nor what buffers keep in reserve and what lies idle between them
-FRAME_FACTOR = 5.5
-ROW_BYTES = 12  # of its day, and of the place of its JSON
+TEXT_BYTES = 16  # by which each text is found, besides its letters, which is all that Polars counts
+# Times that, for what buffers keep in reserve and what lies idle between them: a process grew 1.8-fold with users of
+# 1,000 bookings, 1.2-fold with one of 200,000
+FRAME_FACTOR = 2.2
+ROW_BYTES = 20  # of its day, of the place of its JSON, and of where its text begins
 OBJECT_BYTES = 40  # of bytes as an object, besides what they say
+COLUMNS = [name for name in KEPT if name != "search_text"]
 _EPOCH = date(1970, 1, 1).toordinal()
 
 Filter = tuple[str | None, str | None, tuple[str, ...] | None, tuple[str, ...]]
@@ -39,7 +42,8 @@ Shown = Callable[[str | None], str | None]
 
 
 class Entries:
-    """Rows of `storage.transactions.KEPT`, newest first, then by id descending; the frame is theirs from then on.
+    """Rows of `storage.transactions.KEPT`, newest first, then by id descending, with or without the columns of DETAILS;
+    the frame is theirs from then on.
 
     Columns are chosen in brackets: `select` and `drop` make a plan for each frame, which takes longer than the rest.
     """
@@ -51,12 +55,11 @@ class Entries:
         render: Render,
         parts: pl.DataFrame = NO_PARTS,
     ) -> None:
-        self._texts = SearchTexts(rows.drop_in_place("search_text"))
-        self.rows = rows
+        self._search_text = rows.drop_in_place("search_text")
+        self.rows = rows[[*COLUMNS]]
         self.bookings = rows[[*BOOKINGS]]
         # Newest first: negated, the days ascend, as bisect wants them
         self._days = array("i", (rows["booking_date"].to_physical() * -1).to_list())
-        self.marked: pl.DataFrame | None = None  # analytics.frames.SEARCHED
         self._accounts = accounts
         self._render = render
         self._parts = parts
@@ -64,10 +67,19 @@ class Entries:
         self._positions: dict[Filter, array[int]] = {}
         self._positions_count = 0
         self._refunds: tuple[tuple[str, ...], pl.Series] | None = None  # of the accounts that were asked for last
-        self.size = frame_bytes(rows) + self._texts.size + rows.height * ROW_BYTES
+        self.size = frame_bytes(self.rows) + frame_bytes(self._search_text.to_frame()) + rows.height * ROW_BYTES
+        self.size += int(self._search_text.estimated_size())  # once more, for `_texts`
+        self._details: pl.DataFrame | None = None
+        if rows.width > self.rows.width:
+            self._keep_details(rows[[*DETAILS]])
 
     def __len__(self) -> int:
         return len(self._days)
+
+    @cached_property
+    def _texts(self) -> SearchTexts:
+        """What a search looks through: made by the first one, for most users are never searched."""
+        return SearchTexts(self._search_text)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -86,8 +98,11 @@ class Entries:
 
     def searched(self, selection: Selection) -> pl.DataFrame:
         """The same as analytics.frames.SEARCHED."""
-        assert self.marked is not None, "the marks were not loaded"
-        return self._rows_of(self.marked, selection)
+        return self._rows_of(self._marked, selection)
+
+    @cached_property
+    def _marked(self) -> pl.DataFrame:
+        return marked(self.rows)
 
     def _rows_of(self, frame: pl.DataFrame, selection: Selection) -> pl.DataFrame:
         found, first, end = self._found(selection)
@@ -102,10 +117,25 @@ class Entries:
             self._refunds = key, found
         return self._refunds[1]
 
-    def mark(self, marks: pl.DataFrame) -> None:
-        """Complete the rows by storage.transactions.MARKS, in any order."""
-        aligned = self.rows[["id"]].join(marks, on="id", how="left", maintain_order="left").drop("id")
-        self.marked = marked(self.rows.with_columns(aligned.get_columns()))
+    @property
+    def has_details(self) -> bool:
+        """Whether single rows can be shown with all their details."""
+        return self._details is not None
+
+    def add_details(self, details: pl.DataFrame) -> None:
+        """Complete the rows by storage.transactions.DETAILS, in any order."""
+        self._keep_details(self.rows[["id"]].join(details, on="id", how="left", maintain_order="left"))
+
+    def _keep_details(self, details: pl.DataFrame) -> None:
+        self.size += frame_bytes(details)
+        self._details = details
+        self.places  # noqa: B018 - made here, in a thread, and not by the first request that looks one up
+
+    def find(self, id_: str) -> Row | None:
+        """One row with all its details; None where there is none."""
+        assert self._details is not None, "the details were not loaded"
+        at = self.places.get(id_)
+        return None if at is None else {**self.rows.row(at, named=True), **self._details.row(at, named=True)}
 
     def _found(self, selection: Selection) -> tuple[Sequence[int], int, int]:
         """Ascending positions of rows, and the first and the end index of those among them that the selection has."""
@@ -127,25 +157,18 @@ class Entries:
 
     def json(self, positions: Sequence[int]) -> list[bytes]:
         """The JSON of the rows at these positions."""
-        shown = self._kept_json(positions)
-        if all(shown):
-            return shown
         missing = [at for at in positions if not self._json[at]]
-        for at, row in zip(missing, self._rows_at(missing).iter_rows(named=True), strict=True):
-            self._json[at] = made = fit_copy(orjson.dumps(self._render(row, self._accounts)))
-            self.size += len(made) + OBJECT_BYTES
-        return self._kept_json(positions)
+        if missing:
+            for at, row in zip(missing, self._rows_at(missing).iter_rows(named=True), strict=True):
+                self._json[at] = made = fit_copy(orjson.dumps(self._render(row, self._accounts)))
+                self.size += len(made) + OBJECT_BYTES
+        return [self._json[at] for at in positions]
 
     def _rows_at(self, positions: Sequence[int]) -> pl.DataFrame:
         """The rows at these ascending positions. Those that stand side by side are there already; to gather others
         Polars wakes its threads."""
         first, end = positions[0], positions[-1] + 1
         return self.rows[first:end] if end - first == len(positions) else self.rows[positions]
-
-    def _kept_json(self, positions: Sequence[int]) -> list[bytes]:
-        if isinstance(positions, range):
-            return self._json[positions.start : positions.stop]
-        return [self._json[at] for at in positions]
 
     def _positions_of(self, selection: Selection) -> Sequence[int]:
         """The places of the rows of a selection over all days, kept: whoever reads one page of them mostly reads the
@@ -199,7 +222,8 @@ def fit_copy(json: bytes) -> bytes:
 
 def frame_bytes(frame: pl.DataFrame) -> int:
     """About how much memory a frame takes that came from the store."""
-    return int(frame.estimated_size() * FRAME_FACTOR)
+    texts = frame.height * sum(dtype == pl.String for dtype in frame.dtypes)
+    return int((frame.estimated_size() + TEXT_BYTES * texts) * FRAME_FACTOR)
 
 
 def _days_since_1970(day: date) -> int:

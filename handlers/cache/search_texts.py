@@ -1,6 +1,5 @@
 """The texts that a search reads, of many rows in one string: C looks through it, and Python only sees what it found."""
 
-import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
@@ -18,7 +17,6 @@ class SearchTexts:
     def __init__(self, texts: pl.Series) -> None:
         self._all: str = texts.str.join(BETWEEN).item()
         self._lengths = texts.str.len_chars()
-        self.size = sys.getsizeof(self._all) + 2 * array("I").itemsize * len(texts)
 
     @cached_property
     def _starts(self) -> "array[int]":

@@ -1,9 +1,10 @@
-"""What is kept of one user at one state of the data: accounts, bookings, answers. Never changed, only completed."""
+"""What was read of one user at one state of the data: accounts, bookings, answers. Never changed, only completed."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from enum import Flag, auto
 
 import polars as pl
 
@@ -27,69 +28,67 @@ WORDS_BYTES = 2_000  # of what is said of one booking, generously
 BASE_BYTES = 4_000 + ASKED_MAX * ASKED_BYTES  # all at once: what a user asks once makes nobody weigh again
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionDetails:
-    """What is shown of single transactions besides the list, and by what rules it was derived."""
+class Need(Flag):
+    """What an operation reads of a user. Each is a query of its own, and most operations need one or two besides the
+    accounts."""
 
-    rows: pl.DataFrame  # storage.transactions.DETAILS, in the order of the entries
-    own_rules: Sequence[Rule]
+    ACCOUNTS = 0  # always there
+    STATUSES = auto()  # the states of connections
+    RULES = auto()  # the user's own ones
+    WORDS = auto()  # what the user says of single bookings
+    FIGURES = auto()  # of the bookings, what figures count
+    LIST = auto()  # of the bookings, what lists, searches and figures read
+    DETAILS = auto()  # of the bookings, everything else that is shown of a single one; goes with LIST
+    PENDING = auto()  # what is not booked yet
 
 
 class UserData:
-    """One user's accounts and, as far as somebody asked for them, everything else that operations read."""
+    """One user's accounts and everything else that somebody has needed (`loaded`); the attribute of a need that is not
+    loaded does not exist."""
 
-    def __init__(self, *, state: int, home_currency: str, accounts: Sequence[StoredAccount]) -> None:
-        self.state = state
+    statuses: Mapping[str, Status]  # of connections by id
+    own_rules: Sequence[Rule]  # of classification
+    words: OwnWords
+    figures: pl.DataFrame  # analytics.frames.COUNTED
+    entries: Entries  # of LIST, and of DETAILS
+    waiting: pl.DataFrame  # of PENDING: storage.transactions.KEPT
+
+    def __init__(
+        self, *, state: int | None, home_currency: str, accounts: Sequence[StoredAccount], is_whole: bool = True
+    ) -> None:
+        self.state = state  # None: there is no such user
         self.home_currency = home_currency
         self.accounts = [account for account in accounts if not account.is_hidden]
         self.hidden = [account.id for account in accounts if account.is_hidden]
         self.by_id = {account.id: account for account in self.accounts}
-        self.is_too_large = False  # what is missing here is read from the store each time
-        self.known_statuses: Mapping[str, Status] | None = None
-        self.entries: Entries | None = None
-        self.figures: pl.DataFrame | None = None  # analytics.frames.COUNTED
-        self.details: TransactionDetails | None = None
-        self.waiting: pl.DataFrame | None = None  # storage.transactions.KEPT and MARKS, of what is not booked yet
-        self.known_words: OwnWords | None = None
+        self.is_whole = is_whole  # only such data are kept
+        self.loaded = Need.ACCOUNTS
         self.parts = NO_PARTS  # analytics.searching.parts.PARTS
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
-        self._answer_bytes = self._frame_bytes = 0
+        self._answer_bytes = self._loaded_bytes = 0
         self._asked: set[int] = set()
         self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
         """About how much memory all of it takes; asked for every answer that is made."""
-        of_entries = self.entries.size if self.entries is not None else 0
-        words = self.known_words
-        of_words = WORDS_BYTES * (len(words.by_id) + len(words.owned)) if words is not None else 0
-        of_words += frame_bytes(self.parts)
-        return BASE_BYTES + 500 * len(self.accounts) + of_words + of_entries + self._frame_bytes + self._answer_bytes
+        of_entries = self.entries.size if Need.LIST in self.loaded else 0
+        return BASE_BYTES + 500 * len(self.accounts) + of_entries + self._loaded_bytes + self._answer_bytes
 
-    def weigh_frames(self) -> None:
-        """Say that frames have been loaded."""
-        frames = [self.waiting, self.details.rows if self.details is not None else None]
-        if self.entries is None:
-            frames.append(self.figures)  # otherwise its columns are those of the entries
-        self._frame_bytes = sum(frame_bytes(frame) for frame in frames if frame is not None)
+    def has(self, needs: Need) -> bool:
+        """Whether everything is loaded that an operation needs."""
+        return needs in self.loaded
 
-    @property
-    def statuses(self) -> Mapping[str, Status]:
-        """The state of each connection by id."""
-        assert self.known_statuses is not None, "the connections were not loaded"
-        return self.known_statuses
-
-    @property
-    def words(self) -> OwnWords:
-        """What the user says of single bookings."""
-        assert self.known_words is not None, "the words were not loaded"
-        return self.known_words
-
-    @property
-    def own_rules(self) -> Sequence[Rule]:
-        """The user's own rules of classification."""
-        assert self.details is not None, "the details were not loaded"
-        return self.details.own_rules
+    def now_has(self, needs: Need) -> None:
+        """Say that these needs have been loaded."""
+        self.loaded |= needs
+        frames = [self.parts]
+        if Need.PENDING in self.loaded:
+            frames.append(self.waiting)
+        if Need.FIGURES in self.loaded and Need.LIST not in self.loaded:  # else its columns are those of the entries
+            frames.append(self.figures)
+        words = len(self.words.by_id) + len(self.words.owned) if Need.WORDS in self.loaded else 0
+        self._loaded_bytes = sum(map(frame_bytes, frames)) + WORDS_BYTES * words
 
     def answer(self, key: Hashable) -> Answer | None:
         """An answer that was given before, at this very state."""
@@ -125,58 +124,45 @@ class UserData:
     ) -> tuple[int, list[bytes]]:
         """How many rows the selection holds, and the JSON of one page of them, with their finer categories as `leaf`
         shows them."""
-        total, positions = self._listed.page(selection, limit=limit, offset=offset)
-        rows = self._listed.json(positions)
+        total, positions = self.entries.page(selection, limit=limit, offset=offset)
+        rows = self.entries.json(positions)
         if leaf is None:
             return total, rows
         return total, [
-            with_leaf(row, leaf(code)) for row, code in zip(rows, self._listed.leaves(positions), strict=True)
+            with_leaf(row, leaf(code)) for row, code in zip(rows, self.entries.leaves(positions), strict=True)
         ]
 
     def matching(self, selection: Selection) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.BOOKINGS."""
-        return self._listed.matching(selection)
+        return self.entries.matching(selection)
 
     def searched(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.SEARCHED, or those that are not booked yet."""
         if not pending:
-            return self._listed.searched(selection)
-        assert self.waiting is not None, "what is not booked yet was not loaded"
+            return self.entries.searched(selection)
         return marked(self.waiting.filter(selection.expression()), pending=True)
 
     def refunds(self, account_ids: Sequence[str]) -> pl.Series:
         """The ids of the refunds among the booked rows of these accounts."""
-        return self._listed.refunds(account_ids)
+        return self.entries.refunds(account_ids)
 
     def bookings(self, *_selection: object, **_days: object) -> pl.DataFrame:
         """At least the rows of these accounts and days as analytics.frames.COUNTED: all there are, for what reads them
         chooses by itself, and a selection would be a copy."""
-        assert self.figures is not None, "the figures' rows were not loaded"
         return self.figures
 
     def pending(self, *_selection: object, **_days: object) -> pl.DataFrame:
         """The rows that are not booked yet, as `bookings` has those that are."""
-        assert self.waiting is not None, "what is not booked yet was not loaded"
         return self.waiting.select(*BOOKINGS)
 
     def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
         """The rows of these ids as a page lists them, by id."""
         if pending:
-            assert self.waiting is not None, "what is not booked yet was not loaded"
             rows = self.waiting.filter(pl.col("id").is_in(list(ids)))
         else:
-            rows = self._listed.rows[[self._listed.places[id_] for id_ in ids]]
+            rows = self.entries.rows[[self.entries.places[id_] for id_ in ids]]
         return {row["id"]: row for row in rows.iter_rows(named=True)}
 
     def find(self, id_: str) -> Row | None:
         """One booked transaction with all its details and the rules that derived them."""
-        assert self.details is not None, "the details were not loaded"
-        at = self._listed.places.get(id_)
-        if at is None:
-            return None
-        return {**self._listed.rows.row(at, named=True), **self.details.rows.row(at, named=True)}
-
-    @property
-    def _listed(self) -> Entries:
-        assert self.entries is not None, "the list was not loaded"
-        return self.entries
+        return self.entries.find(id_)

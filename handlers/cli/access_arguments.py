@@ -1,34 +1,43 @@
 """Commands for what apps need to read: tokens, clients, grants, keys."""
 
 import re
-from pathlib import Path
 
 import click
 
-from handlers.cli.server_or_here import data_option, plain_command, run, user_option
+from handlers.cli.server_or_here import plain_command, user_option
 
 TTL_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-@click.command()
-@user_option("Whom the token speaks for.")
-@click.option(
-    "--scope",
-    default="read:accounts read:transactions read:cashflow",
-    show_default=True,
-    help="What it allows, separated by spaces.",
-)
-@click.option("--assistants", is_flag=True, help="For PUBLIC_URL/mcp instead of the data interface.")
-@click.option("--ttl", default="1h", show_default=True, help="How long it lives: 90s, 15m, 1h or 30d.")
-@data_option
-def token(user: str, scope: str, assistants: bool, ttl: str, data_dir: Path | None) -> None:
-    """Print an access token, alone on standard output."""
-    match = re.fullmatch(r"([1-9][0-9]{0,8})([smhd]?)", ttl)
+def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -> int:
+    match = re.fullmatch(r"([1-9][0-9]{0,8})([smhd]?)", value)
     if match is None:
         raise click.BadParameter("expected a number with s, m, h or d, such as 1h", param_hint="--ttl")
-    seconds = int(match[1]) * TTL_UNITS[match[2] or "s"]
-    run("token", data_dir, user=user, scope=scope, seconds=seconds, for_assistants=assistants)
+    return int(match[1]) * TTL_UNITS[match[2] or "s"]
 
+
+token = plain_command(
+    "token",
+    "Print an access token, alone on standard output.",
+    user_option("Whom the token speaks for."),
+    click.option(
+        "--scope",
+        default="read:accounts read:transactions read:cashflow",
+        show_default=True,
+        help="What it allows, separated by spaces.",
+    ),
+    click.option(
+        "--assistants", "for_assistants", is_flag=True, help="For PUBLIC_URL/mcp instead of the data interface."
+    ),
+    click.option(
+        "--ttl",
+        "seconds",
+        default="1h",
+        show_default=True,
+        callback=_seconds,
+        help="How long it lives: 90s, 15m, 1h or 30d.",
+    ),
+)
 
 simplefin_token = plain_command(
     "simplefin-token",

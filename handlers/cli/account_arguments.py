@@ -4,12 +4,11 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.server_or_here import data_option, plain_command, run, user_option
+from handlers.cli.server_or_here import confirmed, data_option, plain_command, run, user_option
 from handlers.cli.terminal import confirm
 
 account_argument = click.argument("account")
 owner_option = user_option("Whose account it is.")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 accounts = click.Group(
     "accounts",
@@ -44,6 +43,13 @@ accounts = click.Group(
             account_argument,
             owner_option,
         ),
+        plain_command(
+            "accounts delete",
+            "Delete an account with its bookings and statements. A later import of the same brings it back.",
+            account_argument,
+            owner_option,
+            confirmed("Delete {account} with all bookings?"),
+        ),
     ],
 )
 
@@ -52,7 +58,7 @@ accounts = click.Group(
 @account_argument
 @click.argument("into")
 @owner_option
-@yes_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @data_option
 def accounts_merge(account: str, into: str, user: str, yes: bool, data_dir: Path | None) -> None:
     """Make ACCOUNT a part of the account INTO: the same account that came from two sources.
@@ -63,18 +69,6 @@ def accounts_merge(account: str, into: str, user: str, yes: bool, data_dir: Path
         run("accounts merge", data_dir, user=user, account=account, into=into, is_dry_run=True)
         confirm("Merge them?")
     run("accounts merge", data_dir, user=user, account=account, into=into)
-
-
-@accounts.command("delete")
-@account_argument
-@owner_option
-@yes_option
-@data_option
-def accounts_delete(account: str, user: str, yes: bool, data_dir: Path | None) -> None:
-    """Delete an account with its bookings and statements. A later import of the same brings it back."""
-    if not yes:
-        confirm(f"Delete {account} with all bookings?")
-    run("accounts delete", data_dir, user=user, account=account)
 
 
 alerts_balance = plain_command(

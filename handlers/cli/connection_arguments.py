@@ -1,10 +1,12 @@
 """Commands for bank connections: connect a bank, list, end, sync."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import data_option, plain_command, run, user_option
+from handlers.cli.server_or_here import plain_command, user_option
 
 owner_option = user_option("Whose accounts they are.")
 renewed_option = click.option(
@@ -15,6 +17,18 @@ trace_option = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="A new file for what is said to the provider, every value masked.",
 )
+
+
+def _as_answers(*names: str) -> Callable[..., dict[str, Any]]:
+    """A function that makes these parameters, as far as they are typed, the answers that the source need not ask
+    for."""
+
+    def prepare(**typed: Any) -> dict[str, Any]:
+        rest = {name: value for name, value in typed.items() if name not in names}
+        return {**rest, "given": {name: typed[name] for name in names if typed[name]}}
+
+    return prepare
+
 
 connect = click.Group(
     "connect",
@@ -46,74 +60,48 @@ connect = click.Group(
             carried_out="connect live",
             source="finapi",
         ),
+        plain_command(
+            "connect demo",
+            "The demo bank: invented bookings that grow day by day.",
+            user_option("Whose bank it is."),
+            click.option("--accounts", type=click.IntRange(1, 100), help="How many accounts."),
+            click.option("--bank", help="Name of the bank.  [default: Musterbank]"),
+            click.option(
+                "--fault",
+                type=click.Choice(["fails", "needs_user", "slow", "rate_limited", "consent_expired"]),
+                help="What goes wrong from the next sync on.",
+            ),
+            click.option("--consent-days", type=click.IntRange(1, 3650), help="After how many days the consent ends."),
+            carried_out="connect",
+            prepare=lambda accounts, **given: {**given, "settings": {"accounts": accounts} if accounts else {}},
+            connector="demo",
+        ),
+        plain_command(
+            "connect fints",
+            "A bank in Germany, asked straight by FinTS: asks for the PIN, and for a TAN where the bank wants one.",
+            owner_option,
+            renewed_option,
+            click.option("--url", help="The bank's address for FinTS with PIN and TAN."),
+            click.option("--bank-code", help="The bank's eight digits (BLZ)."),
+            click.option("--login", help="The login of its online banking; asked for if left out."),
+            carried_out="connect live",
+            prepare=_as_answers("url", "bank_code", "login"),
+            source="fints",
+        ),
+        plain_command(
+            "connect enable-banking",
+            "Banks in Europe, through Enable Banking: prints an address where the person signs in at the bank.",
+            owner_option,
+            click.option("--country", help="Where the bank is, two letters; asked for where it is not given."),
+            click.option("--bank", help="The bank, as Enable Banking calls it; asked for where it is not given."),
+            click.option("--business", "psu_type", flag_value="business", help="The accounts are a company's."),
+            trace_option,
+            carried_out="connect live",
+            prepare=_as_answers("country", "bank", "psu_type"),
+            source="enable-banking",
+        ),
     ],
 )
-
-
-@connect.command("demo")
-@user_option("Whose bank it is.")
-@click.option("--accounts", type=click.IntRange(1, 100), help="How many accounts.")
-@click.option("--bank", help="Name of the bank.  [default: Musterbank]")
-@click.option(
-    "--fault",
-    type=click.Choice(["fails", "needs_user", "slow", "rate_limited", "consent_expired"]),
-    help="What goes wrong from the next sync on.",
-)
-@click.option("--consent-days", type=click.IntRange(1, 3650), help="After how many days the consent ends.")
-@data_option
-def connect_demo(
-    user: str,
-    accounts: int | None,
-    bank: str | None,
-    fault: str | None,
-    consent_days: int | None,
-    data_dir: Path | None,
-) -> None:
-    """The demo bank: invented bookings that grow day by day."""
-    settings = {"accounts": accounts} if accounts else {}
-    run(
-        "connect",
-        data_dir,
-        connector="demo",
-        user=user,
-        bank=bank,
-        settings=settings,
-        fault=fault,
-        consent_days=consent_days,
-    )
-
-
-@connect.command("fints")
-@owner_option
-@renewed_option
-@click.option("--url", help="The bank's address for FinTS with PIN and TAN.")
-@click.option("--bank-code", help="The bank's eight digits (BLZ).")
-@click.option("--login", help="The login of its online banking; asked for if left out.")
-@data_option
-def connect_fints(
-    user: str, bank: str | None, url: str | None, bank_code: str | None, login: str | None, data_dir: Path | None
-) -> None:
-    """A bank in Germany, asked straight by FinTS: asks for the PIN, and for a TAN where the bank wants one."""
-    named = {"url": url, "bank_code": bank_code, "login": login}
-    given = {name: value for name, value in named.items() if value}
-    run("connect live", data_dir, source="fints", user=user, bank=bank, given=given)
-
-
-@connect.command("enable-banking")
-@owner_option
-@click.option("--country", help="Where the bank is, two letters; asked for where it is not given.")
-@click.option("--bank", help="The bank, as Enable Banking calls it; asked for where it is not given.")
-@click.option("--business", is_flag=True, help="The accounts are a company's.")
-@trace_option
-@data_option
-def connect_enable_banking(
-    user: str, country: str | None, bank: str | None, business: bool, trace: Path | None, data_dir: Path | None
-) -> None:
-    """Banks in Europe, through Enable Banking: prints an address where the person signs in at the bank."""
-    named = {"country": country, "bank": bank, "psu_type": "business" if business else None}
-    given = {name: value for name, value in named.items() if value}
-    run("connect live", data_dir, source="enable-banking", user=user, given=given, trace=trace)
-
 
 connections = click.Group(
     "connections",

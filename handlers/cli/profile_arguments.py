@@ -1,14 +1,23 @@
 """Commands for the profiles that people write for CSV files."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import data_option, plain_command, run, user_option
+from handlers.cli.server_or_here import plain_command, user_option
 
 keeper_option = user_option(
     "Those that count for the files of this user alone, instead of everybody's.", is_required=False
 )
+
+
+def _checked(*, user: str | None, account: str | None, **given: Any) -> dict[str, Any]:
+    if account is not None and user is None:
+        raise click.UsageError("An account is somebody's: say whose with --user.")
+    return {**given, "user": user, "account": account}
+
+
 profiles = click.Group(
     "profiles",
     help="Profiles of your own for CSV files; docs/csv-profiles.md shows the format.",
@@ -20,17 +29,15 @@ profiles = click.Group(
             click.argument("name"),
             keeper_option,
         ),
+        plain_command(
+            "profiles add",
+            "Add the profile in FILE, or replace the one of the same name; of a user the one for the same columns.",
+            click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
+            keeper_option,
+            click.option(
+                "--account", help="With --user: the account of files that do not say theirs, by id, IBAN or name."
+            ),
+            prepare=_checked,
+        ),
     ],
 )
-
-
-@profiles.command("add")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@keeper_option
-@click.option("--account", help="With --user: the account of files that do not say theirs, by id, IBAN or name.")
-@data_option
-def profiles_add(file: Path, user: str | None, account: str | None, data_dir: Path | None) -> None:
-    """Add the profile in FILE, or replace the one of the same name; of a user the one for the same columns."""
-    if account is not None and user is None:
-        raise click.UsageError("An account is somebody's: say whose with --user.")
-    run("profiles add", data_dir, file=file, user=user, account=account)

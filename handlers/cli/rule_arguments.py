@@ -1,12 +1,26 @@
 """Commands for a user's own rules and corrections, and for what they say about recurring payments."""
 
-from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
-from handlers.cli.server_or_here import data_option, plain_command, run, user_option
+from handlers.cli.server_or_here import plain_command, user_option
 from handlers.cli.terminal import stop
+
+
+def _text(*, file: TextIO, **given: Any) -> dict[str, Any]:
+    try:
+        return {**given, "text": file.read()}
+    except UnicodeDecodeError:
+        stop(f"{file.name}: not a text in UTF-8.")
+
+
+def _changes(*, rule_id: str, user: str, tags: tuple[str, ...], **words: str | None) -> dict[str, Any]:
+    changes: dict[str, object] = {name: value or None for name, value in words.items() if value is not None}
+    if tags:
+        changes["tags"] = [tag for tag in tags if tag]
+    return {"user": user, "rule_id": rule_id, "changes": changes}
+
 
 rules = click.Group(
     "rules",
@@ -21,43 +35,33 @@ rules = click.Group(
             user_option("Whose rules."),
         ),
         plain_command("rules apply", "Apply the rules to all stored bookings again.", user_option("Whose bookings.")),
+        plain_command(
+            "rules add",
+            "Append the rules of a file of JSON lines (- for standard input).",
+            click.argument("file", type=click.File("r", encoding="utf-8")),
+            user_option("Whose rules."),
+            prepare=_text,
+        ),
+        plain_command(
+            "rules edit",
+            "Change a rule in its place, and apply it to all stored bookings.",
+            click.argument("rule_id"),
+            user_option("Whose rule."),
+            click.option("--field", help="What is compared."),
+            click.option("--operator", help="How: contains, equals or startswith."),
+            click.option("--value", help="With what."),
+            click.option(
+                "--category", help="Category that it gives, a finer one or one of the user's own; empty for none."
+            ),
+            click.option("--merchant", help="Merchant that it gives; empty for none."),
+            click.option("--type", help="Type that it gives; empty for none."),
+            click.option(
+                "--tag", "tags", multiple=True, help="Tag that it gives, given once for each of them; empty for none."
+            ),
+            prepare=_changes,
+        ),
     ],
 )
-
-
-@rules.command("add")
-@click.argument("file", type=click.File("r", encoding="utf-8"))
-@user_option("Whose rules.")
-@data_option
-def rules_add(file: TextIO, user: str, data_dir: Path | None) -> None:
-    """Append the rules of a file of JSON lines (- for standard input)."""
-    try:
-        text = file.read()
-    except UnicodeDecodeError:
-        stop(f"{file.name}: not a text in UTF-8.")
-    run("rules add", data_dir, user=user, text=text)
-
-
-@rules.command("edit")
-@click.argument("rule_id")
-@user_option("Whose rule.")
-@click.option("--field", help="What is compared.")
-@click.option("--operator", help="How: contains, equals or startswith.")
-@click.option("--value", help="With what.")
-@click.option("--category", help="Category that it gives, a finer one or one of the user's own; empty for none.")
-@click.option("--merchant", help="Merchant that it gives; empty for none.")
-@click.option("--type", "type_", help="Type that it gives; empty for none.")
-@click.option("--tag", "tags", multiple=True, help="Tag that it gives, given once for each of them; empty for none.")
-@data_option
-def rules_edit(
-    rule_id: str, user: str, type_: str | None, tags: tuple[str, ...], data_dir: Path | None, **words: str | None
-) -> None:
-    """Change a rule in its place, and apply it to all stored bookings."""
-    said = {**words, "type": type_}
-    changes: dict[str, object] = {name: value or None for name, value in said.items() if value is not None}
-    if tags:
-        changes["tags"] = [tag for tag in tags if tag]
-    run("rules edit", data_dir, user=user, rule_id=rule_id, changes=changes)
 
 
 subscription = (click.argument("subscription_id"), user_option("Whose payment."))

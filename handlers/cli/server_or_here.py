@@ -1,10 +1,10 @@
 """Decides where a command runs: in the server that has the store open, else in this process."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
-from functools import partial
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handlers.cli.interrupts import first_interrupt
-from handlers.cli.terminal import Terminal, stop
+from handlers.cli.terminal import Terminal, confirm, stop
 from handlers.commands import control_socket
 from handlers.commands.control_socket import CommandError, Interrupted, NoServer
 from handlers.settings import SettingError, Settings, load
@@ -33,18 +33,54 @@ data_option: Parameter = click.option(
 )
 
 
+def confirmed(question: str) -> Parameter:
+    """The option --yes, without which the person is asked first; `question` may name parameters that stand before."""
+
+    def ask(context: click.Context, _parameter: click.Parameter, is_sure: bool) -> None:
+        if not is_sure:
+            confirm(question.format(**context.params))
+
+    return click.option("--yes", is_flag=True, expose_value=False, callback=ask, help="Do not ask.")
+
+
 def user_option(help_text: str, *, is_required: bool = True) -> Parameter:
     """The option that names a user."""
     return click.option("--user", required=is_required, help=help_text)
 
 
 def plain_command(
-    typed: str, help_text: str, *parameters: Parameter, carried_out: str | None = None, **fixed: Any
+    typed: str,
+    help_text: str,
+    *parameters: Parameter,
+    carried_out: str | None = None,
+    prepare: Callable[..., Mapping[str, Any]] = dict,
+    **fixed: Any,
 ) -> click.Command:
-    """The command typed as `typed`, which passes its parameters and the `fixed` ones unchanged to the function in
-    handlers/commands of the same name, or to the one called `carried_out`."""
-    command: Callable[..., Any] = partial(run, carried_out or typed, **fixed)
-    for parameter in (data_option, *reversed(parameters)):
+    """The command typed as `typed`, which passes what `prepare` makes of its parameters, and the `fixed` ones, to the
+    function in handlers/commands of the same name, or to the one called `carried_out`."""
+
+    def command(data_dir: Path | None, **given: Any) -> None:
+        run(carried_out or typed, data_dir, **prepare(**given), **fixed)
+
+    return _command(typed, help_text, parameters, command)
+
+
+def local_command(typed: str, help_text: str, *parameters: Parameter, module: str) -> click.Command:
+    """The command typed as `typed`, which this process carries out even if a server runs: it passes settings and
+    parameters to the function of the same name in this module of handlers/commands."""
+
+    def command(data_dir: Path | None, **given: Any) -> None:
+        loaded = import_module(f"handlers.commands.{module}")  # takes a second
+        with reporting_to(Terminal()) as terminal:
+            getattr(loaded, typed.replace("-", "_"))(settings_of(data_dir), terminal, **given)
+
+    return _command(typed, help_text, parameters, command)
+
+
+def _command(
+    typed: str, help_text: str, parameters: Iterable[Parameter], command: Callable[..., None]
+) -> click.Command:
+    for parameter in (data_option, *reversed([*parameters])):
         command = parameter(command)
     return click.command(typed.rpartition(" ")[2], help=help_text)(command)
 

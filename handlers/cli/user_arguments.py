@@ -3,89 +3,17 @@
 import sys
 import warnings
 from getpass import GetPassWarning
-from pathlib import Path
 from secrets import token_urlsafe
+from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import data_option, plain_command, run
-from handlers.cli.terminal import confirm, stop
-
-stdin_option = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
-random_option = click.option("--random", "is_random", is_flag=True, help="Make up a password and print it.")
+from handlers.cli.server_or_here import confirmed, plain_command
+from handlers.cli.terminal import stop
 
 
-users = click.Group(
-    "users",
-    help="The people who may sign in.",
-    commands=[
-        plain_command("users list", "List users with subscription and number of bank connections."),
-        plain_command(
-            "users currency",
-            "Choose the currency of a user's figures over several currencies, such as CHF.",
-            click.argument("name"),
-            click.argument("currency"),
-        ),
-    ],
-)
-
-
-@users.command("add")
-@click.argument("name")
-@stdin_option
-@random_option
-@click.option("--no-subscription", is_flag=True, help="The data endpoints send this user to the billing page.")
-@data_option
-def users_add(name: str, password_stdin: bool, is_random: bool, no_subscription: bool, data_dir: Path | None) -> None:
-    """Add a user."""
-    password = _password(password_stdin, is_random)
-    run(
-        "users add",
-        data_dir,
-        name=name,
-        password=password,
-        is_generated=is_random,
-        has_subscription=not no_subscription,
-    )
-
-
-@users.command("passwd")
-@click.argument("name")
-@stdin_option
-@random_option
-@data_option
-def users_passwd(name: str, password_stdin: bool, is_random: bool, data_dir: Path | None) -> None:
-    """Change a user's password and sign the user's browsers out."""
-    run("users passwd", data_dir, name=name, password=_password(password_stdin, is_random), is_generated=is_random)
-
-
-@users.command("second-factor")
-@click.argument("state", type=click.Choice(["off"]))
-@click.argument("name")
-@data_option
-def users_second_factor(state: str, name: str, data_dir: Path | None) -> None:  # noqa: ARG001 - people turn it on
-    """Turn off the second factor of a user who has lost it, and the recovery codes too."""
-    run("users second-factor", data_dir, name=name)
-
-
-@users.command("subscription")
-@click.argument("name")
-@click.argument("state", type=click.Choice(["on", "off"]))
-@data_option
-def users_subscription(name: str, state: str, data_dir: Path | None) -> None:
-    """Say whether a user has an active subscription."""
-    run("users subscription", data_dir, name=name, active=state == "on")
-
-
-@users.command("remove")
-@click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@data_option
-def users_remove(name: str, yes: bool, data_dir: Path | None) -> None:
-    """Delete a user with accounts, transactions and connected apps."""
-    if not yes:
-        confirm(f"Delete {name} with all accounts and transactions?")
-    run("users remove", data_dir, name=name)
+def _with_password(*, password_stdin: bool, is_random: bool, **given: Any) -> dict[str, Any]:
+    return {**given, "password": _password(password_stdin, is_random), "is_generated": is_random}
 
 
 def _password(from_stdin: bool, is_random: bool) -> str:
@@ -101,3 +29,61 @@ def _password(from_stdin: bool, is_random: bool) -> str:
             return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
     except GetPassWarning:
         stop("There is no terminal to ask for the password. Use --password-stdin or --random.")
+
+
+password_options = (
+    click.option("--password-stdin", is_flag=True, help="Read the password from standard input."),
+    click.option("--random", "is_random", is_flag=True, help="Make up a password and print it."),
+)
+users = click.Group(
+    "users",
+    help="The people who may sign in.",
+    commands=[
+        plain_command("users list", "List users with subscription and number of bank connections."),
+        plain_command(
+            "users add",
+            "Add a user.",
+            click.argument("name"),
+            *password_options,
+            click.option(
+                "--no-subscription",
+                "has_subscription",
+                flag_value=False,
+                default=True,
+                help="The data endpoints send this user to the billing page.",
+            ),
+            prepare=_with_password,
+        ),
+        plain_command(
+            "users passwd",
+            "Change a user's password and sign the user's browsers out.",
+            click.argument("name"),
+            *password_options,
+            prepare=_with_password,
+        ),
+        plain_command(
+            "users second-factor",
+            "Turn off the second factor of a user who has lost it, and the recovery codes too.",
+            click.argument("state", type=click.Choice(["off"]), expose_value=False),  # people turn it on
+            click.argument("name"),
+        ),
+        plain_command(
+            "users subscription",
+            "Say whether a user has an active subscription.",
+            click.argument("name"),
+            click.argument("active", type=click.Choice(["on", "off"]), callback=lambda *given: given[2] == "on"),
+        ),
+        plain_command(
+            "users currency",
+            "Choose the currency of a user's figures over several currencies, such as CHF.",
+            click.argument("name"),
+            click.argument("currency"),
+        ),
+        plain_command(
+            "users remove",
+            "Delete a user with accounts, transactions and connected apps.",
+            click.argument("name"),
+            confirmed("Delete {name} with all accounts and transactions?"),
+        ),
+    ],
+)

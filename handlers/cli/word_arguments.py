@@ -2,10 +2,11 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import data_option, plain_command, run, user_option
+from handlers.cli.server_or_here import plain_command, user_option
 
 AMOUNT = re.compile(r"\d{1,15}(\.\d{1,5})?")
 
@@ -23,34 +24,36 @@ class PartOfBooking(click.ParamType[dict[str, str]]):
         return {"amount": amount, "place": place}
 
 
-@click.command()
-@click.argument("transaction_id")
-@user_option("Whose booking.")
-@click.option("--note", help="A note in place of the one that is there; empty for none.")
-@click.option("--tag", "tags", multiple=True, help="A tag more; may be given several times.")
-@click.option("--no-tags", is_flag=True, help="Take all tags back first.")
-@click.option("--split", "splits", multiple=True, type=PartOfBooking(), help="A part; all of them are the whole.")
-@click.option("--no-splits", is_flag=True, help="Take the parts back.")
-@data_option
-def annotate(
-    transaction_id: str,
-    user: str,
+def _changes(
+    *,
     note: str | None,
     tags: tuple[str, ...],
     no_tags: bool,
     splits: tuple[dict[str, str], ...],
     no_splits: bool,
-    data_dir: Path | None,
-) -> None:
-    """Put a note and tags beside one booking, and divide it into parts."""
+    **given: Any,
+) -> dict[str, Any]:
+    """What becomes different about the booking, and the tags that it gets besides those that it has."""
     changes: dict[str, object] = {} if note is None else {"note": note}
     if no_tags:
         changes["tags"] = list(tags)
     if splits or no_splits:
         changes["splits"] = list(splits)
-    more = [] if no_tags else list(tags)
-    run("annotate", data_dir, user=user, transaction_id=transaction_id, changes=changes, tags=more)
+    return {**given, "changes": changes, "tags": () if no_tags else tags}
 
+
+annotate = plain_command(
+    "annotate",
+    "Put a note and tags beside one booking, and divide it into parts.",
+    click.argument("transaction_id"),
+    user_option("Whose booking."),
+    click.option("--note", help="A note in place of the one that is there; empty for none."),
+    click.option("--tag", "tags", multiple=True, help="A tag more; may be given several times."),
+    click.option("--no-tags", is_flag=True, help="Take all tags back first."),
+    click.option("--split", "splits", multiple=True, type=PartOfBooking(), help="A part; all of them are the whole."),
+    click.option("--no-splits", is_flag=True, help="Take the parts back."),
+    prepare=_changes,
+)
 
 words = click.Group(
     "words",

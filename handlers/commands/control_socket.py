@@ -19,8 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from storage.boundary import begin_thread, contain
+
 FILE_NAME = "control.sock"
 CUT_OFF = "The server stopped before the command had ended; what was not stored by then is undone."
+FAILED = "The command failed because of an internal error; the server's log has more."
 REQUEST_BYTES_MAX = 1 << 20
 UNIX_PATH_BYTES_MAX = 100  # the kernel's limit is 108 on Linux and 104 on macOS
 
@@ -101,7 +104,7 @@ class ControlServer:
             os.umask(before)
         self._server.daemon_threads = True
         listen = partial(self._server.serve_forever, poll_interval=0.1)  # seconds; a stop waits that long
-        threading.Thread(target=listen, name="control", daemon=True).start()
+        begin_thread("control", listen)
 
     def close(self, *, within: float) -> bool:
         """Stop listening, wait up to `within` seconds for running commands, and return whether all have ended. A
@@ -232,12 +235,15 @@ class _Sender:
 def _answer(handler: socketserver.StreamRequestHandler, perform: Perform, is_cut_off: threading.Event) -> None:
     sender = _Sender(handler)
     with suppress(Interrupted):  # the other side has gone
-        _carry_out(handler, sender, perform, is_cut_off)
+        with contain(log, "a command failed", is_expected=is_cut_off.is_set, passes=(Interrupted,)):
+            _carry_out(handler, sender, perform)
+            return
+        if is_cut_off.is_set():  # the store was closed under it
+            log.warning("a command was cut off by the end of the server")
+        sender.send(kind="error", text=CUT_OFF if is_cut_off.is_set() else FAILED)
 
 
-def _carry_out(
-    handler: socketserver.StreamRequestHandler, sender: _Sender, perform: Perform, is_cut_off: threading.Event
-) -> None:
+def _carry_out(handler: socketserver.StreamRequestHandler, sender: _Sender, perform: Perform) -> None:
     try:
         request = json.loads(handler.rfile.readline(REQUEST_BYTES_MAX))
         perform(request["command"], request["arguments"], sender)
@@ -247,13 +253,6 @@ def _carry_out(
     except Interrupted as interrupted:
         log.info("a command was interrupted")
         sender.send(kind="stopped", text=str(interrupted))
-    except Exception:
-        if is_cut_off.is_set():  # the store was closed under it
-            log.warning("a command was cut off by the end of the server")
-            sender.send(kind="error", text=CUT_OFF)
-            return
-        log.exception("a command failed")
-        sender.send(kind="error", text="The command failed because of an internal error; the server's log has more.")
 
 
 class _SocketAddress:

@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
+from analytics.records import InvalidRecord, Record
 from connectors.bank_csv.layouts import check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile
 from connectors.connector import SourceError, as_sentence
@@ -29,7 +30,6 @@ from storage import accounts
 from storage.database import Transaction
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
-from storage.importing.records import InvalidRecord, Record
 from storage.users import User
 
 PROGRESS_EVERY = 2000  # bookings

@@ -12,11 +12,12 @@ def update(services: Services, report: Report, *, file: str, origin: str | None 
     """Install newer reference rates of the European Central Bank from a file; `origin` is the address it was downloaded
     from."""
     try:
-        services.fetch_rates()
+        services.sharing.fetch_rates()
         rates = update_rates(Path(file), folder=services.settings.data_dir)
     except SourceError as error:
         raise CommandError(f"{origin or file}: {error}") from error
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}.") from error
-    services.share_rates()
+    services.forget_rates()
+    services.sharing.share_rates()
     report.line(f"Reference rates up to {rates['day'].max()!s}.")

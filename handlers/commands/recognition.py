@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
+from analytics.records import Batch, InvalidRecord
 from connectors.bank_csv.layouts import CsvLayout, check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
@@ -12,7 +13,6 @@ from connectors.statements import explain, format_name, read_records
 from handlers.commands.counts import counted
 from handlers.commands.imports import statement_line
 from storage.importing.batches import read_batch
-from storage.importing.records import Batch, InvalidRecord
 
 FORMAT_NAMES = {
     "camt": "camt (ISO 20022)",

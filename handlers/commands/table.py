@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from analytics.classification.rules import InvalidRule
@@ -156,19 +156,21 @@ log = logging.getLogger("bankdata.commands")
 def perform(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
     """Carry out a command by name; every expected failure becomes a CommandError. The log names the command and the id
     of the user, and no person's name (decision 52)."""
-    user_id = None
-    try:
-        with _translate_failures():
-            user_id = _id_of_changed(services, name, arguments)
-            if arguments.get("user") is not None:
-                user = stored_users.named(services.everybody, arguments["user"])
-                user_id, arguments = user.id, {**arguments, "user": user}
-            COMMANDS[name](services, report, **arguments)
-    except BaseException as error:
-        log.info("command=%s user=%s outcome=%s", name, user_id, type(error).__name__)
-        raise
-    if name not in READS_ONLY:
-        log.info("command=%s user=%s outcome=done", name, user_id or _id_of_changed(services, name, arguments))
+    user_id: str | None = None
+
+    def note(failure: type[BaseException] | None, *_: object) -> None:
+        whom = user_id if failure or user_id else _id_of_changed(services, name, arguments)
+        if failure or name not in READS_ONLY:
+            log.info("command=%s user=%s outcome=%s", name, whom, failure.__name__ if failure else "done")
+
+    with ExitStack() as ending:
+        ending.push(note)
+        ending.enter_context(_translate_failures())
+        user_id = _id_of_changed(services, name, arguments)
+        if arguments.get("user") is not None:
+            user = stored_users.named(services.everybody, arguments["user"])
+            user_id, arguments = user.id, {**arguments, "user": user}
+        COMMANDS[name](services, report, **arguments)
 
 
 def _id_of_changed(services: Services, command: str, arguments: Mapping[str, Any]) -> str | None:

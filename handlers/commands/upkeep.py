@@ -23,7 +23,7 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
     free = shutil.disk_usage(settings.store_path.parent).free if settings.store_path is not None else None
     if free is not None and free < backup.FREE_BYTES_MIN:
         faults.append(f"Only {free // 2**20} MB are free on the disk of the store; keep 500 MB.")
-    if services.store.dialect.is_shared and any(services.own_profiles.folder.glob("*.json")):
+    if services.own_profiles.is_unread:
         faults.append(
             f"{services.own_profiles.folder} is not read: `bankdata profiles add FILE` keeps it in the store."
         )

@@ -2,7 +2,7 @@
 it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from handlers.http.addresses import Addresses, Network
 from handlers.http.documentation import documentation
 from handlers.http.hosts import Hosts
 from handlers.http.outermost import Outermost, UnknownPage
-from handlers.http.request import Answer, Operation
+from handlers.http.request import Operation
 from handlers.http.routing import Make, Operations, Routing
 from handlers.http.steps.dispatch import dispatch
 from handlers.http.steps.guard import Authenticate, guard
@@ -49,14 +49,14 @@ OpenAPISpecification.openapi_schema = {}
 class Api:
     """A description besides the main contract, such as the OAuth endpoints, with its own operations.
 
-    `refused` turns a failure under its paths into an answer of its own protocol; None leaves it to the default. `guard`
+    `failure_answer` answers failures under its paths in the words of its own protocol (`call.FailureAnswer`). `guard`
     replaces the main contract's guard. `same_paths` maps further spellings of its paths to the described ones.
     """
 
     description: Mapping[str, Any]
     operations: Mapping[str, Operation]
     base_path: str = ""
-    refused: Callable[[Exception], Answer | None] = field(default=lambda _error: None)
+    failure_answer: call.FailureAnswer = call.no_own_words
     guard: Make | None = None
     same_paths: Mapping[str, str] = field(default_factory=dict)
 
@@ -97,44 +97,38 @@ def create_app(
     apis = [main, *extra_apis]
     _check_operations(apis)
     _check_security(main)
-    by_id = {name: function for api in apis for name, function in api.operations.items()}
-
+    usual_guard = guard(
+        authenticate,
+        public_url=public_url,
+        billing_url=billing_url,
+        shows_bookings=shows_bookings,
+        knows_coverage=knows_coverage,
+        gives_figures=gives_figures,
+    )
+    call_operation = partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=turns or Turns())
     pages = [*documentation(contract), *routes]
-    # The order of checks is decision 29: 429, then 401, 403, 400, 404
-    steps: list[Make] = [
-        _own_words(apis),
-        _for_main_contract(operations, limits(limiter, rate)),
-        _guards(
-            extra_apis,
-            guard(
-                authenticate,
-                public_url=public_url,
-                billing_url=billing_url,
-                shows_bookings=shows_bookings,
-                knows_coverage=knows_coverage,
-                gives_figures=gives_figures,
-            ),
-        ),
-        validation,
-        partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=turns or Turns()),
-    ]
     same_paths = {path: meant for api in extra_apis for path, meant in api.same_paths.items()}
     # Connexion's types ask for applications, but it accepts factories
     middlewares: list[Any] = [partial(Routing, pages=pages, same_paths=same_paths), LifespanMiddleware]
     if validate_responses:
         middlewares.insert(1, ResponseValidationMiddleware)
     application = ConnexionMiddleware(
-        Operations(Router(pages, redirect_slashes=False), steps=steps),
+        Operations(Router(pages, redirect_slashes=False)),
         import_name="handlers",
         lifespan=lifespan,
         middlewares=middlewares,
-        resolver=Resolver(by_id.__getitem__),
         validate_responses=validate_responses,
     )
     for api in apis:
-        application.add_api(dict(api.description), base_path=api.base_path)
-    # Else Connexion would do this at the first request: a contract that does not fit must stop the start
-    application.app, application.middleware_stack = application._build_middleware_stack()
+        # The order of checks is decision 29: 429, then 401, 403, 400, 404. Other APIs limit requests in their own way
+        first = limits(limiter, rate) if api is main else partial(_own_words, failure_answer=api.failure_answer)
+        application.add_api(
+            dict(api.description),
+            base_path=api.base_path,
+            resolver=Resolver(api.operations.__getitem__),
+            steps=[first, api.guard or usual_guard, validation, call_operation],
+        )
+    _build(application)
     return Outermost(
         application,
         addresses=Addresses(trusted_proxies),
@@ -171,39 +165,22 @@ def _operations_of(api: Api) -> list[Mapping[str, Any]]:
     return [operation for path in paths for method, operation in path.items() if method in METHODS]
 
 
-def _for_main_contract(operations: Mapping[str, Operation], make: Make) -> Make:
-    """The step `make`, for operations of the main contract alone; other APIs limit requests in their own way."""
+def _own_words(_operation: AbstractOperation, next_app: ASGIApp, *, failure_answer: call.FailureAnswer) -> ASGIApp:
+    """The step that has failures answered in the words of the API's own protocol (RFC 6749 5.2)."""
 
-    def make_step(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
-        return make(operation, next_app) if operation.operation_id in operations else next_app
+    async def name_words(scope: Scope, receive: Receive, send: Send) -> None:
+        call.current(scope).failure_answer = failure_answer
+        await next_app(scope, receive, send)
 
-    return make_step
-
-
-def _guards(apis: Sequence[Api], usual: Make) -> Make:
-    """The guard of each operation: its API's own if it has one, else the usual one."""
-    own = {name: api.guard for api in apis if api.guard is not None for name in api.operations}
-    return lambda operation, next_app: own.get(operation.operation_id, usual)(operation, next_app)
+    return name_words
 
 
-def _own_words(apis: Sequence[Api]) -> Make:
-    """A step that lets each API answer failures in the words of its own protocol (RFC 6749 5.2)."""
-    refusals = {name: api.refused for api in apis[1:] for name in api.operations}
+def _build(application: ConnexionMiddleware) -> None:
+    """Have Connexion build the application, which it does at the first call it gets, whatever that is about: a contract
+    that does not fit must stop the start, not fail the first request. This call finds nothing and waits for nothing."""
 
-    def make_step(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
-        refused = refusals.get(operation.operation_id)
-        if refused is None:
-            return next_app
+    async def nobody(*_: Any) -> Any:
+        return {}
 
-        async def translate_failures(scope: Scope, receive: Receive, send: Send) -> None:
-            try:
-                await next_app(scope, receive, send)
-            except Exception as error:
-                answer = refused(error)
-                if answer is None:
-                    raise
-                await call.send_answer(send, answer)
-
-        return translate_failures
-
-    return make_step
+    with suppress(StopIteration):
+        application({"type": "websocket", "path": "", "headers": []}, nobody, nobody).send(None)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import BufferedIOBase
 from typing import Any
@@ -25,6 +25,15 @@ JSON_HEADERS: tuple[Header, ...] = (
 )
 
 
+FailureAnswer = Callable[[Exception], Answer | None]
+"""Gives the answer to a failure in the words of a protocol; None for one that is none of its own, which then comes
+again as a Refusal, and so does every failure that nobody foresaw."""
+
+
+def no_own_words(_failure: Exception) -> None:
+    """None: the words of the data interface will do."""
+
+
 @dataclass(slots=True)
 class Call:
     """One request on its way in: each step adds what it found out, and the last one calls the operation."""
@@ -33,6 +42,7 @@ class Call:
     caller: Principal | None = None  # whose valid token was sent, admitted or not
     arguments: dict[str, Any] = field(default_factory=dict)
     headers: list[Header] = field(default_factory=list)  # for the answer, be it a success or a failure
+    failure_answer: FailureAnswer = no_own_words
     retry_not_before: int = 1  # seconds; no Retry-After of this call is shorter (decision 32)
 
 

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from handlers.http.addresses import Network, is_in
+from handlers.http.errors import Unavailable
 
 READY_WITHIN = 2.0  # seconds; load balancers ask every few seconds
 _BY_A_PROXY = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
@@ -32,11 +33,9 @@ def health_and_metrics(
             asking = asyncio.create_task(run_in_threadpool(is_ready))
         await asyncio.wait([asking], timeout=READY_WITHIN)
         is_up = asking.done() and asking.result()
-        headers = {"cache-control": "no-store"}
-        if is_up:
-            return JSONResponse({"status": "ok"}, headers=headers)
-        headers["retry-after"] = "2"
-        return JSONResponse({"error": "The store does not answer"}, HTTPStatus.SERVICE_UNAVAILABLE, headers)
+        if not is_up:
+            raise Unavailable("The store does not answer")
+        return JSONResponse({"status": "ok"}, headers={"cache-control": "no-store"})
 
     async def metrics(request: Request) -> Response:
         if not is_from(request, metrics_for):

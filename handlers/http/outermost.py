@@ -16,6 +16,7 @@ from handlers.http import call, request_id
 from handlers.http.addresses import Addresses
 from handlers.http.errors import Refusal, TooManyRequests, Unavailable, error_answer
 from handlers.http.hosts import Hosts
+from handlers.http.request import Answer
 from handlers.http.response_headers import PREFLIGHT, response_headers
 
 logger = logging.getLogger("bankdata.errors")
@@ -96,9 +97,14 @@ class Outermost:
                 page = self._unknown_page(Headers(scope=scope))
                 await page(scope, receive, send_with_headers)
                 return
-            passes = isinstance(error, self._unavailable)
-            answer = error_answer(Unavailable() if passes else _refusal(error, asked))
-            await call.send_answer(send_with_headers, answer)
+            await call.send_answer(send_with_headers, self._answer(error, asked))
+
+    def _answer(self, error: Exception, asked: call.Call) -> Answer:
+        own = asked.failure_answer(error)
+        if own is not None:
+            return own
+        refusal = Unavailable() if isinstance(error, self._unavailable) else _refusal(error, asked)
+        return asked.failure_answer(refusal) or error_answer(refusal)
 
 
 def _refusal(error: Exception, asked: call.Call) -> Refusal:

@@ -118,32 +118,11 @@ def allowed_methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
     return allowed
 
 
-class Operations(RoutedMiddleware["OperationsOfApi"]):
-    """Sends a request through the steps of its operation, a chain built once; every other request goes to the inner
-    routes."""
-
-    def __init__(self, app: ASGIApp, *, steps: Sequence[Make]) -> None:
-        super().__init__(app)
-        self._steps = steps
-        self._chains: dict[str | None, ASGIApp] = {None: app}
-
-    def add_api(self, specification: Specification, **arguments: Any) -> "OperationsOfApi":
-        api = OperationsOfApi(specification, next_app=self.app, steps=self._steps, **arguments)
-        self._chains.update(api.operations)
-        return api
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = scope["extensions"][ROUTING_CONTEXT]["operation_id"] if scope["type"] == "http" else None
-        await self._chains[found](scope, receive, send)
-
-
 class OperationsOfApi(RoutedAPI[ASGIApp]):
     """Builds the chains of steps for the operations of one description."""
 
-    def __init__(
-        self, specification: Specification, *, next_app: ASGIApp, steps: Sequence[Make], **arguments: Any
-    ) -> None:
-        super().__init__(specification, next_app=next_app, **arguments)
+    def __init__(self, specification: Specification, *, steps: Sequence[Make], **arguments: Any) -> None:
+        super().__init__(specification, **arguments)
         self._steps = steps
         self.add_paths()
 
@@ -152,3 +131,10 @@ class OperationsOfApi(RoutedAPI[ASGIApp]):
         for make in reversed(self._steps):
             chain = make(operation, chain)
         return chain
+
+
+class Operations(RoutedMiddleware[OperationsOfApi]):
+    """Sends a request through the steps of its operation, a chain built once; every other request goes to the inner
+    routes."""
+
+    api_cls = OperationsOfApi

@@ -9,6 +9,7 @@ from anyio import to_thread
 from starlette.concurrency import run_in_threadpool
 
 from auth.principal import Principal
+from handlers.cache.user_data import Need
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.fence import bank_text
 from handlers.mcp.masked_numbers import masked_field
@@ -72,7 +73,7 @@ class Asking:
         return await run_in_threadpool(self._select, named)
 
     def _select(self, named: Sequence[str] | None) -> tuple[Selected, str]:
-        with self.services.reader.open(self.caller.user_id, "accounts") as reading:
+        with self.services.reader.open(self.caller.user_id, Need.ACCOUNTS) as reading:
             ids = [account.id for account in covered_accounts(reading.accounts, self.caller)]
             known = {**{ref_of(id_): id_ for id_ in ids}, **{id_: id_ for id_ in ids}}
             if named is not None and not set(named) <= known.keys():
@@ -110,7 +111,7 @@ class Asking:
         return await run_in_threadpool(self._relations, transactions)
 
     def _relations(self, transactions: Sequence[Json]) -> Relations:
-        with self.services.reader.open(self.caller.user_id, "figures") as reading:
+        with self.services.reader.open(self.caller.user_id, Need.FIGURES) as reading:
             covered = covered_accounts(reading.accounts, self.caller)
             ids = [account.id for account in covered]
             return relations(transactions, reading.bookings(ids).filter(pl.col("account_id").is_in(ids)), covered)

@@ -1,6 +1,5 @@
 """POST /mcp: answers a message; every failure becomes a JSON-RPC error."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from importlib import resources
@@ -8,7 +7,6 @@ from typing import Any
 
 import orjson
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
 
 from auth.principal import Principal
 from handlers.http.app import Api
@@ -35,7 +33,6 @@ MESSAGE = "sendMessage"
 CAPABILITIES: Json = {"tools": {}, "prompts": {}}
 LISTS_LAST_MS = 300_000  # clients list anew after five minutes what a grant allows, or when a call is refused
 
-logger = logging.getLogger("bankdata.mcp")
 
 DESCRIPTION: Json = orjson.loads((resources.files("handlers.mcp") / "mcp-api.json").read_bytes())
 SERVER_INFO = {"name": "bankdata", "title": DESCRIPTION["info"]["title"], "version": DESCRIPTION["info"]["version"]}
@@ -69,7 +66,7 @@ def mcp_api(
     return Api(
         description=DESCRIPTION,
         operations={MESSAGE: endpoint.answer},
-        refused=refused,
+        failure_answer=failure_answer,
         guard=guard,
         same_paths={f"{PATH}/": PATH},
     )
@@ -239,21 +236,18 @@ def _exact_number(value: object) -> orjson.Fragment:
     return orjson.Fragment(f"{value:f}")
 
 
-def refused(error: Exception) -> Answer | None:
-    """The failure as a JSON-RPC error, where failures of HTTP keep their status and challenge; None if the client has
-    gone."""
-    if isinstance(error, ClientDisconnect):
-        return None
+def failure_answer(error: Exception) -> Answer | None:
+    """The failure as a JSON-RPC error, where failures of HTTP keep their status and challenge (see `call`)."""
     if isinstance(error, RpcError):
         return messages.error_answer(error)
     if isinstance(error, BadRequest):  # can only be about the body: the description has no parameters
         return messages.error_answer(RpcError(messages.PARSE_ERROR, "The body must be JSON in UTF-8."))
     if isinstance(error, Refusal):
         said = refusal_answer(error)
-        code = messages.NOT_ALLOWED if said.status in (401, 403) else messages.INVALID_REQUEST
+        ours = messages.INTERNAL_ERROR if said.status >= 500 else messages.INVALID_REQUEST
+        code = messages.NOT_ALLOWED if said.status in (401, 403) else ours
         return messages.error_answer(RpcError(code, str(error), status=said.status), said.headers)
-    logger.error("a message failed", exc_info=error)
-    return messages.error_answer(RpcError(messages.INTERNAL_ERROR, "Internal error", status=500))
+    return None
 
 
 def _advice(error: WrongArgument | Refusal) -> str:

@@ -1,7 +1,6 @@
 """The OAuth endpoints that programs call: operations of a description of their own, with errors as the RFCs write
 them."""
 
-import logging
 import re
 from collections.abc import Callable
 from importlib import resources
@@ -9,7 +8,6 @@ from typing import Any
 
 import orjson
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
@@ -22,16 +20,15 @@ from auth.server import AuthorizationServer
 from auth.tokens.refresh_tokens import TokenAnswer
 from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked_fields
 from handlers.http.app import Api
-from handlers.http.errors import Refusal, Unavailable
+from handlers.http.errors import Refusal
 from handlers.http.request import Answer, Request
 from handlers.http.steps.guard import Authenticate
 from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.http.steps.turns import Turns
 from handlers.oauth.sign_in import page_routes
 from handlers.oauth.site import Site
-from storage.database import StoreFull, StoreUnavailable
+from storage.database import StoreUnavailable
 from storage.oauth.clients import Client
-
-logger = logging.getLogger("bankdata.oauth")
 
 BUDGET = Rate(requests=1200, seconds=60)  # of one address over all of these endpoints (decision 32)
 DOCUMENT_SECONDS = 300
@@ -54,7 +51,7 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
             "getDataInterface": endpoints.resource_metadata,
             "getAssistantInterface": endpoints.mcp_metadata,
         },
-        refused=refused,
+        failure_answer=failure_answer,
     )
 
 
@@ -85,14 +82,18 @@ def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:
 
 def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Authenticate:
     """A coroutine function that gives the principal of an access token for this resource: from memory on the event
-    loop, else from the store in a worker thread."""
-    audience = server.policy.address_of(resource)
+    loop, else from the store in a worker thread, once for all requests of a token that come meanwhile."""
+    audience, turns = server.policy.address_of(resource), Turns(StoreUnavailable)
 
     async def authenticate(token: str) -> Principal:
         remembered = server.access.remembered(token, audience)
         if remembered is not None:
             return remembered
-        return await run_in_threadpool(server.access.principal, token, audience)
+        async with turns.of(token):
+            meanwhile = server.access.remembered(token, audience)
+            if meanwhile is not None:
+                return meanwhile
+            return await run_in_threadpool(server.access.principal, token, audience)
 
     return authenticate
 
@@ -204,24 +205,19 @@ class Endpoints:
         )
 
 
+CODES = {500: "server_error", 503: "temporarily_unavailable"}  # RFC 6749 section 4.1.2.1
 _NOT_STORED = {"cache-control": "no-store", "pragma": "no-cache"}
 _CACHED = {"cache-control": f"public, max-age={DOCUMENT_SECONDS}"}
 
 
-def refused(error: Exception) -> Answer | None:
-    """The failure as RFC 6749 section 5.2 writes errors, which is also an Error body of the interface; None if the
-    client has gone."""
-    if isinstance(error, ClientDisconnect):
-        return None
+def failure_answer(error: Exception) -> Answer | None:
+    """The failure as RFC 6749 section 5.2 writes errors, which is also an Error body of the interface
+    (`call.FailureAnswer`)."""
     if isinstance(error, OAuthError):
         return _error_answer(error.status, error.code, error.description, error.headers)
     if isinstance(error, Refusal):
-        return _error_answer(error.status, InvalidRequest.code, str(error), error.headers)
-    if isinstance(error, StoreUnavailable | StoreFull):
-        unavailable = Unavailable()
-        return _error_answer(unavailable.status, "temporarily_unavailable", str(unavailable), unavailable.headers)
-    logger.error("OAuth request failed", exc_info=error)
-    return _error_answer(500, "server_error", "Internal error", {})
+        return _error_answer(error.status, CODES.get(error.status, InvalidRequest.code), str(error), error.headers)
+    return None
 
 
 def _error_answer(status: int, code: str, description: str, headers: dict[str, str]) -> Answer:

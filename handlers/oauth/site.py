@@ -32,6 +32,7 @@ from handlers.sync.connecting import Connecting
 from handlers.sync.engine import Started
 from handlers.sync.presence import person_at
 from storage.accounts import StoredAccount
+from storage.boundary import contain
 from storage.connections import StoredConnection
 from storage.database import StoreFull, StoreUnavailable
 from storage.users import User
@@ -120,23 +121,23 @@ class Site:
             # HEAD is answered like GET; the server leaves the body out
             answering = methods["GET" if request.method == "HEAD" else request.method]
             words = words_for(request.headers.get("accept-language", ""), sent_cookies(request.headers))
-            try:
-                await self._count(request)
-                visit = await self._visit(request, words)
-                response = await run_in_threadpool(answering, self, visit)
-            except Mistake as mistake:
-                response = self.mistake_page(mistake, words)
-            except TemporarilyUnavailable as error:
-                response = self.mistake_page(Mistake("busy", status=429, retry_after=error.retry_after), words)
-            except Busy:
-                response = self.mistake_page(Mistake("busy", status=503, retry_after=5), words)
-            except (StoreUnavailable, StoreFull):
-                response = self.mistake_page(Mistake("busy", status=503, retry_after=RETRY_SECONDS), words)
-            except ClientDisconnect:
-                raise  # nobody is there to read a page; outermost.py ends the request
-            except Exception:
-                logger.exception("page failed")
-                response = self.mistake_page(Mistake("server_error", status=500), words)
+            mistake = Mistake("server_error", status=500)
+            response: Response | None = None
+            # Without a client nobody is there to read a page; outermost.py ends the request
+            with contain(logger, "page failed", passes=(ClientDisconnect,)):
+                try:
+                    await self._count(request)
+                    visit = await self._visit(request, words)
+                    response = await run_in_threadpool(answering, self, visit)
+                except Mistake as made:
+                    mistake = made
+                except TemporarilyUnavailable as error:
+                    mistake = Mistake("busy", status=429, retry_after=error.retry_after)
+                except Busy:
+                    mistake = Mistake("busy", status=503, retry_after=5)
+                except (StoreUnavailable, StoreFull):
+                    mistake = Mistake("busy", status=503, retry_after=RETRY_SECONDS)
+            response = response or self.mistake_page(mistake, words)
             if request.method == "HEAD":
                 response.body = b""
             return response

@@ -5,8 +5,7 @@ from functools import partial
 from typing import Any
 
 from auth.scopes import READ_CASHFLOW
-from handlers.cache.reader import Needs, has
-from handlers.cache.user_data import UserData
+from handlers.cache.user_data import Need, UserData
 from handlers.http.request import Answer, Operation
 from handlers.operations import (
     account_changes,
@@ -39,9 +38,8 @@ LIGHT_SEARCH_ROWS_MAX = 5_000  # a search that finds every row takes about 0.5 m
 Function = Callable[..., Answer]
 
 
-def _once_loaded(needs: Needs) -> Light:
-    """The rule for an operation that only looks up one thing: it is light once its data are in memory."""
-    return lambda data, _arguments: has(data, needs)
+def _always(_data: UserData, _arguments: dict[str, Any]) -> bool:
+    return True
 
 
 def _never(_data: UserData, _arguments: dict[str, Any]) -> bool:
@@ -49,30 +47,29 @@ def _never(_data: UserData, _arguments: dict[str, Any]) -> bool:
 
 
 def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
-    rows_max = LIGHT_SEARCH_ROWS_MAX if arguments["search"] else LIGHT_ROWS_MAX
-    return data.entries is not None and len(data.entries) <= rows_max
+    return len(data.entries) <= (LIGHT_SEARCH_ROWS_MAX if arguments["search"] else LIGHT_ROWS_MAX)
 
 
-KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
-    "listAccounts": (accounts.list_accounts, "statuses", _once_loaded("statuses")),
-    "listTransactions": (transactions.list_transactions, "list", _light_page),
-    "searchTransactions": (search.search_transactions, "searched", _never),
-    "sumTransactions": (search.sum_transactions, "searched", _never),
-    "getTransaction": (transactions.get_transaction, "details", _once_loaded("details")),
-    "explainTransaction": (explanations.explain_transaction, "details", _once_loaded("details")),
-    "getCashflow": (reports.get_cashflow, "figures", _never),
-    "getCashflowCategories": (reports.get_cashflow_categories, "figures", _never),
-    "getBalances": (reports.get_balances, "figures", _never),
-    "getSnapshot": (reports.get_snapshot, "figures", _never),
-    "getForecast": (forecast.get_forecast, "accounts", _never),
-    "listCashflowTransactions": (explanations.list_cashflow_transactions, "explained", _never),
-    "listCategoryTransactions": (explanations.list_category_transactions, "explained", _never),
-    "listSubscriptions": (reports.list_subscriptions, "accounts", _never),
-    "listSubscriptionDetails": (details.list_subscription_details, "accounts", _never),
-    "getSubscription": (details.get_subscription, "accounts", _never),
+KEPT: Mapping[str, tuple[Function, Need, Light]] = {
+    "listAccounts": (accounts.list_accounts, Need.STATUSES, _always),
+    "listTransactions": (transactions.list_transactions, Need.LIST, _light_page),
+    "searchTransactions": (search.search_transactions, Need.LIST | Need.PENDING, _never),
+    "sumTransactions": (search.sum_transactions, Need.LIST | Need.PENDING, _never),
+    "getTransaction": (transactions.get_transaction, Need.LIST | Need.DETAILS, _always),
+    "explainTransaction": (explanations.explain_transaction, Need.LIST | Need.DETAILS | Need.RULES, _always),
+    "getCashflow": (reports.get_cashflow, Need.FIGURES, _never),
+    "getCashflowCategories": (reports.get_cashflow_categories, Need.FIGURES, _never),
+    "getBalances": (reports.get_balances, Need.FIGURES, _never),
+    "getSnapshot": (reports.get_snapshot, Need.FIGURES, _never),
+    "getForecast": (forecast.get_forecast, Need.ACCOUNTS, _never),
+    "listCashflowTransactions": (explanations.list_cashflow_transactions, Need.LIST | Need.PENDING, _never),
+    "listCategoryTransactions": (explanations.list_category_transactions, Need.LIST | Need.PENDING, _never),
+    "listSubscriptions": (reports.list_subscriptions, Need.ACCOUNTS, _never),
+    "listSubscriptionDetails": (details.list_subscription_details, Need.ACCOUNTS, _never),
+    "getSubscription": (details.get_subscription, Need.ACCOUNTS, _never),
 }
-"""By operationId: the function, the data it reads, and when its answer is quick. A function takes the services, the
-request, the user's data in one state, and the contract's parameters in snake_case."""
+"""By operationId: the function, what it reads of the user, and when its answer is quickly made. A function takes the
+services, the request, the user's data in one state, and the contract's parameters in snake_case."""
 
 FEEDS = {
     "listTransactionChanges": ("transactions", feeds.transaction_changes),

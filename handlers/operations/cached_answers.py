@@ -7,8 +7,7 @@ from datetime import date
 from typing import Any
 
 from auth.scopes import READ_ANNOTATIONS
-from handlers.cache.reader import Needs
-from handlers.cache.user_data import UserData
+from handlers.cache.user_data import Need, UserData
 from handlers.http import call
 from handlers.http.request import Answer, Request
 from handlers.operations.words.said import wants_words
@@ -25,17 +24,17 @@ class CachedOperation:
     name: str
     services: Services
     function: Callable[..., Answer]
-    needs: Needs
+    needs: Need
     is_light: Light
 
     def __call__(self, request: Request, **arguments: Any) -> Answer:
-        """The answer, computed from data in memory or from the store; may take long."""
+        """The answer, with what is not in memory read from the store; may take long."""
         key = self._key(request)  # before the work: an answer of yesterday must never be kept as one of today
-        with_words = wants_words(arguments)
-        with self.services.reader.open(request.principal.user_id, self.needs, with_words=with_words) as reading:
+        needs = self.needs | Need.WORDS if wants_words(arguments) else self.needs
+        only = arguments["id"] if Need.DETAILS in needs else None
+        with self.services.reader.open(request.principal.user_id, needs, only=only) as reading:
             answer = _encode(self.function(self.services, request, reading, **arguments))
-            if isinstance(reading, UserData):
-                reading.keep_answer(key, answer)
+            reading.keep_answer(key, answer)
             return answer
 
     async def at_once(self, request: Request, **arguments: Any) -> Answer | None:
@@ -47,7 +46,7 @@ class CachedOperation:
             return None
         key = self._key(request)
         answer = data.answer(key)
-        if answer is None and (wants_words(arguments) or not self.is_light(data, arguments)):
+        if answer is None and not self._is_light(data, arguments):
             return None
         if not await reader.is_present(user_id, data):
             return None
@@ -57,6 +56,9 @@ class CachedOperation:
                 data.keep_answer(key, answer)
             reader.weigh(user_id, data)
         return answer
+
+    def _is_light(self, data: UserData, arguments: dict[str, Any]) -> bool:
+        return data.has(self.needs) and not wants_words(arguments) and self.is_light(data, arguments)
 
     def _key(self, request: Request) -> Hashable:
         today: date = self.services.clock.today()  # figures depend on the day

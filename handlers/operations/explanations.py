@@ -13,7 +13,7 @@ from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions,
 from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of
 from analytics.snapshot import category_transactions, percentage, snapshot
 from handlers import json_shapes
-from handlers.cache.reader import Reading
+from handlers.cache.user_data import UserData
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
 from handlers.operations import rules_in_words
@@ -31,7 +31,7 @@ MONTH_NOT_FOUND = "Month not found. It is written YYYY-MM and lies in the histor
 
 
 def list_cashflow_transactions(
-    services: Services, request: Request, reading: Reading, *, month: str, account_ids: str | None
+    services: Services, request: Request, reading: UserData, *, month: str, account_ids: str | None
 ) -> Answer:
     """List what adds up to the income and expenses of a month, and what is left out and why (decisions 14, 15)."""
     today = services.clock.today()
@@ -65,7 +65,7 @@ def list_cashflow_transactions(
 
 
 def list_category_transactions(
-    services: Services, request: Request, reading: Reading, *, category: str, account_ids: str | None
+    services: Services, request: Request, reading: UserData, *, category: str, account_ids: str | None
 ) -> Answer:
     """List what adds up to a category of the last 30 days, and what is left out and why (decisions 14 to 17)."""
     today = services.clock.today()
@@ -104,7 +104,7 @@ def list_category_transactions(
 
 
 def explain_transaction(
-    _services: Services, request: Request, reading: Reading, *, id: str, include: str | None = None
+    _services: Services, request: Request, reading: UserData, *, id: str, include: str | None = None
 ) -> Answer:
     """Explain which rules gave a booking its type, category and merchant, and which one made it an own transfer."""
     is_detailed, has_words = is_included(include), asks_for_words(include)
@@ -151,7 +151,7 @@ def _month(text: str, today: date) -> date:
     return first
 
 
-def _counted_rows(reading: Reading, selected: Selected, judged: pl.DataFrame, currency: str) -> list[json_shapes.Json]:
+def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, currency: str) -> list[json_shapes.Json]:
     """The judged rows as CountedTransaction; pending and booked rows are looked up apart, because they may share an
     id."""
     is_pending = judged["left_out"].eq_missing("pending")

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from anyio import to_thread
 
-from handlers.cache.from_store import FromStore
+from handlers.cache.user_data import Need
 from handlers.export_formats import Export, write
 from handlers.http.errors import Unavailable
 from handlers.http.request import Answer, Request
@@ -17,9 +17,9 @@ from handlers.operations.selection import check_window, selected_accounts
 from handlers.operations.words.said import asks_for_words, check_words, meant
 from handlers.services import Services
 from handlers.unread_exports import TooManyExports
-from storage import accounts
 from storage.database import state_in
 from storage.transactions import Selection
+from storage.words import annotations
 
 ENDINGS = {"camt053": "xml"}
 """By format: the ending of the file's name, where it differs from the format's name."""
@@ -59,17 +59,18 @@ async def export_transactions(
         amount_min=_decimal(amount_min),
         amount_max=_decimal(amount_max),
     )
+    has_words = asks_for_words(include) or (tag, own_category) != (None, None)
     headers: dict[str, str] = {}
     user_id, caller, turns = request.principal.user_id, request.principal, services.exports
 
     def write_file(file: BinaryIO) -> None:
         with services.of(user_id).transaction() as session:
-            selected = selected_accounts(accounts.of_user(session, user_id), account_ids, caller)
-            reading = FromStore(session, user_id, services.reader.render)
+            reading = services.reader.read(session, user_id, Need.WORDS if has_words else Need.ACCOUNTS)
+            selected = selected_accounts(reading.accounts, account_ids, caller)
             places = filters.category, filters.detailed_category
             chosen = filters._replace(ids=meant(reading, caller, tag, own_category, *places))
             if places != (None, None):
-                chosen = chosen.with_parts(reading.parts)
+                chosen = chosen.with_parts(annotations.awake(session, user_id))
             export = Export(
                 user_id=user_id,
                 accounts=selected.accounts,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
+from analytics.records import TransactionRecord
 from connectors.bank_csv.layouts import CsvLayout
 from handlers.json_shapes import Json, instant, money
 from handlers.sync.uploaded_files import FileImport
 from storage.importing.batches import AccountStatement
-from storage.importing.records import TransactionRecord
 from storage.kept_layouts import KeptLayout
 from storage.undo_and_merge.rebuild import Rebuilt
 from storage.undo_and_merge.undoable_imports import StoredImport

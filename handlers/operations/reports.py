@@ -14,7 +14,7 @@ from analytics.frames import BALANCES, HOLDINGS
 from analytics.periods import last_day
 from analytics.snapshot import snapshot
 from handlers import json_shapes
-from handlers.cache.reader import Reading
+from handlers.cache.user_data import UserData
 from handlers.http.errors import Forbidden
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import check_window, selected_accounts, selected_or_all
@@ -26,7 +26,7 @@ MONTHS_ONLY = "This connection shows figures only: every must be month"
 
 
 def get_cashflow(
-    services: Services, request: Request, reading: Reading, *, account_ids: str | None, months: int
+    services: Services, request: Request, reading: UserData, *, account_ids: str | None, months: int
 ) -> Answer:
     """List income, expenses and net of each of the last months, the current month last (decisions 3, 13 to 16, 19)."""
     today = services.clock.today()
@@ -43,7 +43,7 @@ def get_cashflow(
 
 
 def get_cashflow_categories(
-    services: Services, request: Request, reading: Reading, *, account_ids: str | None, months: int
+    services: Services, request: Request, reading: UserData, *, account_ids: str | None, months: int
 ) -> Answer:
     """List the expenses of each month by category; they add up to those of the cashflow (decisions 3, 13 to 17, 19)."""
     today = services.clock.today()
@@ -73,7 +73,7 @@ def get_cashflow_categories(
 def get_balances(
     services: Services,
     request: Request,
-    reading: Reading,
+    reading: UserData,
     *,
     account_ids: str | None,
     date_from: date | None,
@@ -107,7 +107,7 @@ def get_balances(
     return Answer(body=json_shapes.balances(found, per_account=per_account))
 
 
-def get_snapshot(services: Services, request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
+def get_snapshot(services: Services, request: Request, reading: UserData, *, account_ids: str | None) -> Answer:
     """Show present balances, and the expenses of the last 30 days by category (decisions 16 to 20)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
@@ -119,7 +119,7 @@ def get_snapshot(services: Services, request: Request, reading: Reading, *, acco
     return Answer(body=json_shapes.snapshot(found), headers=unconverted(found.unconverted))
 
 
-def list_subscriptions(services: Services, request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
+def list_subscriptions(services: Services, request: Request, reading: UserData, *, account_ids: str | None) -> Answer:
     """List the recurring payments that were charged in the last six months and go on (decisions 21, 22)."""
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     user_id = request.principal.user_id
@@ -138,7 +138,7 @@ def _details_link(request: Request, account_ids: str | None) -> str:
 
 
 def money_of(
-    services: Services, reading: Reading, owned: Sequence[StoredAccount], bookings: pl.DataFrame
+    services: Services, reading: UserData, owned: Sequence[StoredAccount], bookings: pl.DataFrame
 ) -> tuple[str, pl.DataFrame]:
     """The currency of the selection's figures, and the reference rates if anything has to be converted: even an account
     of that currency may hold a booking in another one."""
@@ -147,7 +147,7 @@ def money_of(
     return currency, services.rates if is_mixed else NO_RATES
 
 
-def currency_of(services: Services, reading: Reading, owned: Sequence[StoredAccount]) -> str:
+def currency_of(services: Services, reading: UserData, owned: Sequence[StoredAccount]) -> str:
     """The currency of the selection's figures (decision 19)."""
     currencies = {account.currency for account in owned}
     home = reading.home_currency if len(currencies) != 1 else services.settings.home_currency

@@ -6,7 +6,7 @@ from functools import partial
 from urllib.parse import parse_qsl, urlencode
 
 from handlers import json_shapes
-from handlers.cache.reader import Reading
+from handlers.cache.user_data import UserData
 from handlers.http import call
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Json, Request
@@ -23,7 +23,7 @@ _AS_ENCODED = re.compile(r"[\w.~-]+=[\w.~+-]*(?:&[\w.~-]+=[\w.~+-]*)*", re.ASCII
 def list_transactions(
     _services: Services,
     request: Request,
-    reading: Reading,
+    reading: UserData,
     *,
     account_ids: str | None,
     category: str | None,
@@ -62,7 +62,7 @@ def list_transactions(
     )
 
 
-def get_transaction(_services: Services, request: Request, reading: Reading, *, id: str) -> Answer:
+def get_transaction(_services: Services, request: Request, reading: UserData, *, id: str) -> Answer:
     """One booked transaction with all its details."""
     row = reading.find(id)
     if row is None or not request.principal.covers(row["account_id"]):

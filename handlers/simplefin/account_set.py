@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from connectors.text import clean
-from handlers.cache.reader import Reading
+from handlers.cache.user_data import UserData
 from handlers.json_shapes import money_text
 from storage.accounts import StoredAccount
 from storage.connections import NEED_USER
@@ -65,7 +65,7 @@ def _day(moment: Fraction) -> int:
 class AccountSet:
     """Builds one answer; `address` is that of the service, `seen` are the accounts that the app may see."""
 
-    reading: Reading
+    reading: UserData
     address: str
     seen: Sequence[StoredAccount]
     now: datetime

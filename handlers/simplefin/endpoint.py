@@ -13,23 +13,21 @@ from typing import Any
 import orjson
 from connexion.operations import AbstractOperation
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.errors import InvalidGrant, InvalidToken
-from auth.people.password_hashing import Busy
 from auth.policy import PATHS
 from auth.tokens.simplefin import WrongPassword
+from handlers.cache.user_data import Need
 from handlers.http import call
 from handlers.http.app import Api
-from handlers.http.errors import Refusal, TooManyRequests, Unavailable, error_answer
+from handlers.http.errors import Refusal, TooManyRequests, error_answer
 from handlers.http.request import Answer, Request
 from handlers.http.sockets.peers import signed_in
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.operations.selection import covered_accounts
 from handlers.services import Services
 from handlers.simplefin.account_set import DAY, AccountSet, AskedDays
-from storage.database import StoreFull, StoreUnavailable
 from storage.oauth.moments import aware
 
 PATH = PATHS["simplefin"]
@@ -70,7 +68,7 @@ def simplefin_api(services: Services, limiter: Limiter) -> Api:
             "claimSimpleFin": endpoint.claim,
             "getSimpleFinAccounts": endpoint.accounts,
         },
-        refused=refused,
+        failure_answer=failure_answer,
         guard=endpoint.guard,
     )
 
@@ -150,7 +148,8 @@ class SimpleFinEndpoint:
             today=services.clock.today(),
             now=seconds,
         )
-        with services.reader.open(caller.user_id, "served" if with_rows else "statuses") as reading:
+        needs = Need.STATUSES | Need.LIST | Need.PENDING if with_rows else Need.STATUSES
+        with services.reader.open(caller.user_id, needs) as reading:
             seen = covered_accounts(reading.accounts, caller)
             made = AccountSet(reading=reading, address=services.settings.public_url + PATH, seen=seen, now=now)
             body = made.body(
@@ -166,18 +165,13 @@ class SimpleFinEndpoint:
             raise TooManyRequests(retry_after=math.ceil(wait.total_seconds()))
 
 
-def refused(error: Exception) -> Answer | None:
-    """The failure in a form that apps of both versions read; for a setup token, one word that all apps know. None if
-    the client has gone."""
-    if isinstance(error, ClientDisconnect):
-        return None
+def failure_answer(error: Exception) -> Answer | None:
+    """The failure in a form that apps of both versions read; for a setup token, one word that all apps know
+    (`call.FailureAnswer`)."""
     if isinstance(error, InvalidGrant):
         return _plain("Forbidden: this setup token is unknown, over or used", status=403)
-    if isinstance(error, StoreUnavailable | StoreFull | Busy):
-        error = Unavailable()
     if not isinstance(error, Refusal):
-        logger.error("a request failed", exc_info=error)
-        error = Refusal()
+        return None
     said = error_answer(error)
     code = "gen.auth" if isinstance(error, NotAdmitted) else "gen." if said.status == 402 else "gen.api"
     body = {"errors": [str(error)], "errlist": [{"code": code, "msg": str(error)}], "connections": [], "accounts": []}

@@ -1,30 +1,19 @@
-"""Bounds what runs at once: requests to sources in threads of their own, and imports by turns.
-
-The threads are daemons on purpose: a process waits at its end for the threads of an executor, and a source that does
-not answer would keep a server from stopping.
-"""
+"""Bounds what runs at once: requests to sources in threads of their own, and imports by turns."""
 
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 
 from handlers.sync.fair_order import FairOrder, Work
+from storage.boundary import begin_thread, carry
 
 CALLS_MAX = 32  # threads that ask sources
 CALLS_PER_PROVIDER_MAX = 12  # a source that hangs leaves threads for the others
 CALLS_PER_USER_MAX = 6
-
-
-def begin_thread(name: str, work: Callable[[], object]) -> threading.Thread:
-    """Start a thread that does this work in the context of its caller, so that the log names the request it is for; an
-    exception that ends the thread is logged (`handlers.logs`)."""
-    thread = threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True)
-    thread.start()
-    return thread
 
 
 class Closed(Exception):
@@ -34,7 +23,7 @@ class Closed(Exception):
 @dataclass(eq=False, slots=True, kw_only=True)
 class _QueuedCall(Work):
     provider: str
-    work: Callable[[], None]
+    work: Callable[[], object]
 
 
 class SourceCalls:
@@ -56,9 +45,9 @@ class SourceCalls:
         self._is_closed = False
 
     def submit(self, work: Callable[[], None], *, provider: str, user_id: str) -> None:
-        """Run `work`, which must not raise, as soon as the bounds allow; after `close`, never."""
+        """Run `work` in the context of the caller as soon as the bounds allow; after `close`, never."""
         with self._lock:
-            self._waiting.add(_QueuedCall(provider=provider, user_id=user_id, work=work, cost=0))
+            self._waiting.add(_QueuedCall(provider=provider, user_id=user_id, work=carry(work), cost=0))
             self._begin()
 
     @property
@@ -80,9 +69,8 @@ class SourceCalls:
         """Start a thread for every waiting call that the bounds allow."""
         while (call := self._waiting.taken(self._may_begin)) is not None:
             self._busy.update(_keys(call))
-            thread = threading.Thread(target=self._run, args=(call,), name=f"source {call.provider}", daemon=True)
-            self._running.add(thread)
-            thread.start()
+            # The thread takes the lock at its end, so it is in the set before
+            self._running.add(begin_thread(f"source {call.provider}", partial(self._run, call)))
 
     def _may_begin(self, call: _QueuedCall) -> bool:
         if self._is_closed or len(self._running) >= self._at_once:

@@ -23,12 +23,12 @@ from connectors.connecting import Done, LiveSource, Question, Redirect, Reply, S
 from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
 from handlers.sync.asked_connections import Keeping
-from handlers.sync.concurrency import begin_thread
 from handlers.sync.stored_secrets import StoredSecrets
 from storage import connections, jobs, users
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_attempts import CONNECTED, StoredAttempt
 from storage.bank_access.connection_keys import ConnectionKeys, SecretsUnreadable
+from storage.boundary import begin_thread, contain
 from storage.connections import NEED_USER, StoredConnection
 from storage.database import Session, Store
 from storage.users import User
@@ -232,13 +232,14 @@ class Connecting:
             returned=returned,
             memo=before.memo if before is not None else {},
         )
-        try:
-            step: Step = live.begin_connect(self._source_connection(stored, renewed), answer, now=now)
-        except SourceError as error:
-            log.warning("%s was not connected: %s %s", stored.connector, type(error).__name__, error.detail)
-            return self._refuse(stored, as_sentence(error))
-        except Exception:
-            log.exception("%s could not be connected", stored.connector)
+        step: Step | None = None
+        with contain(log, "%s could not be connected", stored.connector):
+            try:
+                step = live.begin_connect(self._source_connection(stored, renewed), answer, now=now)
+            except SourceError as error:
+                log.warning("%s was not connected: %s %s", stored.connector, type(error).__name__, error.detail)
+                return self._refuse(stored, as_sentence(error))
+        if step is None:
             return self._refuse(stored, FAILED)
         if isinstance(step, Done):
             return self._connect(stored, step, all_given, renewed)
@@ -345,15 +346,15 @@ class Connecting:
 def _disconnect(live: LiveSource, asked: source.Connection, *, now: datetime, why: dict[str, str]) -> None:
     """End one access at its provider. Does not use the store, because a slow provider may take longer than the process
     keeps the store open."""
-    try:
-        live.disconnect(asked, now=now)
-        del why[asked.id]
-    except SourceError as error:
-        log.info("%s could not be ended at the provider: %s %s", asked.id, type(error).__name__, error.detail)
-        why[asked.id] = as_sentence(error)
-    except Exception:
-        log.exception("%s could not be ended at the provider", asked.id)
-        why[asked.id] = INTERNAL
+    with contain(log, "%s could not be ended at the provider", asked.id):
+        try:
+            live.disconnect(asked, now=now)
+            del why[asked.id]
+        except SourceError as error:
+            log.info("%s could not be ended at the provider: %s %s", asked.id, type(error).__name__, error.detail)
+            why[asked.id] = as_sentence(error)
+        return
+    why[asked.id] = INTERNAL
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextvars import copy_context
 from dataclasses import asdict, dataclass
 from datetime import datetime, time, timedelta
 from functools import partial
@@ -30,6 +29,7 @@ from handlers.sync.stored_secrets import KEY_MISSING
 from storage import connections, jobs
 from storage.bank_access import source_calls
 from storage.bank_access.source_calls import SyncQuota
+from storage.boundary import contain
 from storage.connections import StoredConnection
 from storage.database import Session, Store
 from storage.jobs import Job
@@ -232,8 +232,7 @@ class SyncEngine:
             if self.stopped.is_set() or not job.is_due(self._clock.now()):
                 return None
             step = self._steps[job.id] = Future()
-        work = partial(copy_context().run, self._run, job)
-        self._calls.submit(work, provider=connection.connector, user_id=job.user_id)
+        self._calls.submit(partial(self._run, job), provider=connection.connector, user_id=job.user_id)
         return step
 
     def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
@@ -263,16 +262,12 @@ class SyncEngine:
         return self._calls.close(within=STOP_WITHIN)
 
     def _run(self, job: Job) -> None:
-        try:
+        with contain(log, "job %s could not be advanced", job.id, is_expected=self.stopped.is_set):
             self._step.take(job)
-        except Exception:
-            if not self.stopped.is_set():
-                log.exception("job %s could not be advanced", job.id)
-        finally:
-            with self._lock:
-                step = self._steps.pop(job.id)
-                if not step.done():
-                    step.set_result(None)
+        with self._lock:
+            step = self._steps.pop(job.id)
+            if not step.done():
+                step.set_result(None)
 
     def _end_if_overdue(self, job: Job) -> bool:
         """End the job if it made no progress for too long (decision 26), and return whether it was ended."""

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from io import BufferedReader
 from pathlib import Path
 
+from analytics.records import Batch, Record
 from connectors import archive
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import Profile
@@ -24,7 +25,6 @@ from storage.accounts import StoredAccount
 from storage.database import Database, Transaction
 from storage.importing import runs
 from storage.importing.batches import AccountStatement, ReadBatch, read_batch
-from storage.importing.records import Batch, Record
 from storage.users import User
 
 CONNECTION_DEFAULT = "Statement files"

@@ -11,17 +11,18 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
+from analytics.records import Batch, InvalidRecord, Record
 from connectors import connector as source
 from connectors.connector import UNREADABLE, Connector, LeftOut, as_sentence
 from handlers.clock import Clock
 from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.outcomes import Outcomes
 from storage import accounts, connections, integrity, jobs
+from storage.boundary import contain
 from storage.connections import StoredConnection
 from storage.database import Database, Session, Store, Transaction
 from storage.importing import runs
 from storage.importing.batches import ReadBatch, read_batch
-from storage.importing.records import Batch, InvalidRecord, Record
 from storage.jobs import Job, RefusedBatch
 
 SILENT = "The bank told no booking of this account, not even those of the last days. The next sync asks again."
@@ -71,10 +72,9 @@ class JobImport:
                 if isinstance(batch, LeftOut):
                     continue
                 is_whole = is_whole and refusal is None
-                try:
+                # The batch stays stored, whatever happens to its file
+                with contain(log, "job %s could not tidy up after a batch", job.id):
                     connector.settle(asked, handle, batch=batch, refusal=refusal)
-                except Exception:  # the batch stays stored, whatever happens to its file
-                    log.exception("job %s could not tidy up after a batch", job.id)
             if not connector.is_local:
                 self._warn_of_untold(job, told)
             self._outcomes.complete(job)

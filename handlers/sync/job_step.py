@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Mapping
 
+from analytics.records import InvalidRecord
 from connectors import connector as source
 from connectors.connector import Connector, SourceError, Waiting
 from handlers.clock import Clock
@@ -13,10 +14,12 @@ from handlers.sync.job_import import JobImport
 from handlers.sync.leases import Leases
 from handlers.sync.outcomes import INTERNAL, Outcomes
 from storage import connections, jobs
+from storage.boundary import contain
 from storage.connections import StoredConnection
 from storage.database import Store, StoreError, StoreUnavailable
-from storage.importing.records import InvalidRecord
 from storage.jobs import Job, JobEnded
+
+FORESEEN = (JobEnded, Closed, SourceError, StoreError, InvalidRecord)
 
 log = logging.getLogger("bankdata.sync")
 
@@ -52,8 +55,14 @@ class JobStep:
         if job is None or connection is None:
             return
         try:
-            with self._leases.kept(job):
+            with (
+                self._leases.kept(job),
+                contain(log, "job %s failed", job.id, is_expected=self._stopped.is_set, passes=FORESEEN),
+            ):
                 self._advance(job, connection)
+                return
+            if not self._stopped.is_set():  # else the store was closed during the step
+                self._outcomes.fail(job, INTERNAL)
         except JobEnded:
             log.info("job %s was ended by somebody else", job.id)
         except Closed:
@@ -66,11 +75,6 @@ class JobStep:
             log.warning("job %s goes on when the database answers and its lease has run out", job.id)
         except (InvalidRecord, StoreError) as error:
             self._outcomes.fail(job, str(error))
-        except Exception:
-            if self._stopped.is_set():  # the store was closed during the step
-                return
-            log.exception("job %s failed", job.id)
-            self._outcomes.fail(job, INTERNAL)
 
     def _advance(self, job: Job, connection: StoredConnection) -> None:
         database, now = self._store.of(job.user_id), self._clock.now()

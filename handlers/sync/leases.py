@@ -8,6 +8,7 @@ from secrets import token_hex
 
 from handlers.clock import Clock
 from storage import jobs
+from storage.boundary import contain
 from storage.database import Store, StoreUnavailable
 from storage.jobs import Leased
 
@@ -48,10 +49,10 @@ class Leases:
     def renew(self) -> None:
         """Renew every lease of this process for another minute."""
         for work in list(self._held.values()):
-            try:
-                if not jobs.renew(self._store.of(work.user_id), work, holder=self.holder, now=self._clock.now()):
-                    self._held.pop(work.id, None)
-            except Exception as error:  # one of a cluster's machines may be away: leases on the others are renewed
-                is_away = isinstance(error, StoreUnavailable)
-                if is_away or not self._stopped.is_set():
-                    log.warning("the lease of job %s could not be renewed", work.id, exc_info=not is_away)
+            # One of a cluster's machines may be away: leases on the others are renewed
+            with contain(log, "the lease of job %s could not be renewed", work.id, is_expected=self._stopped.is_set):
+                try:
+                    if not jobs.renew(self._store.of(work.user_id), work, holder=self.holder, now=self._clock.now()):
+                        self._held.pop(work.id, None)
+                except StoreUnavailable:  # tells also at the end of the process that a job may go to another one
+                    log.warning("the lease of job %s could not be renewed", work.id)

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from connectors import connector as source
 from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
-from storage import connections, jobs, sync_time_limits
+from storage import connections, jobs
+from storage.bank_access import sync_time_limits
 from storage.connections import StoredConnection
 from storage.database import Database, Session, Store
 from storage.importing import runs

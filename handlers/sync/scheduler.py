@@ -16,6 +16,7 @@ from handlers.sync.outcomes import pause_after
 from handlers.sync.plan import coming, last_planned
 from handlers.sync.sorting import Sorting
 from storage import connections, jobs
+from storage.boundary import contain
 from storage.connections import Due, StoredConnection
 from storage.database import Store, StoreUnavailable
 from storage.events import outbox
@@ -69,16 +70,14 @@ class Scheduler:
         """Do rounds until the engine stops; runs in a thread of its own."""
         is_waiting = False
         while not self._engine.stopped.wait(ROUND_PAUSE):
-            try:
-                self.round()
-                is_waiting = False
-            except StoreUnavailable:  # one machine of a cluster is enough; requests of users on the others go on
-                if not is_waiting:
-                    log.warning("the scheduler waits for the database")
-                is_waiting = True
-            except Exception:
-                if not self._engine.is_stopping:
-                    log.exception("the scheduler goes on after an error")
+            with contain(log, "the scheduler goes on after an error", is_expected=self._engine.stopped.is_set):
+                try:
+                    self.round()
+                    is_waiting = False
+                except StoreUnavailable:  # one machine of a cluster is enough; requests of users on the others go on
+                    if not is_waiting:
+                        log.warning("the scheduler waits for the database")
+                    is_waiting = True
 
     def round(self) -> None:
         """Advance due jobs that nobody reads, begin a new day, look for news, keep the plan, end consents that have run
@@ -197,13 +196,14 @@ class Scheduler:
     def _isolate_errors(self, id_: str) -> Iterator[None]:
         """A context in which an error with one job, connection or user is logged once, until things go well again, and
         delays no other; StoreUnavailable is passed on, as it concerns all."""
-        try:
+        with contain(
+            log,
+            "the scheduler goes on without %s",
+            id_,
+            is_expected=lambda: id_ in self._in_trouble or self._engine.stopped.is_set(),
+            passes=(StoreUnavailable,),
+        ):
             yield
-        except StoreUnavailable:
-            raise
-        except Exception:
-            if id_ not in self._in_trouble and not self._engine.is_stopping:
-                log.exception("the scheduler goes on without %s", id_)
-            self._in_trouble.add(id_)
-        else:
             self._in_trouble.discard(id_)
+            return
+        self._in_trouble.add(id_)

@@ -11,20 +11,21 @@ from functools import partial
 from io import BufferedReader
 from secrets import token_hex
 
+from analytics.records import InvalidRecord, TransactionRecord
 from connectors.bank_csv.layouts import check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
 from handlers.own_profiles import ChosenLayout
-from handlers.sync.concurrency import Closed, ImportLane, begin_thread
+from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, kept_or_tried, size_of
 from handlers.sync.leases import Leases
 from storage.accounts import StoredAccount
+from storage.boundary import begin_thread, contain, undo_on_failure
 from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Transaction, as_json
 from storage.importing import file_imports
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.file_imports import StoredReport
-from storage.importing.records import InvalidRecord, TransactionRecord
 from storage.users import User
 
 ASKED_WITHIN = 60.0  # seconds; a preview about which nobody asks for longer ends
@@ -114,17 +115,13 @@ class UploadedFiles:
                 file.close()
                 raise TooManyFiles
             self._at_work[report.id] = report
-        try:
+        # An import that has not begun must not count against others
+        with undo_on_failure(partial(self._leave, report)), undo_on_failure(file.close):
             answer, holder, now = render(report).decode(), self._leases.holder, self._clock.now()
             self._store.of(user.id).atomically(
                 lambda session: file_imports.begin(session, report, holder=holder, answer=answer, now=now)
             )
             begin_thread("file import", partial(self._run, report, user, file, choice, render))
-        except BaseException:  # an import that has not begun must not count against others
-            file.close()
-            with self._lock:
-                del self._at_work[report.id]
-            raise
         return report
 
     def find(self, user_id: str, import_id: str) -> StoredReport | None:
@@ -160,42 +157,43 @@ class UploadedFiles:
         choice: str | None,
         render: Callable[[FileImport], bytes],
     ) -> None:
+        error: str | None = INTERNAL
+        with contain(log, "import %s failed", report.id):
+            error = self._outcome(report, user, file, choice)
+        report.error, report.is_done = error, True
+        # If it cannot be kept, whoever asks is soon told that this process has ended; who sent the file gets the answer
+        with contain(log, "the end of import %s could not be kept", report.id):
+            answer = render(report).decode()
+            self._store.of(report.user_id).atomically(lambda session: file_imports.end(session, report, answer=answer))
+        self._leave(report)
+        report.ended.set_result(None)
+
+    def _leave(self, report: FileImport) -> None:
+        with self._lock:
+            del self._at_work[report.id]
+
+    def _outcome(self, report: FileImport, user: User, file: BufferedReader, choice: str | None) -> str | None:
+        """Import the file, and return the sentence that says why it was not imported; None where it was."""
         try:
             check, turn = partial(self._check_wanted, report), self._lane.turn
             with file, self._leases.kept(report), turn(user.id, size=size_of(file), check=check):
                 self._import(report, user, file, choice, check)
         except GivenUp:
-            report.error = GIVEN_UP
+            return GIVEN_UP
         except (AccountUnclear, SourceError, InvalidRecord, ConnectionBusy) as error:
-            report.error, report.candidates = as_sentence(error), getattr(error, "candidates", ())
+            report.candidates = getattr(error, "candidates", ())
+            return as_sentence(error)
         except ProfileError as error:
-            report.error = str(error)  # unchanged: it is a sentence, or begins with a file's name
+            return str(error)  # unchanged: it is a sentence, or begins with a file's name
         except (StoreFull, StoreUnavailable) as error:
             log.warning("import %s failed: %s", report.id, type(error).__name__)
-            report.error, report.is_for_later = str(error), isinstance(error, StoreUnavailable)
+            report.is_for_later = isinstance(error, StoreUnavailable)
+            return str(error)
         except Conflict:
-            report.error = CHANGED
+            return CHANGED
         except Closed:
-            report.error = STOPPED
-        except Exception:
-            log.exception("import %s failed", report.id)
-            report.error = INTERNAL
-        finally:
-            report.is_done = True
-            self._keep_end(report, render)
-            with self._lock:
-                del self._at_work[report.id]
-            report.ended.set_result(None)
-
-    def _keep_end(self, report: FileImport, render: Callable[[FileImport], bytes]) -> None:
-        """Store the final report. If that fails, whoever asks is soon told that this process has ended; the request
-        that sent the file gets its answer anyway."""
-        try:
-            answer = render(report).decode()
-            self._store.of(report.user_id).atomically(lambda session: file_imports.end(session, report, answer=answer))
-        except Exception as error:
-            is_away = isinstance(error, StoreUnavailable)
-            log.warning("the end of import %s could not be kept", report.id, exc_info=not is_away)
+            return STOPPED
+        return None
 
     def _import(
         self, report: FileImport, user: User, file: BufferedReader, choice: str | None, check: Callable[[], None]

@@ -11,6 +11,8 @@ from typing import Any
 import psycopg
 from psycopg.pq import ConnStatus, ExecStatus
 
+from storage.boundary import begin_thread
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 QUESTION = b"PREPARE state (TEXT) AS SELECT state FROM users WHERE id = $1"
@@ -71,23 +73,25 @@ class AskedStates:
             if not self._is_opening and not self._is_closed and loop.time() >= self._open_not_before:
                 self._is_opening = True
                 self._open_not_before = loop.time() + OPEN_AGAIN_SECONDS
-                threading.Thread(target=self._open, name="states", daemon=True).start()
+                begin_thread("states", self._open)
         return None
 
     def _open(self) -> None:
         opened, is_ready = None, False
-        with suppress(psycopg.Error):
-            opened = self._connect()
-            opened.execute(QUESTION)
-            opened.pgconn.enter_pipeline_mode()
-            opened.pgconn.nonblocking = 1
-            is_ready = True
-        with self._lock:
-            self._is_opening = False
-            if is_ready and not self._is_closed:
-                self._opened, opened = opened, None
-        if opened is not None:
-            opened.close()
+        try:
+            with suppress(psycopg.Error):
+                opened = self._connect()
+                opened.execute(QUESTION)
+                opened.pgconn.enter_pipeline_mode()
+                opened.pgconn.nonblocking = 1
+                is_ready = True
+        finally:
+            with self._lock:
+                self._is_opening = False
+                if is_ready and not self._is_closed:
+                    self._opened, opened = opened, None
+            if opened is not None:
+                opened.close()
 
 
 class _Line:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import duckdb
 import polars as pl
 
+from storage.boundary import undo_on_failure
 from storage.changes import account_states
 from storage.changes.incarnation import LIFE
 from storage.database import (
@@ -32,7 +33,7 @@ from storage.database import (
     utc_now,
     without_zone,
 )
-from storage.engines.dialect import DUCKDB, LATE_MATERIALIZATION_ROWS_MAX
+from storage.engines.dialect import DUCKDB
 from storage.events import outbox
 from storage.user_states import States
 
@@ -266,15 +267,15 @@ class DuckDBFile:
             session = self._idle.pop()
         except IndexError:
             session = _Cursor(_using_store(self._root.cursor()))
+        is_whole = False
         try:
             yield session
-        except BaseException:
-            session.close()
-            raise
-        if len(self._idle) < CURSORS_KEPT_MAX and not self._is_closed:
-            self._idle.append(session)
-        else:
-            session.close()
+            is_whole = True
+        finally:
+            if is_whole and len(self._idle) < CURSORS_KEPT_MAX and not self._is_closed:
+                self._idle.append(session)
+            else:
+                session.close()
 
 
 class _FileDatabase:
@@ -310,14 +311,16 @@ class _FileDatabase:
             session = _OpenTransaction(kept, self._states, self._now)
             try:
                 session.execute("BEGIN")
+                is_kept = False
                 try:
                     yield session
                     session.settle()
                     session.execute("COMMIT")
-                except BaseException:
-                    with suppress(StoreError, Conflict):  # a commit that failed has undone everything itself
-                        session.execute("ROLLBACK")
-                    raise
+                    is_kept = True
+                finally:
+                    if not is_kept:
+                        with suppress(StoreError, Conflict):  # a commit that failed has undone everything itself
+                            session.execute("ROLLBACK")
             finally:
                 session.end()
 
@@ -346,7 +349,6 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
                 "threads": 1,
                 "memory_limit": MEMORY_LIMIT,
                 "temp_directory": f"{path}.tmp",
-                "late_materialization_max_rows": LATE_MATERIALIZATION_ROWS_MAX,
                 "checkpoint_threshold": "64MB",
                 "zstd_min_string_length": 2**31,  # never: to read one long text it unpacks those around it
                 "autoinstall_known_extensions": "false",
@@ -355,12 +357,9 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
                 "python_enable_replacements": "false",
             },
         )
-        try:
+        with undo_on_failure(connection.close):
             connection.execute(f"ATTACH {_quote(path)} AS {STORE} ({FILE_OPTIONS})")
             _using_store(connection)
-        except BaseException:
-            connection.close()
-            raise
         path.chmod(0o600)
     except OSError as error:
         raise StoreUnreadable(

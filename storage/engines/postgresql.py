@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import Literal
 from psycopg_pool import ConnectionPool
 
+from storage.boundary import undo_on_failure
 from storage.changes import account_states
 from storage.database import (
     NOBODY,
@@ -39,7 +40,15 @@ from storage.database import (
 from storage.engines import distribution
 from storage.engines.asked_states import AskedStates
 from storage.engines.dialect import POSTGRESQL
-from storage.engines.watched_connection import PATIENT_SECONDS, PEER, SILENT_SECONDS, ServerSilent, WatchedConnection
+from storage.engines.watched_connection import (
+    LOOK_SECONDS,
+    PATIENT_SECONDS,
+    PEER,
+    SILENT_SECONDS,
+    LongStatement,
+    ServerSilent,
+    WatchedConnection,
+)
 from storage.events import outbox
 
 T = TypeVar("T")
@@ -52,6 +61,8 @@ STATEMENT_SECONDS = 30  # of a command; requests wait for less (`is_serving`), i
 LOCK_SECONDS = 10  # how long a migration waits for a table, because everybody else waits behind it
 STAGED_ROWS_MAX = 5_000  # that travel as arrays; more go into a temporary table, which adds rows to the catalogue
 COPIED_ROWS = 10_000  # in one piece: bounds memory
+# Behind a pooler, the process is not the one that the connection has been told of
+PATIENT = "SELECT set_config('statement_timeout', $1, TRUE), pg_backend_pid() AS pid"
 MIGRATION_LOCK = 6_911_320_450_233_417  # an arbitrary number that no other program using the database locks
 # Also by the clock: a user who is removed and added again must not get an earlier state
 NEXT_STATE = (
@@ -84,7 +95,7 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # the pool logs each 
 
 
 class _ConnectionDead(StoreUnavailable):
-    """The connection has ended; the next one may be as good as ever."""
+    """The connection has ended, and nobody has waited for that; the next one may be as good as ever."""
 
 
 class PostgreSQL:
@@ -117,11 +128,10 @@ class PostgreSQL:
         self._saying = threading.Lock()
         self._is_opened = self._is_away = False
         self._gone_at = -math.inf
-        self._in_use: set[Connection] = set()
         self._pool = self._open_pool(url, connections_max, prepare)
         self._app_pool = self._open_pool(app_url, connections_max, prepare) if app_url else None
         self._asked_states: AskedStates | None = None
-        try:
+        with undo_on_failure(self.close):
             _check(self.for_everybody(), url, prepare=prepare)
             if app_url:
                 _check(self.of(NOBODY), app_url, prepare=prepare)
@@ -131,9 +141,6 @@ class PostgreSQL:
                 self._asked_states = AskedStates(
                     lambda: WatchedConnection.connect(url, **_arguments(url, prepare=True)), on_silence=self._drain
                 )
-        except BaseException:
-            self.close()
-            raise
         self._is_opened = True
 
     def _open_pool(self, url: str, connections_max: int, prepare: bool) -> ConnectionPool[Connection]:
@@ -201,7 +208,7 @@ class PostgreSQL:
         """
         try:
             with _ServerDatabase(self._connection, self._pool, self._now).transaction(EACH_ALONE) as session:
-                session.wait_for_long(math.inf)
+                session.wait_for_long()
                 session.rows("SELECT pg_advisory_xact_lock($1) AS locked", MIGRATION_LOCK)
                 session.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
                 yield session
@@ -217,7 +224,7 @@ class PostgreSQL:
         try:
             arguments = _arguments(self._url, prepare=True)
             with _translate_errors(), closing(WatchedConnection.connect(self._url, **arguments)) as own:
-                own.patience = math.inf
+                _Statements(own, self._now).wait_for_long()
                 own.execute(b"SET statement_timeout = 0")
                 own.execute(f"SET lock_timeout = {PATIENT_SECONDS * 1000:.0f}".encode())
                 yield _Statements(own, self._now)
@@ -240,8 +247,7 @@ class PostgreSQL:
         with _translate_errors():
             connection = pool.getconn(WAIT_SECONDS_DOWN if self._is_down.is_set() else None)
             self._is_down.clear()
-            connection.patience = self._patience
-            self._in_use.add(connection)
+            connection.patience, connection.awaited = self._patience, None
             try:
                 yield connection
                 if connection.opened_at > self._gone_at:
@@ -250,17 +256,15 @@ class PostgreSQL:
                 if not _is_connection_lost(connection, error):
                     raise
                 self._note_loss(connection, error)
+                if isinstance(error, ServerSilent | errors.QueryCanceled):
+                    raise
                 raise _ConnectionDead(StoreUnavailable.__doc__) from error
             finally:
-                self._in_use.discard(connection)
                 pool.putconn(connection)
 
     def _note_loss(self, connection: Connection, error: psycopg.Error) -> None:
         """Note that a connection is dead or read-only; others of the same age most likely are too, so the pools are
-        emptied. If the server fell silent, nobody keeps patience for minutes: the answer would never come."""
-        if isinstance(error, ServerSilent):
-            for each in tuple(self._in_use):
-                each.patience = min(each.patience, SILENT_SECONDS)
+        emptied."""
         if connection.opened_at <= self._gone_at:
             return
         self._gone_at = time.monotonic()
@@ -408,13 +412,14 @@ class _Statements:
             for piece in frame.iter_slices(COPIED_ROWS):
                 copy.write(piece.write_csv(include_header=False, quote_style="non_numeric"))
 
-    def wait_for_long(self, seconds: float) -> None:
-        """Let the statements of this transaction take any time, with up to `seconds` of silence from the server."""
-        self.execute("SET LOCAL statement_timeout = 0")
-        self._connection.patience = seconds
+    def wait_for_long(self, seconds: float = 0, user_id: str | None = None) -> None:
+        """Let each statement of this transaction take so many seconds, 0 for any, while the server is at work on it and
+        reaches the rows of this user."""
+        [row] = self.rows(PATIENT, f"{seconds:.0f}s")
+        self._connection.patience, self._connection.awaited = LOOK_SECONDS, LongStatement(row["pid"], user_id)
 
     def hold(self, user_id: str) -> None:
-        self.wait_for_long(PATIENT_SECONDS)
+        self.wait_for_long(PATIENT_SECONDS, user_id)
         self.rows("SELECT id FROM users WHERE id = $1 FOR UPDATE", user_id)
 
     def coming_state(self, user_id: str) -> int:

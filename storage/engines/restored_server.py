@@ -3,6 +3,7 @@
 import os
 import pwd
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -53,9 +54,7 @@ def restored_server(base: Path, wal: Path, url: str, *, until: str) -> Iterator[
     NotRestored. The backup is only read, and nothing of the server is left.
     """
     version = (base / "PG_VERSION").read_text("ascii").strip()
-    programs = Path(PROGRAMS.format(version))
-    if not (programs / "postgres").exists():
-        raise NotRestored(f"PostgreSQL {version} is not installed here, which made this backup: {programs} is missing.")
+    programs = _programs(version)
     owner = pwd.getpwnam("postgres").pw_uid if os.geteuid() == 0 else os.geteuid()  # not root: refused by PostgreSQL
     with TemporaryDirectory(prefix="bankdata-restored-") as name:
         place, data = Path(name), Path(name) / "data"
@@ -75,6 +74,22 @@ def restored_server(base: Path, wal: Path, url: str, *, until: str) -> Iterator[
             finally:
                 server.send_signal(signal.SIGINT)  # a "fast shutdown"
                 server.wait()
+
+
+def _programs(version: str) -> Path:
+    """The folder with the programs of this version of PostgreSQL: where PATH finds them, else where Debian has them.
+    Raises NotRestored."""
+    on_path = shutil.which("postgres")
+    if on_path is not None:
+        said = subprocess.run([on_path, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603
+        if re.search(rf"\) {version}\b", said):
+            return Path(on_path).resolve().parent
+    usual = Path(PROGRAMS.format(version))
+    if not (usual / "postgres").exists():
+        raise NotRestored(
+            f"PostgreSQL {version} is not installed here, which made this backup: neither PATH nor {usual} has it."
+        )
+    return usual
 
 
 def _configure(owner: int, data: Path, text: str) -> None:

@@ -3,16 +3,19 @@ something in between that still acknowledges packets."""
 
 import time
 from collections.abc import Generator
-from contextlib import suppress
-from typing import Any, TypeVar
+from contextlib import closing, suppress
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
+from psycopg import errors
 from psycopg.abc import PQGen
 
 T = TypeVar("T")
 
 SILENT_SECONDS = 5.0  # without a byte of the answer to a request, whose statement is then cancelled
-PATIENT_SECONDS = 300.0  # the same, for imports and commands
+PATIENT_SECONDS = 300.0  # the same, for commands; and how long a statement of an import may take
+LOOK_SECONDS = 2.0  # the same, for imports and migrations, which go on if the server is seen to be at work
+SEEN_SECONDS = 3.0  # for each step of that look
 CANCEL_SECONDS = 0.5  # for asking the server to stop and for its confirmation; a server silent for longer is dead
 PEER = {  # milliseconds, seconds: a peer that acknowledges nothing for five seconds, busy or idle, is gone
     "tcp_user_timeout": 5000,
@@ -20,6 +23,20 @@ PEER = {  # milliseconds, seconds: a peer that acknowledges nothing for five sec
     "keepalives_interval": 2,
     "keepalives_count": 3,
 }
+# Where it is idle, our question or its answer is lost; but not an answer on its way. Wait events do not tell: over a
+# cluster, who waits for another machine seems to wait for us
+AT_WORK = (
+    b"SELECT 1 FROM pg_stat_activity WHERE pid = %s"
+    b" AND (state = 'active' OR state_change > clock_timestamp() - INTERVAL '1 second')"
+)
+REACHES = b"SELECT state FROM users WHERE id = %s"
+
+
+class LongStatement(NamedTuple):
+    """What may take long: the server's process that carries it out, and whose rows it needs, if one user's."""
+
+    pid: int
+    user_id: str | None
 
 
 class ServerSilent(psycopg.OperationalError):
@@ -27,7 +44,8 @@ class ServerSilent(psycopg.OperationalError):
 
 
 class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that cancels a statement after hearing nothing for `patience` seconds; others may lower them.
+    """A connection that cancels a statement after hearing nothing for `patience` seconds, unless the server is at work
+    on a long one that is `awaited`.
 
     If the server confirms the cancelling, the connection is as good as before; otherwise it is closed.
     """
@@ -36,6 +54,7 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
         super().__init__(*arguments, **named)
         self.opened_at = time.monotonic()
         self.patience = SILENT_SECONDS
+        self.awaited: LongStatement | None = None
 
     def wait(self, gen: PQGen[T], *arguments: Any, **named: Any) -> T:
         """The result of a question to the server. Raises OperationalError when the server is given up."""
@@ -53,10 +72,30 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
                     if is_cancelled:
                         self.pgconn.finish()
                         raise ServerSilent("it says nothing, and does not stop when it is told to")
-                    with suppress(psycopg.Error):
-                        self.cancel_safe(timeout=CANCEL_SECONDS)
-                    heard_at, is_cancelled = time.monotonic(), True
+                    if not self._is_at_work():
+                        is_cancelled = True
+                        with suppress(psycopg.Error):
+                            self.cancel_safe(timeout=CANCEL_SECONDS)
+                    heard_at = time.monotonic()
                 wanted = asking.send(ready)
         except StopIteration as end:
             answer: T = end.value
             return answer
+
+    def _is_at_work(self) -> bool:
+        """Whether the server is at work on what is awaited, and the machine of its user answers, as another connection
+        sees it: a long statement is as silent as a dead server."""
+        if self.awaited is None:
+            return False
+        try:
+            with closing(
+                WatchedConnection.connect(self.info.dsn, password=self.info.password, autocommit=True)
+            ) as other:
+                other.patience = SEEN_SECONDS
+                if self.awaited.user_id is not None:
+                    other.execute(REACHES, [self.awaited.user_id])
+                return other.execute(AT_WORK, [self.awaited.pid]).fetchone() is not None
+        except (errors.ConnectionTimeout, errors.QueryCanceled, ServerSilent):
+            return False
+        except psycopg.OperationalError:
+            return True  # it answers, though it has no connection to spare

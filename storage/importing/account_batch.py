@@ -31,7 +31,7 @@ from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, STORED, W
 from storage.importing.matching.windows import ToldWindow, is_whole, windows
 from storage.importing.rows import incoming
 from storage.importing.same_accounts import Lookalike
-from storage.importing.spool import PARTING, Spool
+from storage.importing.spool import PARTING, Spool, days_at_once
 from storage.importing.taken_back import TakenBack
 from storage.importing.teller import FILES, Teller
 
@@ -142,7 +142,7 @@ class AccountBatch:
         found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
         left, rows = left_over(told, stored, pairs)
         parts: set[str] = set()
-        elsewhere = self._stored.told_elsewhere(source, left)
+        elsewhere = self._stored.told_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
         for items, near in self._by_day(left, rows):
             remaining = Remaining(
                 self._items(items),
@@ -172,11 +172,8 @@ class AccountBatch:
         if told.filter(is_part).is_empty() and stored.filter(is_part).is_empty():
             keys.append("amount")
         told, stored = told.join(stored, on=keys, how="semi"), stored.join(told, on=keys, how="semi")
-        days = told.group_by("booking_date").agg(n=pl.len()).sort("booking_date")
-        days = days.with_columns(share=(pl.col("n").cum_sum() - pl.col("n")) // COMPARED_AT_ONCE)
-        for of_share in days.partition_by("share"):
-            share = of_share.select("booking_date")
-            yield told.join(share, on="booking_date", how="semi"), stored.join(share, on="booking_date", how="semi")
+        for days in days_at_once(told.group_by("booking_date").agg(n=pl.len()), COMPARED_AT_ONCE):
+            yield told.join(days, on="booking_date", how="semi"), stored.join(days, on="booking_date", how="semi")
 
     def _corrected(
         self, told: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ToldWindow]

@@ -9,11 +9,11 @@ from itertools import chain, count
 import polars as pl
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.accounts import StoredAccount, every
-from storage.database import Session
+from storage.database import Session, put_row
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import account_id, fingerprint, own_id
-from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.importing.teller import Teller
 
 NEW_ACCOUNT = "new"  # the choice of an account that is not there yet
@@ -47,27 +47,19 @@ def owner(teller: Teller, account: AccountRecord) -> Owner:
         "SELECT k.account_id, k.source_id FROM account_keys AS k JOIN accounts AS a ON a.user_id = k.user_id"
         " AND a.id = k.account_id WHERE k.user_id = $1 AND a.user_id = $1 AND k.connection_id = $2"
         " AND k.stable_key = $3 AND k.currency = $4",
-        user.id,
-        connection.id,
-        account.stable_key,
-        account.currency,
+        *(user.id, connection.id, account.stable_key, account.currency),
     )
     if met:
         return Owner(met[0]["account_id"], met[0]["source_id"], account)
     by_iban, by_key = _own_id(teller, account), _own_id(teller, replace(account, iban=None))
     aliases = session.rows(
         "SELECT source_id, account_id FROM account_aliases WHERE user_id = $1 AND source_id = ANY($2::TEXT[])",
-        user.id,
-        [by_key, by_iban],
+        *(user.id, [by_key, by_iban]),
     )
     known = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR (currency = $4 AND (iban = $3"
         " OR (iban IS NULL AND stable_key = ANY($5::TEXT[])))))",
-        user.id,
-        [by_key, by_iban],
-        account.iban,
-        account.currency,
-        _german_keys(account.iban),
+        *(user.id, [by_key, by_iban], account.iban, account.currency, _german_keys(account.iban)),
     )
     alias = {row["source_id"]: row["account_id"] for row in aliases}
     ids = [row["id"] for row in known]
@@ -86,12 +78,7 @@ def remember(teller: Teller, told: AccountRecord, owner: Owner) -> None:
         " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (user_id, connection_id, stable_key, currency)"
         " DO UPDATE SET account_id = excluded.account_id, source_id = excluded.source_id"
         " WHERE account_keys.account_id <> excluded.account_id",
-        teller.user.id,
-        teller.connection.id,
-        told.stable_key,
-        told.currency,
-        owner.account_id,
-        owner.source_id,
+        *(teller.user.id, teller.connection.id, told.stable_key, told.currency, owner.account_id, owner.source_id),
     )
 
 
@@ -102,9 +89,7 @@ def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.Data
     natural = owner(teller, account)
     told = session.rows(
         "SELECT DISTINCT account_id, batch_id = $3 AS is_same FROM contributions WHERE user_id = $1 AND source_id = $2",
-        user_id,
-        natural.source_id,
-        batch_id,
+        *(user_id, natural.source_id, batch_id),
     )
     again = {row["account_id"] for row in told if row["is_same"]}
     ids = {natural.account_id, *(row["account_id"] for row in told)}
@@ -144,10 +129,7 @@ def exported_from(teller: Teller, account: AccountRecord, records: Sequence[Tran
         rows = session.rows(
             "SELECT id FROM accounts WHERE user_id = $1 AND stable_key = $2 AND currency = $3 AND iban IS NULL"
             " AND ($4::TEXT IS NULL OR bank_name = $4)",
-            user_id,
-            account.stable_key,
-            account.currency,
-            account.bank_name,
+            *(user_id, account.stable_key, account.currency, account.bank_name),
         )
     found = {row["id"] for row in rows}
     return found.pop() if len(found) == 1 else None
@@ -173,30 +155,20 @@ def still_there(session: Session, user_id: str, account_id: str) -> str | None:
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id IN (coalesce((SELECT account_id FROM account_aliases"
         " WHERE user_id = $1 AND source_id = $2), $2))",
-        user_id,
-        account_id,
+        *(user_id, account_id),
     )
     return str(rows[0]["id"]) if rows else None
 
 
 def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str) -> None:
     """What comes from this source goes to another account from now on, and so does what came through the source."""
-    session.execute(
-        "UPDATE account_keys SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user_id, source_id, account_id
-    )
-    session.execute(
-        "UPDATE account_aliases SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
-        user_id,
-        source_id,
-        account_id,
-    )
-    session.execute(
-        "INSERT INTO account_aliases (user_id, source_id, account_id) VALUES ($1, $2, $3)"
-        " ON CONFLICT (user_id, source_id) DO UPDATE SET account_id = excluded.account_id",
-        user_id,
-        source_id,
-        account_id,
-    )
+    for table in ("account_keys", "account_aliases"):
+        session.execute(
+            f"UPDATE {table} SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
+            *(user_id, source_id, account_id),
+        )
+    alias = {"user_id": user_id, "source_id": source_id, "account_id": account_id}
+    put_row(session, "account_aliases", ("user_id", "source_id"), **alias)
 
 
 def _german_keys(iban: str | None) -> list[str]:
@@ -214,8 +186,7 @@ def _holds(session: Session, user_id: str, account_id: str, source_id: str, book
     stored = session.frame(
         "SELECT fingerprint, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"
         " AND NOT is_adjusting_entry",
-        user_id,
-        account_id,
+        *(user_id, account_id),
         schema=prints,
     )
     told_before = [

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
-from storage.importing.records import (
+from analytics.records import (
     AccountRecord,
     Batch,
     InvalidRecord,

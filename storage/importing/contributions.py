@@ -13,13 +13,11 @@ import msgspec
 import polars as pl
 from msgspec import structs
 
-from storage.database import Session, Transaction
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from storage.database import Session, Transaction, add_row, names_of
 from storage.importing.batches import AccountStatement
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.importing.spool import CHUNK_ROWS, Spool, record_of
 from storage.importing.teller import Teller
-
-COLUMNS = "sequence, job_id, connection_id, account_id, source_id, batch_id, label, blocks, imported_at"
 
 PENDING = '%"status":"pending"%'  # in the wording of a booking; a quotation mark in one of its texts has a backslash
 
@@ -53,38 +51,20 @@ class Contribution:
 
 def remember(
     session: Transaction,
-    *,
-    user_id: str,
-    job_id: str,
-    connection_id: str,
-    account_id: str,
-    source_id: str,
-    batch_id: str,
-    label: str | None,
     told: Sequence[AccountStatement],
     spool: Spool,
-    now: datetime,
+    *,
+    user_id: str,
     is_first: bool = False,
+    **named: str | datetime | None,
 ) -> None:
-    """Keep what this batch says of the account, after everything that the user's earlier imports have said, or with
-    `is_first` before all that."""
-    blocks = [ContributedBlock(each.account, each.statement, len(each.places)) for each in told]
+    """Keep what a batch says of an account, after everything that the user's earlier imports have said, or with
+    `is_first` before all that; `named` are the other fields of a Contribution."""
     place = "coalesce(min(sequence), 1) - 1" if is_first else "coalesce(max(sequence), 0) + 1"
-    added = session.rows(
-        f"INSERT INTO contributions (user_id, {COLUMNS})"
-        f" SELECT $1, {place}, $2, $3, $4, $5, $6, $7, $8, $9 FROM contributions WHERE user_id = $1"
-        " RETURNING sequence",
-        user_id,
-        job_id,
-        connection_id,
-        account_id,
-        source_id,
-        batch_id,
-        label,
-        _blocks_as_json(blocks).decode(),
-        now,
-    )
-    sequence = int(added[0]["sequence"])
+    free = session.rows(f"SELECT {place} AS sequence FROM contributions WHERE user_id = $1", user_id)
+    sequence = int(free[0]["sequence"])
+    blocks = _blocks_as_json([ContributedBlock(each.account, each.statement, len(each.places)) for each in told])
+    add_row(session, "contributions", user_id=user_id, sequence=sequence, blocks=blocks.decode(), **named)
     bookings = spool.keys(each.places for each in told).select("place", "digest").with_row_index("position")
     with session.staged("told", bookings):
         _keep_wordings(session, user_id, spool)
@@ -92,8 +72,7 @@ def remember(
             "INSERT INTO contribution_bookings (user_id, contribution, position, booking)"
             " SELECT $1::TEXT, $2::BIGINT, told.position, known.number FROM told"
             " JOIN booking_wordings AS known ON known.user_id = $1 AND known.digest = told.digest",
-            user_id,
-            sequence,
+            *(user_id, sequence),
         )
 
 
@@ -113,17 +92,11 @@ def forget_repeat(
     days = _days_of_both(told, last, before)
     if days is None or not _repeats(session, user_id, last, before):
         return told
-    for sql, *named in (
-        ("DELETE FROM contribution_bookings WHERE user_id = $1 AND contribution = $2", last.sequence),
-        ("DELETE FROM contributions WHERE user_id = $1 AND sequence = $2", last.sequence),
-        (
-            "DELETE FROM statements WHERE user_id = $1 AND account_id = $2 AND batch_id = $3 AND received_at = $4",
-            account_id,
-            last.batch_id,
-            last.imported_at,
-        ),
-    ):
-        session.execute(sql, user_id, *named)
+    _remove(session, user_id, [last])
+    session.execute(
+        "DELETE FROM statements WHERE user_id = $1 AND account_id = $2 AND batch_id = $3 AND received_at = $4",
+        *(user_id, account_id, last.batch_id, last.imported_at),
+    )
     return [replace(each, statement=structs.replace(each.statement, **days)) for each in told]
 
 
@@ -156,9 +129,7 @@ def _repeats(session: Session, user_id: str, last: Contribution, before: Contrib
         " FROM contribution_bookings WHERE user_id = $1 AND contribution IN ($2, $3) GROUP BY booking) AS told"
         " JOIN booking_wordings AS known ON known.user_id = $1 AND known.number = told.booking"
         f" WHERE told.again <> told.said AND (told.again > 0 OR known.wording LIKE '{PENDING}')",
-        user_id,
-        last.sequence,
-        before.sequence,
+        *(user_id, last.sequence, before.sequence),
     )
     return int(rows[0]["others"]) == 0
 
@@ -219,10 +190,7 @@ def _bookings(session: Session, user_id: str, contribution: Contribution, first:
         " ON known.user_id = seen.user_id AND known.number = seen.booking"
         " WHERE seen.user_id = $1 AND seen.contribution = $2 AND seen.position BETWEEN $3 AND $4"
         " ORDER BY seen.position",
-        user_id,
-        contribution.sequence,
-        first,
-        first + CHUNK_ROWS - 1,
+        *(user_id, contribution.sequence, first, first + CHUNK_ROWS - 1),
     )
     return [record_of(row["wording"]) for row in rows]
 
@@ -239,18 +207,22 @@ def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[Tran
     return [record_of(row["wording"]) for row in rows]
 
 
-def forget(session: Session, user_id: str, sequences: Sequence[int]) -> None:
+def forget(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
     """Remove these, as if they had never been reported."""
-    for sql in (
-        "DELETE FROM contribution_bookings WHERE user_id = $1 AND contribution = ANY($2::BIGINT[])",
-        "DELETE FROM contributions WHERE user_id = $1 AND sequence = ANY($2::BIGINT[])",
-    ):
-        session.execute(sql, user_id, list(sequences))
+    _remove(session, user_id, told)
     session.execute(
         "DELETE FROM booking_wordings WHERE user_id = $1 AND number NOT IN"
         " (SELECT booking FROM contribution_bookings WHERE user_id = $1)",
         user_id,
     )
+
+
+def _remove(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
+    for table, sequence in (("contribution_bookings", "contribution"), ("contributions", "sequence")):
+        session.execute(
+            f"DELETE FROM {table} WHERE user_id = $1 AND {sequence} = ANY($2::BIGINT[])",
+            *(user_id, [each.sequence for each in told]),
+        )
 
 
 def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[str, str]:
@@ -259,13 +231,14 @@ def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[
         "SELECT DISTINCT batch_id, source_id FROM contributions WHERE user_id = $1 AND account_id = $2"
         " AND EXISTS (SELECT 1 FROM contributions AS other WHERE other.user_id = $1 AND other.account_id = $2"
         " AND other.source_id <> $2)",
-        user_id,
-        account_id,
+        *(user_id, account_id),
     )
     return {row["batch_id"]: row["source_id"] for row in rows}
 
 
 def _where(session: Session, condition: str, *parameters: object) -> list[Contribution]:
     """The user's contributions, `parameters` are the user's id and what the condition names."""
-    rows = session.rows(f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND {condition}", *parameters)
+    rows = session.rows(
+        f"SELECT {names_of(Contribution)} FROM contributions WHERE user_id = $1 AND {condition}", *parameters
+    )
     return [Contribution(blocks=_blocks_of_json(row.pop("blocks")), **row) for row in rows]

@@ -109,14 +109,8 @@ class Derivation:
             detailed_category=pl.when(is_said).then("leaf").otherwise("detailed_category"),
             detailed_rule=pl.when(is_said).then(pl.lit(CHOSEN)).otherwise("detailed_rule"),
         )
-        is_chosen = pl.col("id").is_in(about["id"].implode())
-        return rows.with_columns(
-            pl.when(is_chosen)
-            .then(pl.col("id").replace_strict(about["id"], decided[name], default=None, return_dtype=pl.String))
-            .otherwise(name)
-            .alias(name)
-            for name in ("category", "category_rule", *LEAF, OWN)
-        )
+        names = ("id", "category", "category_rule", *LEAF, OWN)
+        return rows.update(decided.select(names), on="id", how="left", include_nulls=True)
 
 
 def with_search_text(rows: pl.DataFrame) -> pl.DataFrame:
@@ -135,8 +129,7 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
     stored = session.frame(
         f"SELECT {', '.join(SAID)}, transfer_account_id, {', '.join(f'{name} AS old_{name}' for name in DERIVED)}"
         " FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry AND ($2::TEXT[] IS NULL OR id = ANY($2))",
-        user_id,
-        list(transaction_ids) if transaction_ids is not None else None,
+        *(user_id, list(transaction_ids) if transaction_ids is not None else None),
         schema={
             **SAID,
             "transfer_account_id": pl.String(),

@@ -1,14 +1,14 @@
 """The flag isPotentialDuplicate, set at import on new rows that look like one the store has from elsewhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 import polars as pl
 
 from analytics.frames import LOOKALIKES
 from analytics.potential_duplicates import DAYS_APART_MAX, flag
-from storage.database import Row, Transaction
-from storage.importing.spool import CHUNK_ROWS
+from storage.database import Transaction
+from storage.importing.spool import CHUNK_ROWS, days_at_once
 
 MARGIN = timedelta(days=DAYS_APART_MAX)
 ARRIVED = "id IN (SELECT id FROM arrived)"
@@ -20,19 +20,22 @@ def flag_new(session: Transaction, user_id: str, ids: pl.Series) -> int:
     if ids.is_empty():
         return 0
     with session.staged("arrived", ids.alias("id").to_frame()):
-        days = session.rows(
-            "SELECT booking_date AS day, account_id, count(*) AS n FROM transactions"
-            f" WHERE user_id = $1 AND {ARRIVED} GROUP BY booking_date, account_id ORDER BY booking_date",
+        days = session.frame(
+            "SELECT booking_date, account_id, count(*) AS n FROM transactions"
+            f" WHERE user_id = $1 AND {ARRIVED} GROUP BY booking_date, account_id",
             user_id,
+            schema={"booking_date": pl.Date(), "account_id": pl.String(), "n": pl.Int64()},
         )
-        accounts = list({row["account_id"] for row in days})
-        if not days or not _come_from_several(session, user_id, accounts, days[0]["day"], days[-1]["day"]):
+        accounts, dates = days["account_id"].unique().to_list(), days["booking_date"].unique().sort().to_list()
+        if not dates or not _come_from_several(session, user_id, accounts, dates[0], dates[-1]):
             return 0  # equal rows of one batch are real
-        flagged = [id_ for first, last in _windows(days) for id_ in _flagged(session, user_id, accounts, first, last)]
+        flagged: list[str] = []
+        for share in days_at_once(days.group_by("booking_date").agg(pl.sum("n")), CHUNK_ROWS):
+            of_days = share["booking_date"]
+            flagged += _flagged(session, user_id, accounts, of_days[0], of_days[-1])
     return session.execute(
         "UPDATE transactions SET is_potential_duplicate = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-        user_id,
-        flagged,
+        *(user_id, flagged),
     )
 
 
@@ -40,22 +43,9 @@ def _come_from_several(session: Transaction, user_id: str, accounts: Sequence[st
     batches = session.rows(
         "SELECT DISTINCT batch_id, connection_id FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
         " AND booking_date BETWEEN $3 AND $4 AND NOT is_adjusting_entry LIMIT 2",
-        user_id,
-        accounts,
-        first - MARGIN,
-        last + MARGIN,
+        *(user_id, accounts, first - MARGIN, last + MARGIN),
     )
     return len(batches) > 1
-
-
-def _windows(days: Sequence[Row]) -> Iterator[tuple[date, date]]:
-    """First and last day of neighbouring days with about CHUNK_ROWS rows together: bounds memory."""
-    first, rows = days[0]["day"], 0
-    for row, following in zip(days, [*days[1:], None], strict=True):
-        rows += row["n"]
-        if following is None or (rows >= CHUNK_ROWS and following["day"] > row["day"]):
-            yield first, row["day"]
-            first, rows = following and following["day"], 0
 
 
 def _flagged(session: Transaction, user_id: str, accounts: Sequence[str], first: date, last: date) -> list[str]:
@@ -64,19 +54,13 @@ def _flagged(session: Transaction, user_id: str, accounts: Sequence[str], first:
     new = session.frame(
         f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND {ARRIVED} AND booking_date BETWEEN $2 AND $3"
         " ORDER BY booking_date, id",
-        user_id,
-        first,
-        last,
+        *(user_id, first, last),
         schema=LOOKALIKES,
     )
     around = session.frame(
         f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
         f" AND booking_date BETWEEN $3 AND $4 AND NOT (booking_date > $5 AND {ARRIVED})",
-        user_id,
-        accounts,
-        first - MARGIN,
-        last + MARGIN,
-        last,
+        *(user_id, accounts, first - MARGIN, last + MARGIN, last),
         schema=LOOKALIKES,
     )
     return sorted(flag(new, around))

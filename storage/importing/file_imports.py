@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from storage import jobs
-from storage.database import Session
+from storage.database import Session, add_row
 from storage.jobs import Leased
 
 KEPT_FOR = timedelta(hours=1)
@@ -31,18 +31,10 @@ def begin(session: Session, work: Leased, *, holder: str, answer: str, now: date
     session.execute(
         "DELETE FROM file_imports WHERE user_id = $1 AND is_done AND (begun_at < $2 OR id IN ("
         "SELECT id FROM file_imports WHERE user_id = $1 ORDER BY begun_at DESC, id OFFSET $3::BIGINT))",
-        work.user_id,
-        now - KEPT_FOR,
-        KEPT_MAX - 1,
+        *(work.user_id, now - KEPT_FOR, KEPT_MAX - 1),
     )
-    session.execute(  # alive_at is read by programs before decision 124
-        "INSERT INTO file_imports (user_id, id, answer, is_done, begun_at, alive_at)"
-        " VALUES ($1, $2, $3, FALSE, $4, $4)",
-        work.user_id,
-        work.id,
-        answer,
-        now,
-    )
+    begun = {"begun_at": now, "alive_at": now}  # alive_at is read by programs before decision 124
+    add_row(session, "file_imports", user_id=work.user_id, id=work.id, answer=answer, is_done=False, **begun)
     jobs.take(session, work, holder=holder, now=now)
 
 
@@ -50,9 +42,7 @@ def end(session: Session, work: Leased, *, answer: str) -> None:
     """Store what came of a file, and let go of its lease."""
     session.execute(
         "UPDATE file_imports SET answer = $3, is_done = TRUE WHERE user_id = $1 AND id = $2",
-        work.user_id,
-        work.id,
-        answer,
+        *(work.user_id, work.id, answer),
     )
     jobs.drop(session, work.user_id, work.id)
 
@@ -63,9 +53,7 @@ def find(session: Session, user_id: str, id_: str, *, now: datetime) -> StoredRe
         "SELECT f.answer, f.is_done, coalesce(l.until > $3, FALSE) AS is_held FROM file_imports AS f"
         " LEFT JOIN job_leases AS l ON l.user_id = f.user_id AND l.job_id = f.id AND l.user_id = $1"
         " WHERE f.user_id = $1 AND f.id = $2",
-        user_id,
-        id_,
-        now,
+        *(user_id, id_, now),
     )
     return StoredReport(**rows[0]) if rows else None
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from analytics.records import TransactionRecord
 from storage.importing.matching.evidence import is_fuller
-from storage.importing.records import TransactionRecord
 
 TEXTS = ("counterpart_name", "counterpart_bank_name", "purpose", "bank_text")
 OF_THE_SOURCE = ("provider_id", "status", "detail", "words")

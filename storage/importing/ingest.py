@@ -8,6 +8,7 @@ from datetime import datetime
 
 import polars as pl
 
+from analytics.records import AccountRecord, InvalidRecord
 from storage import accounts, connections, journal, rules
 from storage.connections import StoredConnection
 from storage.database import Transaction
@@ -26,7 +27,6 @@ from storage.importing.account_identity import (
 from storage.importing.batches import AccountStatement, ReadBatch, spool_statements
 from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation, derive_again
-from storage.importing.records import AccountRecord, InvalidRecord
 from storage.importing.spool import Spool
 from storage.importing.teller import Teller
 from storage.users import User
@@ -147,6 +147,8 @@ class _Import:
                 told = contributions.forget_repeat(self.teller, id_, source, told)
             contributions.remember(
                 self.session,
+                told,
+                batch.spool,
                 user_id=self.user.id,
                 job_id=self.job_id,
                 connection_id=self.teller.connection.id,
@@ -154,9 +156,7 @@ class _Import:
                 source_id=source,
                 batch_id=batch_id,
                 label=batch.name,
-                told=told,
-                spool=batch.spool,
-                now=self.teller.now,
+                imported_at=self.teller.now,
             )
             into = AccountBatch(self.teller, id_, batch_id, batch.spool, derivation)
             reports.append(into.merge(source, told))
@@ -194,15 +194,7 @@ class _Import:
 
     def bring(self, account: AccountRecord, id_: str) -> None:
         """Make the account known."""
-        accounts.bring(
-            self.session,
-            user_id=self.user.id,
-            account_id=id_,
-            connection_id=self.teller.connection.id,
-            bank_name=self.teller.connection.bank_name,
-            account=account,
-            now=self.teller.now,
-        )
+        accounts.bring(self.session, self.teller.connection, account, account_id=id_, now=self.teller.now)
 
     def flag_duplicates(self) -> None:
         """Mark what looks like a booking that came from elsewhere."""

@@ -7,7 +7,7 @@ import polars as pl
 from msgspec.json import Encoder
 
 from analytics.frames import MONEY
-from storage.importing.records import TEXTS
+from analytics.records import TEXTS
 
 as_json = Encoder().encode
 DIGITS_BEFORE_POINT_MAX = 15

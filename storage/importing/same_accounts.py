@@ -5,7 +5,7 @@ the days that both know agree, by amount and within two days, and at least three
 is neither chance nor a standing order. Accounts that one source tells apart are never asked about.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -40,9 +40,7 @@ def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND created_at > $3"
         " AND hidden_at IS NULL AND perhaps_same_as IS NULL ORDER BY id",
-        user_id,
-        list(account_ids),
-        now - NEW_FOR,
+        *(user_id, list(account_ids), now - NEW_FOR),
     )
     if not rows:
         return {}
@@ -54,9 +52,13 @@ def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
     asked: dict[str, Lookalike] = {}
     for account in (owned[row["id"]] for row in rows):
         others = [each for each in owned.values() if each.id not in told_apart and _may_be_one(account, each)]
-        found = _most_alike(dates_of, account, others) if others else None
-        if found is not None:
-            asked[account.id] = found
+        alike = [
+            Lookalike(account=each, in_both=in_both)
+            for each in others
+            if (in_both := bookings_in_both(dates_of(account.id), dates_of(each.id)))
+        ]
+        if alike:
+            asked[account.id] = found = max(alike, key=lambda each: each.in_both)
             accounts.ask_whether_same(session, user_id=user_id, account_id=account.id, other=found.account.id, now=now)
     return asked
 
@@ -77,7 +79,7 @@ def bookings_in_both(one: DatesByAmount, other: DatesByAmount) -> int:
     last = min(max(dates[-1] for dates in each.values()) for each in (one, other))
     agreed = {amount: _pairs(dates, other.get(amount, ())) for amount, dates in one.items()}
     in_both = sum(agreed.values())
-    of_shared_days = min(sum(len(_between(dates, first, last)) for dates in each.values()) for each in (one, other))
+    of_shared_days = min(sum(first <= day <= last for dates in each.values() for day in dates) for each in (one, other))
     is_enough = in_both * 3 >= of_shared_days * 2 and sum(n > 0 for n in agreed.values()) >= AMOUNTS_MIN
     return in_both if is_enough else 0
 
@@ -87,28 +89,15 @@ def _may_be_one(account: StoredAccount, other: StoredAccount) -> bool:
     return account.difference(other) is None and not (account.iban and other.iban)
 
 
-def _most_alike(
-    dates_of: Callable[[str], DatesByAmount], account: StoredAccount, others: Sequence[StoredAccount]
-) -> Lookalike | None:
-    found = [(bookings_in_both(dates_of(account.id), dates_of(each.id)), each) for each in others]
-    in_both, other = max(found, key=lambda each: each[0])
-    return Lookalike(account=other, in_both=in_both) if in_both else None
-
-
 def _dates_by_amount(session: Session, user_id: str, account_id: str) -> DatesByAmount:
     found: dict[Decimal, list[date]] = {}
     for row in session.rows(
         "SELECT amount, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"
         " AND NOT is_adjusting_entry ORDER BY booking_date",
-        user_id,
-        account_id,
+        *(user_id, account_id),
     ):
         found.setdefault(row["amount"], []).append(row["booking_date"])
     return found
-
-
-def _between(dates: Sequence[date], first: date, last: date) -> Sequence[date]:
-    return [day for day in dates if first <= day <= last]
 
 
 def _pairs(one: Sequence[date], other: Sequence[date]) -> int:

@@ -12,8 +12,8 @@ import msgspec
 import polars as pl
 
 from analytics.frames import MONEY
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.importing.matching.booking_keys import fingerprint, own_id, plain
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 R = TypeVar("R", AccountRecord, StatementRecord, TransactionRecord)
 
@@ -119,6 +119,12 @@ class Spool:
             content = content[os.write(self._descriptor, content) :]
         self._frames.append(_frame(self._keys))
         self._wordings, self._keys = [], []
+
+
+def days_at_once(days: pl.DataFrame, rows_max: int) -> list[pl.DataFrame]:
+    """The days (`booking_date` with `n` rows) in their order, neighbours with about so many rows together."""
+    ordered = days.sort("booking_date")
+    return ordered.with_columns(share=(pl.col("n").cum_sum() - pl.col("n")) // rows_max).partition_by("share")
 
 
 def without_nul(record: R) -> R:

@@ -1,8 +1,7 @@
 """What banks and files said of an account as a whole: its balance, and the gaps between statements."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,12 +10,13 @@ import polars as pl
 
 from analytics.day_totals import DayTotals
 from analytics.frames import FORMER, MONEY, MOVED
-from analytics.statement_gaps import OF_ONE_DAY_MAX, Stated, gaps, number
+from analytics.records import StatementRecord
+from analytics.statements.gaps import OF_ONE_DAY_MAX, Stated, gaps, number
 from storage import accounts
 from storage.changes import feed
 from storage.database import Row, Session
 from storage.importing.matching.booking_keys import transaction_id
-from storage.importing.records import StatementRecord
+from storage.importing.rows import FLAGS
 from storage.importing.teller import Teller
 from storage.journal import Change
 
@@ -41,15 +41,7 @@ STATEMENTS: dict[str, pl.DataType] = {
     "connection_id": pl.String(),
     "received_at": pl.Datetime("us"),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Gap:
-    """Money that moved between two statements without a booking that we know."""
-
-    identity: str
-    day: date
-    amount: Decimal
+GAPS: dict[str, pl.DataType] = {"id": pl.String(), "identity": pl.String(), "booking_date": pl.Date(), "amount": MONEY}
 
 
 def keep(
@@ -67,8 +59,7 @@ def keep(
         known = session.rows(
             f"SELECT {', '.join(SAID)}, batch_id, received_at, position FROM statements"
             " WHERE user_id = $1 AND account_id = $2",
-            user_id,
-            account_id,
+            *(user_id, account_id),
         )
         rows = [
             (
@@ -122,9 +113,7 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
         " FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL"
         " AND closing_date = (SELECT max(closing_date) FROM statements WHERE user_id = $1 AND account_id = $2"
         " AND closing IS NOT NULL AND closing_date <= $3)",
-        teller.user.id,
-        account_id,
-        last_day,
+        *(teller.user.id, account_id, last_day),
     )
     if rows:
         newest = _last_of_a_day(rows, teller.file_connections)
@@ -164,56 +153,42 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Ro
 def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[str, Change]]:
     """Write, resize or remove adjusting entries so that every gap between statements is explained, and no more."""
     session, user_id = teller.session, teller.user.id
-    found = _gaps(session, user_id, account_id, last_day)
-    missing = {transaction_id(account_id, gap.identity): gap for gap in found}
-    rows = session.rows(
-        "SELECT id, amount, added_state FROM transactions"
+    missing = _gaps(session, user_id, account_id, last_day)
+    stored = session.frame(
+        "SELECT id, amount AS was, added_state FROM transactions"
         " WHERE user_id = $1 AND account_id = $2 AND is_adjusting_entry",
-        user_id,
-        account_id,
+        *(user_id, account_id),
+        schema={"id": pl.String(), "was": MONEY, "added_state": feed.STATES["added_state"]},
     )
-    stored = {row["id"]: row["amount"] for row in rows}
-    stale = [id_ for id_, amount in stored.items() if id_ not in missing or missing[id_].amount != amount]
-    fresh = {id_: gap for id_, gap in missing.items() if stored.get(id_) != gap.amount}
-    gone = [id_ for id_ in stale if id_ not in missing]
-    feed.bury(
-        session,
-        user_id,
-        pl.DataFrame({"id": gone}, schema={"id": pl.String}).with_columns(account_id=pl.lit(account_id)),
-    )
-    if stale:
+    gone = stored.join(missing, on="id", how="anti").select("id", account_id=pl.lit(account_id))
+    settled = missing.join(stored, on="id", how="left", maintain_order="left")
+    fresh = settled.filter(pl.col("amount").ne_missing(pl.col("was")))
+    feed.bury(session, user_id, gone)
+    if stale := [*gone["id"], *fresh.drop_nulls("was")["id"]]:
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, stale)
-    if fresh:
-        state = session.coming_state(user_id)
-        since = dict.fromkeys(fresh, state) | {row["id"]: row["added_state"] for row in rows if row["id"] in fresh}
-        adjusting = _adjusting_rows(teller, account_id, fresh)
-        session.append(
-            "transactions",
-            adjusting.with_columns(pl.Series("added_state", [*since.values()]), changed_state=pl.lit(state)),
-        )
-    changes: list[tuple[str, Change]] = [(id_, "removed") for id_ in gone]
-    changes += [(id_, "modified" if id_ in stored else "added") for id_ in fresh]
+    if not fresh.is_empty():
+        session.append("transactions", _adjusting_rows(teller, account_id, fresh.drop("was")))
+    changes: list[tuple[str, Change]] = [(id_, "removed") for id_ in gone["id"]]
+    changes += [(id_, "added" if was is None else "modified") for id_, was in fresh.select("id", "was").iter_rows()]
     return changes
 
 
-def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> list[_Gap]:
+def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl.DataFrame:
+    """Money that moved between two statements without a booking that we know, as GAPS."""
     rows = session.rows(
         "SELECT DISTINCT sequence, opening, opening_date, closing, closing_date FROM statements"
         " WHERE user_id = $1 AND account_id = $2 AND is_authoritative AND opening_date IS NOT NULL"
         " AND closing_date <= $3",
-        user_id,
-        account_id,
-        last_day,
+        *(user_id, account_id, last_day),
     )
     stated = [Stated(**row) for row in rows]
     between = list(gaps(stated))
     if not between:
-        return []
+        return pl.DataFrame(schema=GAPS)
     moved = session.frame(
         "SELECT account_id, booking_date, sum(amount) AS amount, max(created_at) AS created_at FROM transactions"
         " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry GROUP BY account_id, booking_date",
-        user_id,
-        account_id,
+        *(user_id, account_id),
         schema={**MOVED, "amount": pl.Decimal(38, 5)},  # of all bookings of a day
     )
     totals = DayTotals(moved, pl.DataFrame(schema=FORMER))
@@ -228,8 +203,8 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> li
         if missing and not tells_day_again:
             day = max(earlier.closing_date, later.opening_date - DAY)
             identity = f"gap:{earlier.closing_date}:{later.opening_date}:{later.sequence or ''}#1"
-            found.append(_Gap(identity=identity, day=day, amount=missing))
-    return found
+            found.append((transaction_id(account_id, identity), identity, day, missing))
+    return pl.DataFrame(found, schema=GAPS, orient="row")
 
 
 def _at_the_end(of_day: Sequence[Stated], totals: DayTotals) -> set[Decimal]:
@@ -250,31 +225,29 @@ def _at_the_end(of_day: Sequence[Stated], totals: DayTotals) -> set[Decimal]:
     return found
 
 
-def _adjusting_rows(teller: Teller, account_id: str, missing: Mapping[str, _Gap]) -> pl.DataFrame:
+def _adjusting_rows(teller: Teller, account_id: str, missing: pl.DataFrame) -> pl.DataFrame:
     (account,) = teller.session.rows(
         "SELECT currency FROM accounts WHERE user_id = $1 AND id = $2", teller.user.id, account_id
     )
+    state = pl.lit(teller.session.coming_state(teller.user.id))
     common = {
         "user_id": teller.user.id,
         "account_id": account_id,
         "currency": account["currency"],
         "type": "other",
         "category": "OTHER",
+        **dict.fromkeys(("type_rule", "category_rule"), "adjusting-entry"),
         "purpose": ADJUSTMENT,
-        "type_rule": "adjusting-entry",
-        "category_rule": "adjusting-entry",
-        "is_potential_duplicate": False,
-        "is_adjusting_entry": True,
-        "is_reversal": False,
-        "is_return": False,
-        "created_at": teller.now,
         "search_text": ADJUSTMENT.lower(),
         "reference_keys": "[]",
+        **dict.fromkeys(FLAGS, False),
+        "is_adjusting_entry": True,
+        "created_at": teller.now,
         "connection_id": teller.connection.id,
     }
-    rows = [
-        {**common, "id": id_, "booking_date": gap.day, "amount": gap.amount}
-        | dict.fromkeys(("identity", "fingerprint", "batch_id"), gap.identity)
-        for id_, gap in missing.items()
-    ]
-    return pl.DataFrame(rows, schema_overrides={"amount": MONEY})
+    return missing.with_columns(
+        *(pl.lit(value).alias(name) for name, value in common.items()),
+        *(pl.col("identity").alias(name) for name in ("fingerprint", "batch_id")),
+        added_state=pl.col("added_state").fill_null(state),
+        changed_state=state,
+    )

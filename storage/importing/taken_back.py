@@ -8,11 +8,11 @@ from itertools import product
 
 import polars as pl
 
+from analytics.records import StatementRecord
 from storage import journal
 from storage.changes import feed
 from storage.database import columns_of
 from storage.importing.matching.windows import ToldWindow, is_whole
-from storage.importing.records import StatementRecord
 from storage.importing.teller import Teller
 
 
@@ -59,9 +59,7 @@ def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFra
         session.execute(
             f"INSERT INTO taken_back_transactions ({columns}, taken_back_at) SELECT {columns}, $3 FROM transactions"
             " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-            user_id,
-            ids,
-            teller.now,
+            *(user_id, ids, teller.now),
         )
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
         feed.bury(session, user_id, pl.DataFrame({"id": ids}).with_columns(account_id=pl.lit(account_id)))
@@ -78,18 +76,14 @@ def _unexplained(
         "SELECT closing, closing_date, received_at FROM statements WHERE user_id = $1 AND account_id = $2"
         " AND closing IS NOT NULL AND opening IS NULL AND NOT connection_id = ANY($3::TEXT[])"
         " ORDER BY received_at DESC, position DESC LIMIT 1",
-        teller.user.id,
-        account_id,
-        list(teller.file_connections),
+        *(teller.user.id, account_id, list(teller.file_connections)),
     )
     if closing is None or not before:
         return []
     since = teller.session.frame(
         "SELECT booking_date, amount FROM transactions WHERE user_id = $1 AND account_id = $2"
         " AND NOT is_adjusting_entry AND created_at > $3",
-        teller.user.id,
-        account_id,
-        before[0]["received_at"],
+        *(teller.user.id, account_id, before[0]["received_at"]),
         schema={name: arrived.schema[name] for name in ("booking_date", "amount")},
     )
     change = closing - before[0]["closing"] - corrected

@@ -24,13 +24,9 @@ class Teller:
     @property
     def source(self) -> str:
         """Under whose name ids are remembered."""
-        return self.source_of(self.connection.id)
+        return self.connection.id if self.is_live else FILES
 
     @property
     def is_live(self) -> bool:
         """Whether it is a bank that is asked, and no file."""
-        return self.source != FILES
-
-    def source_of(self, connection_id: str) -> str:
-        """The source of any connection of the user."""
-        return FILES if connection_id in self.file_connections else connection_id
+        return self.connection.id not in self.file_connections

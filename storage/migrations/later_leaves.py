@@ -22,6 +22,8 @@ READ: dict[str, pl.DataType] = {
     **SAID,
     **{name: pl.String() for name in ("transfer_account_id", "category", "category_rule")},
 }
+HAS_NONE = "user_id = $1 AND detailed_category IS NULL AND detailed_rule IS NULL AND NOT is_adjusting_entry"
+IS_ANY_WITHOUT = " UNION ALL ".join(f"(SELECT id FROM {table} WHERE {HAS_NONE} LIMIT 1)" for table in TABLES)
 
 
 def fill(store: Store) -> None:
@@ -31,7 +33,9 @@ def fill(store: Store) -> None:
     if store_facts.recall(everybody, GIVEN) == tables:
         return
     for user in users.everyone(everybody):
-        store.of(user.id).atomically(partial(_fill, user_id=user.id))
+        own = store.of(user.id)
+        if own.rows(IS_ANY_WITHOUT, user.id):  # of a million users, most may have no bookings
+            own.atomically(partial(_fill, user_id=user.id))
     store_facts.remember(everybody, GIVEN, tables)
 
 
@@ -40,12 +44,7 @@ def _fill(session: Transaction, user_id: str) -> None:
     before = _categories(session, user_id)
     derivation = Derivation.of_user(session, user_id)
     for table in TABLES:
-        rows = session.frame(
-            f"SELECT {', '.join(READ)} FROM {table}"
-            " WHERE user_id = $1 AND detailed_category IS NULL AND detailed_rule IS NULL AND NOT is_adjusting_entry",
-            user_id,
-            schema=READ,
-        )
+        rows = session.frame(f"SELECT {', '.join(READ)} FROM {table} WHERE {HAS_NONE}", user_id, schema=READ)
         given = derivation.with_leaves(rows).filter(pl.col("detailed_category").is_not_null()).select("id", *LEAF)
         if not given.is_empty():
             session.changes(user_id)

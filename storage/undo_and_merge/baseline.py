@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
+from analytics.records import AccountRecord, BookingStatus, TransactionRecord
 from storage.database import Session, Transaction, columns_of
 from storage.importing import contributions
 from storage.importing.batches import spool_statements
 from storage.importing.matching.stored_bookings import IN_FULL, as_record
-from storage.importing.records import AccountRecord, BookingStatus, TransactionRecord
 
 TABLES = ("transactions", "pending_transactions", "statements", "account_sources")
 BEFORE_IMPORTS = "before imports were remembered"  # the job id of what a merge records of an older account
@@ -50,6 +50,8 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
         )
         contributions.remember(
             session,
+            told,
+            spool,
             user_id=user_id,
             job_id=BEFORE_IMPORTS,
             connection_id=account["connection_id"],
@@ -57,9 +59,7 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
             source_id=source_id,
             batch_id=f"{BEFORE_IMPORTS}:{source_id}",
             label=None,
-            told=told,
-            spool=spool,
-            now=account["created_at"],
+            imported_at=account["created_at"],
             is_first=True,
         )
     session.execute(

@@ -72,7 +72,7 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
     session.execute(
         "UPDATE connections SET cursor = NULL WHERE user_id = $1 AND id = $2", user.id, jobs[0]["connection_id"]
     )
-    _forget(session, user.id, told)
+    contributions.forget(session, user.id, told)
     return rebuild(
         session, user=user, account_ids={contribution.account_id for contribution in told}, job_id=job_id, now=now
     )
@@ -82,16 +82,12 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
     """Delete the account with everything imported for it; a later import of the same account brings it back."""
     session.hold(user.id)
     told = contributions.of_accounts(session, user.id, [account_id])
-    _forget(session, user.id, told)
+    contributions.forget(session, user.id, told)
     baseline.forget(session, user.id, account_id)
     annotations.forget(session, user.id, anchors.of_account(session, user.id, account_id))
     for table in ("account_aliases", "account_keys"):
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = $2", user.id, account_id)
     return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now)
-
-
-def _forget(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
-    contributions.forget(session, user_id, [contribution.sequence for contribution in told])
 
 
 def rebuild(
@@ -162,15 +158,8 @@ def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -
     for id_, contribution in own.items():
         connection = connections.find(session, user_id, contribution.connection_id)
         assert connection is not None, f"the connection of import {contribution.job_id} has vanished"
-        accounts.bring(
-            session,
-            user_id=user_id,
-            account_id=id_,
-            connection_id=connection.id,
-            bank_name=connection.bank_name,
-            account=contribution.blocks[0].account,
-            now=contribution.imported_at,
-        )
+        account = contribution.blocks[0].account
+        accounts.bring(session, connection, account, account_id=id_, now=contribution.imported_at)
 
 
 def _batch(contribution: Contribution) -> tuple[str, str, str]:

@@ -12,10 +12,10 @@ from typing import Any
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.leaves import LEAVES, category_of
 from analytics.classification.rules import TAGS_MAX, ChosenCategory, is_tag
+from analytics.records import TransactionRecord
 from analytics.searching.parts import fit
 from storage.database import Row, Transaction
 from storage.importing.matching.booking_keys import own_id
-from storage.importing.records import TransactionRecord
 from storage.words import anchors, annotations, own_categories
 from storage.words.anchors import Anchor
 from storage.words.annotations import (

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a chec
 import polars as pl
 import psutil
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord
 from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
 from handlers.capacity import DAYS_OF_RECORD, OPERATIONS_A_DAY
@@ -26,7 +27,6 @@ from storage import connections, users
 from storage.connections import StoredConnection
 from storage.importing import ingest
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord
 from storage.users import User
 from tests.benchmarks.readers import camt
 from tests.engines import ENGINE, OpenStore

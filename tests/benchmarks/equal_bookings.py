@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
 
-from storage.importing.records import TransactionRecord
+from analytics.records import TransactionRecord
 from tests.conftest import empty_store
 from tests.storage.conftest import make_bank
 

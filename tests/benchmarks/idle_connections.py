@@ -1,6 +1,6 @@
 """What one look of the scheduler costs over so many connections of which none is due: time, memory, rows.
 
-python -m tests.benchmarks.idle_connections --connections 200000 [--database postgresql://USER@HOST/EMPTY]
+python -m tests.benchmarks.idle_connections --connections 1000000 [--database postgresql://USER@HOST/EMPTY]
 """
 
 import argparse
@@ -16,12 +16,13 @@ from handlers.sync.scheduler import PLAN_EVERY
 from tests.engines import KEYS_SECRET
 
 LOOKS = 5
+PIECE = 100_000  # users in one transaction, which a DuckDB of so little memory can end
 
 
 def main() -> None:
     """Fill an empty store, and look at it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--connections", type=int, default=200_000)
+    parser.add_argument("--connections", type=int, default=1_000_000)
     parser.add_argument("--database", default="", help="an empty PostgreSQL database; else a DuckDB file")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -49,19 +50,29 @@ def _settings(folder: Path, database: str) -> Settings:
 
 
 def _fill(services: Services, count: int) -> None:
-    """A live connection each for so many users, as the scheduler leaves it until its next moment."""
-    now = services.clock.now()
-    services.everybody.execute(
-        "INSERT INTO connections (id, user_id, connector, bank_name, status, settings, failures_in_row, created_at,"
-        " consent_expires_at, due_at) SELECT 'con_' || n, 'usr_' || n, 'simplefin', 'One', 'ACTIVE', '{}', 0, $1, $2,"
-        " $3 FROM generate_series(1, $4::INT) AS s(n)",
-        now,
-        now + timedelta(days=90),
-        now + timedelta(hours=12),
-        count,
-    )
-    if services.everybody.dialect.is_shared:
-        services.everybody.execute("ANALYZE connections")
+    """Users with a live connection each, as the scheduler leaves it until its next moment, and with an ended sync."""
+    now, everybody = services.clock.now(), services.everybody
+    for first in range(1, count + 1, PIECE):
+        numbers = first, min(first + PIECE - 1, count)
+        everybody.execute(
+            "INSERT INTO users (id, name, has_subscription, home_currency, data_version, created_at)"
+            " SELECT 'usr_' || n, 'user ' || n, TRUE, 'EUR', 1, $1 FROM generate_series($2::INT, $3::INT) AS s(n)",
+            *(now, *numbers),
+        )
+        everybody.execute(
+            "INSERT INTO connections (id, user_id, connector, bank_name, status, settings, failures_in_row, created_at,"
+            " consent_expires_at, due_at) SELECT 'con_' || n, 'usr_' || n, 'simplefin', 'One', 'ACTIVE', '{}', 0, $1,"
+            " $2, $3 FROM generate_series($4::INT, $5::INT) AS s(n)",
+            *(now, now + timedelta(days=90), now + timedelta(hours=12), *numbers),
+        )
+        everybody.execute(
+            "INSERT INTO jobs (id, user_id, connection_id, status, new_transactions, created_at, updated_at, is_told)"
+            " SELECT 'job_' || n, 'usr_' || n, 'con_' || n, 'completed', 0, $1, $1, TRUE"
+            " FROM generate_series($2::INT, $3::INT) AS s(n)",
+            *(now, *numbers),
+        )
+    if everybody.dialect.is_shared:
+        everybody.execute("ANALYZE")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from tests.engines import whole
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a checkout, installed or not
 
+from analytics.records import Batch, TransactionRecord
 from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
 from handlers.commands.files import export
@@ -32,7 +33,6 @@ from storage.engines.duckdb_file import DuckDBFile
 from storage.importing import ingest
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.ingest import ImportReport
-from storage.importing.records import Batch, TransactionRecord
 from storage.migrations import runner
 from tests.benchmarks.readers import camt
 

@@ -31,8 +31,8 @@ from statistics import median, quantiles
 
 import httpx
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connector import Connection, Json, Ready, Waiting
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 
 SCOPE = "read:accounts read:transactions read:cashflow"
 RATIO_MAX = 1.5

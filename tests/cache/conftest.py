@@ -16,6 +16,7 @@ from handlers.operations import operations
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import users
+from tests.cache.from_store import FromStoreReader
 from tests.service.conftest import copied, demo_store
 
 __all__ = ["copied", "demo_store"]
@@ -87,7 +88,13 @@ def kept(opened: Services) -> Operations:
 
 @pytest.fixture(scope="module")
 def slow(opened: Services) -> Operations:
-    """Every answer is read from the store."""
+    """Every answer is read from the store by SQL."""
+    return Operations(replace(opened, reader=FromStoreReader(opened.store, opened.reader.render)))
+
+
+@pytest.fixture(scope="module")
+def forgetful(opened: Services) -> Operations:
+    """Everything is read anew, for nothing is kept in memory."""
     return Operations(replace(opened, reader=Reader(opened.store, bytes_max=0, render=opened.reader.render)))
 
 

@@ -4,6 +4,7 @@ import threading
 import tracemalloc
 from array import array
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -14,18 +15,20 @@ import orjson
 import polars as pl
 import pytest
 
-from handlers.cache import entries, reader
+from analytics.records import AccountRecord, TransactionRecord
+from handlers.cache import entries
 from handlers.cache.cache import Cache
-from handlers.cache.reader import Reader, Reading
-from handlers.cache.user_data import ANSWERS_BYTES_MAX, ANSWERS_MAX, ASKED_MAX, BASE_BYTES, UserData
+from handlers.cache.reader import Reader
+from handlers.cache.user_data import ANSWERS_BYTES_MAX, ANSWERS_MAX, ASKED_MAX, BASE_BYTES, Need, UserData
 from handlers.http.request import Answer, Request
 from handlers.operations.cached_answers import CachedOperation
 from handlers.services import Services, open_services
 from handlers.settings import load
+from storage import users
 from storage.database import StoreUnavailable
-from storage.importing.records import AccountRecord, TransactionRecord
 from storage.transactions import KEPT, Selection
 from tests.cache.conftest import Operations, asking, at_once
+from tests.cache.from_store import FromStoreReader
 from tests.conftest import empty_folder
 from tests.engines import whole
 from tests.storage.conftest import make_bank
@@ -42,9 +45,7 @@ def cache_of(states: dict[str, int], bytes_max: int = 10 * BASE_BYTES) -> Cache:
 
 
 def put(on: Cache, user_id: str, state: int = 1) -> UserData:
-    found = on.fetch(user_id, is_enough=lambda _: True, read=lambda known: known or user_data(state))
-    assert found is not None
-    return found
+    return on.fetch(user_id, is_enough=lambda _: True, read=lambda known: known or user_data(state))
 
 
 @pytest.mark.requirement("cache.bounded")
@@ -68,17 +69,27 @@ def test_what_is_evicted_while_it_is_read_stays_evicted() -> None:
 
 
 @pytest.mark.requirement("cache.bounded")
-def test_one_that_has_grown_pushes_others_out_and_at_last_itself() -> None:
-    kept = cache_of({"a": 1, "b": 1}, bytes_max=ROOM_FOR_TWO)
-    first, second = put(kept, "a"), put(kept, "b")
-    first.keep_answer("long", Answer(body=bytes(BASE_BYTES // 2)))
+def test_one_that_has_grown_pushes_others_out_as_far_as_half_of_the_room_is_left() -> None:
+    kept = cache_of(dict.fromkeys("abc", 1), bytes_max=3 * BASE_BYTES)
+    first, second, third = put(kept, "a"), put(kept, "b"), put(kept, "c")
+    first.keep_answer("longest", Answer(body=bytes(4 * BASE_BYTES)))
     kept.weigh("a", first)
-    assert (kept.at_hand("a"), kept.at_hand("b")) == (first, None)
-    first.keep_answer("longer", Answer(body=bytes(ROOM_FOR_TWO)))
-    kept.weigh("a", first)
-    assert (kept.at_hand("a"), kept.bytes) == (None, 0)
+    assert [kept.at_hand(name) for name in "abc"] == [first, None, third]
     kept.weigh("b", second)  # long gone: it does not come back by growing
     assert kept.at_hand("b") is None
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_of_users_who_take_more_than_half_of_the_room_the_last_one_stays() -> None:
+    kept = cache_of(dict.fromkeys("abc", 1), bytes_max=4 * BASE_BYTES)
+    for name in "bac":
+        data = put(kept, name)
+        data.keep_answer("longest", Answer(body=bytes((name != "a") * 4 * BASE_BYTES)))
+        kept.weigh(name, data)
+    assert (kept.users(), kept.evictions) == (["a", "c"], 1)
+    assert kept.bytes > 4 * BASE_BYTES  # as the figure of the cache shows
+    put(kept, "a")
+    assert kept.users() == ["a", "c"]
 
 
 @pytest.mark.requirement("cache.bounded")
@@ -127,14 +138,14 @@ def test_an_answer_that_is_quickly_made_is_kept_when_it_is_asked_for_again(servi
     bank = make_bank(whole(services.store), services.clock.now())
     made: list[int] = []
 
-    def quick(_services: Services, _request: Request, _reading: Reading) -> Answer:
+    def quick(_services: Services, _request: Request, _reading: UserData) -> Answer:
         made.append(1)
         return Answer(body={})
 
     operation = CachedOperation(
-        name="x", services=services, function=quick, needs="accounts", is_light=lambda _data, _arguments: True
+        name="x", services=services, function=quick, needs=Need.ACCOUNTS, is_light=lambda _data, _arguments: True
     )
-    with services.reader.open(bank.user.id, "accounts"):
+    with services.reader.open(bank.user.id, Need.ACCOUNTS):
         pass
     for _ in range(4):
         assert at_once(operation.at_once(asking(bank.user.id, "x", ""))) == Answer(body=b"{}")
@@ -177,7 +188,7 @@ def test_data_of_another_state_are_read_anew() -> None:
 @pytest.mark.requirement("cache.state")
 def test_data_at_hand_are_present_until_a_change_begins(services: Services) -> None:
     bank = make_bank(whole(services.store), services.clock.now())
-    with services.reader.open(bank.user.id, "accounts"):
+    with services.reader.open(bank.user.id, Need.ACCOUNTS):
         pass
     data = services.reader.at_hand(bank.user.id)
     assert data is not None
@@ -217,6 +228,42 @@ def test_one_caller_reads_and_the_others_wait_for_what_it_brings() -> None:
         caller.join()
     assert len(reads) == 1
     assert len({id(each) for each in found}) == 1
+
+
+@pytest.mark.requirement("postgresql.silence")
+def test_who_waits_for_what_another_reads_hears_with_them_that_the_store_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept, begun, go_on, reads = cache_of({"a": 1}), threading.Event(), threading.Event(), list[int]()
+    waiting = threading.Semaphore(0)
+
+    def waits(reading: list[Future[bool]], seconds: float) -> object:
+        waiting.release()
+        return wait(reading, seconds)
+
+    monkeypatch.setattr("handlers.cache.cache.wait", waits)
+
+    def fails(_known: UserData | None) -> UserData:
+        reads.append(1)
+        begun.set()
+        assert go_on.wait(60)
+        raise StoreUnavailable
+
+    def fetch() -> None:
+        with pytest.raises(StoreUnavailable):
+            kept.fetch("a", is_enough=lambda _: True, read=fails)
+
+    with ThreadPoolExecutor(3) as several:
+        first = several.submit(fetch)
+        assert begun.wait(60)
+        others = [several.submit(fetch) for _ in range(2)]
+        for _ in others:
+            assert waiting.acquire(timeout=60)
+        go_on.set()
+        for each in (first, *others):
+            each.result(60)
+    assert reads == [1]
+    assert put(kept, "a") is kept.at_hand("a")
 
 
 @pytest.mark.requirement("postgresql.silence")
@@ -274,24 +321,6 @@ def with_bookings(services: Services, name: str, rows: int) -> str:
 
 
 @pytest.mark.requirement("cache.bounded")
-@pytest.mark.parametrize("rows", [4, 5])
-def test_a_user_of_too_many_rows_is_answered_by_the_store(
-    services: Services, monkeypatch: pytest.MonkeyPatch, rows: int
-) -> None:
-    monkeypatch.setattr(reader, "ROWS_MAX", 4)
-    user_id = with_bookings(services, "eva", rows)
-    table = Operations(services)
-    slow = Operations(replace(services, reader=Reader(services.store, bytes_max=0, render=services.reader.render)))
-    for name, asked in (("listTransactions", PAGE), ("getSnapshot", {"account_ids": None})):
-        for _ in range(2):
-            assert table.ask(name, user_id, **asked) == slow.ask(name, user_id, **asked)
-    held = services.reader.at_hand(user_id)
-    assert held is not None
-    assert held.is_too_large == (rows > 4)
-    assert (held.entries is not None, held.figures is not None) == (rows <= 4, rows <= 4)
-
-
-@pytest.mark.requirement("cache.bounded")
 def test_the_json_of_rows_takes_the_memory_that_is_counted(services: Services) -> None:
     user_id = with_bookings(services, "eva", 300)
     table = Operations(services)
@@ -310,51 +339,48 @@ def test_the_json_of_rows_takes_the_memory_that_is_counted(services: Services) -
 
 
 @pytest.mark.requirement("cache.bounded")
-def test_a_long_history_drives_nobody_out_of_memory(services: Services) -> None:
-    """Half of it at most is one user's; whoever has more is answered by the store."""
+def test_a_long_history_is_kept_and_drives_nobody_out_of_memory(services: Services) -> None:
     short, long = with_bookings(services, "eva", 1), with_bookings(services, "max", 300)
     render = services.reader.render
-    roomy = Reader(services.store, bytes_max=2**30, render=render)
-    with roomy.open(long, "list"):
-        pass
-    narrow = Reader(services.store, bytes_max=roomy.cache.bytes, render=render)
-    table, slow = (
-        Operations(replace(services, reader=each))
-        for each in (narrow, Reader(services.store, bytes_max=0, render=render))
-    )
-    (id_,) = services.everybody.rows("SELECT max(id) AS id FROM transactions WHERE user_id = $1", long)
+    narrow = Reader(services.store, bytes_max=4 * BASE_BYTES, render=render)
+    table = Operations(replace(services, reader=narrow))
+    slow = Operations(replace(services, reader=FromStoreReader(services.store, render)))
+    (row,) = services.everybody.rows("SELECT max(id) AS id FROM transactions WHERE user_id = $1", long)
     assert table.ask("listTransactions", short, **PAGE) == slow.ask("listTransactions", short, **PAGE)
     figures = {"account_ids": None, "months": 6}
-    for name, arguments in (("listTransactions", PAGE), ("getCashflow", figures), ("getTransaction", id_)):
+    for name, arguments in (("listTransactions", PAGE), ("getCashflow", figures), ("getTransaction", row)):
         assert table.ask(name, long, **arguments) == slow.ask(name, long, **arguments)
-    assert narrow.cache.users() == [short, long]
-    assert narrow.cache.evictions == 0
+    assert (narrow.cache.users(), narrow.cache.evictions) == ([short, long], 0)
     held = narrow.at_hand(long)
     assert held is not None
-    assert (held.is_too_large, held.entries, held.figures) == (True, None, None)
+    assert held.has(Need.LIST | Need.DETAILS)
+    assert held.size > 4 * BASE_BYTES
 
 
-@pytest.mark.requirement("cache.bounded")
-def test_details_that_find_no_room_leave_the_list_in_memory(services: Services) -> None:
-    user_id = with_bookings(services, "eva", 300)
-    render = services.reader.render
-    roomy = Reader(services.store, bytes_max=2**30, render=render)
-    with roomy.open(user_id, "list"):
-        pass
-    tight = Reader(services.store, bytes_max=int(roomy.cache.bytes * 2.4), render=render)
-    table = Operations(replace(services, reader=tight))
-    slow = Operations(replace(services, reader=Reader(services.store, bytes_max=0, render=render)))
-    (id_,) = services.everybody.rows("SELECT max(id) AS id FROM transactions WHERE user_id = $1", user_id)
-    for name, arguments in (("listTransactions", PAGE), ("getTransaction", id_), ("getTransaction", id_)):
-        assert table.ask(name, user_id, **arguments) == slow.ask(name, user_id, **arguments)
-    held = tight.at_hand(user_id)
-    assert held is not None
-    assert (held.entries is not None, held.details) == (True, None)
+@pytest.mark.requirement("cache.one_reading")
+def test_within_a_transaction_a_user_is_read_as_it_has_changed_them_and_not_kept(services: Services) -> None:
+    user_id = with_bookings(services, "eva", 1)
+    with services.of(user_id).transaction() as session:
+        users.set_home_currency(session, user_id, "USD")
+        assert services.reader.read(session, user_id, Need.LIST).home_currency == "USD"
+    assert services.reader.at_hand(user_id) is None
+
+
+@pytest.mark.requirement("cache.one_reading")
+def test_of_somebody_who_is_not_in_memory_a_single_booking_is_read_and_not_kept(services: Services) -> None:
+    user_id = with_bookings(services, "eva", 3)
+    table = Operations(services)
+    slow = Operations(replace(services, reader=FromStoreReader(services.store, services.reader.render)))
+    ids = [row["id"] for row in services.everybody.rows("SELECT id FROM transactions")]
+    for id_ in [*ids, "trx_unknown"]:
+        for name in ("getTransaction", "explainTransaction"):
+            assert table.ask(name, user_id, id=id_) == slow.ask(name, user_id, id=id_)
+    assert services.reader.at_hand(user_id) is None
 
 
 @pytest.mark.requirement("cache.state")
 def test_nobody_has_no_data(services: Services) -> None:
-    with services.reader.open("u_nobody", "accounts") as reading:
+    with services.reader.open("u_nobody", Need.ACCOUNTS) as reading:
         assert list(reading.accounts) == []
     assert services.reader.at_hand("u_nobody") is None
 
@@ -363,12 +389,12 @@ def test_nobody_has_no_data(services: Services) -> None:
 def test_an_answer_that_was_begun_before_midnight_is_none_of_the_new_day(services: Services) -> None:
     bank = make_bank(whole(services.store), services.clock.now())
 
-    def slow(services: Services, _request: Request, _reading: Reading) -> Answer:
+    def slow(services: Services, _request: Request, _reading: UserData) -> Answer:
         services.clock.offset += timedelta(days=1)
         return Answer(body={})
 
     operation = CachedOperation(
-        name="x", services=services, function=slow, needs="accounts", is_light=lambda _data, _arguments: False
+        name="x", services=services, function=slow, needs=Need.ACCOUNTS, is_light=lambda _data, _arguments: False
     )
     operation(asking(bank.user.id, "x", ""))
     assert services.reader.at_hand(bank.user.id) is not None

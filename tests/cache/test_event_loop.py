@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, closing
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -20,14 +20,17 @@ from handlers.http.request import Answer, Request
 from handlers.http.steps import dispatch as dispatching
 from handlers.http.steps.dispatch import dispatch
 from handlers.http.steps.turns import READS_AT_ONCE, Turns
+from handlers.oauth.endpoints import bearer_check
 from handlers.operations import KEPT, LIGHT_ROWS_MAX, LIGHT_SEARCH_ROWS_MAX
 from handlers.operations.changes.cursors import RENEWED_AFTER
 from handlers.server import application
 from handlers.services import open_services
 from handlers.settings import load
 from storage import accounts, users
+from storage.database import StoreUnavailable
 from storage.engines.duckdb_file import DuckDBFile
 from tests.cache.conftest import asking
+from tests.conftest import empty_folder
 
 PATHS = (
     "/accounts",
@@ -160,7 +163,6 @@ class Rows:
 def test_pages_of_large_users_are_made_in_threads(search: str | None, rows: int, is_light: bool) -> None:
     data = UserData(state=1, home_currency="EUR", accounts=[])
     light = KEPT["listTransactions"][2]
-    assert not light(data, {"search": search})
     data.entries = Rows(rows)  # type: ignore[assignment]  # only its length is read
     assert light(data, {"search": search}) is is_light
 
@@ -194,6 +196,50 @@ class Slow:
             self.running -= 1
             self.kept.add(request.principal.user_id)
         return Answer(body={})
+
+
+@pytest.mark.requirement("postgresql.silence")
+def test_who_waits_behind_a_reader_for_whom_the_store_was_away_hears_it_without_trying() -> None:
+    tried: list[str] = []
+
+    async def read(turns: Turns, user_id: str, name: str) -> None:
+        async with turns.of(user_id):
+            tried.append(name)
+            await asyncio.sleep(0)  # others come
+            if name == "first":
+                raise StoreUnavailable
+
+    async def everybody() -> list[BaseException | None]:
+        turns = Turns(StoreUnavailable)
+        readers = [read(turns, "ada", "first"), read(turns, "ada", "second"), read(turns, "eva", "other")]
+        told = await asyncio.gather(*readers, read(turns, "ada", "third"), return_exceptions=True)
+        await read(turns, "ada", "next")
+        return told
+
+    assert [type(each) for each in asyncio.run(everybody())] == [
+        StoreUnavailable, StoreUnavailable, type(None), StoreUnavailable,
+    ]  # fmt: skip
+    assert tried == ["first", "other", "next"]
+
+
+@pytest.mark.requirement("postgresql.silence")
+def test_whether_a_token_is_valid_is_asked_once_for_all_requests_that_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def ask(token: str, _audience: str) -> None:
+        asked.append(token)
+        raise StoreUnavailable
+
+    async def everybody(authenticate: Callable[[str], Awaitable[object]]) -> list[object]:
+        return await asyncio.gather(*map(authenticate, ("a", "a", "b", "a")), return_exceptions=True)
+
+    with closing(open_services(load({}, data_dir=empty_folder(tmp_path / "data")))) as services:
+        monkeypatch.setattr(services.authorization.access, "principal", ask)
+        told = asyncio.run(everybody(bearer_check(services.authorization)))
+    assert [type(each) for each in told] == [StoreUnavailable] * 4
+    assert sorted(asked) == ["a", "b"]
 
 
 @pytest.mark.requirement("cache.event-loop")

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from analytics.classification.rules import parse_rules
-from handlers.cache.reader import Reader
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import connections, rules, users
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.cache.conftest import Operations
+from tests.cache.from_store import FromStoreReader
 from tests.conftest import NOW, empty_folder, examples
 from tests.engines import whole
 from tests.storage.conftest import Bank, make_bank
@@ -118,7 +118,7 @@ class Household(RuleBasedStateMachine):
         now = self.services.clock.now()
         self.banks: dict[str, Bank] = {name: make_bank(whole(self.services.store), now, name) for name in NAMES}
         self.kept = Operations(self.services)
-        slow = Reader(self.services.store, bytes_max=0, render=self.services.reader.render)
+        slow = FromStoreReader(self.services.store, self.services.reader.render)
         self.slow = Operations(replace(self.services, reader=slow))
 
     def teardown(self) -> None:

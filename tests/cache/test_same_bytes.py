@@ -32,6 +32,7 @@ GROUPS: dict[str, Any] = {"group_by": None, "limit": 50, "compare_with": None}
 
 
 @pytest.mark.requirement("cache.same_bytes")
+@pytest.mark.requirement("cache.one_reading")
 @pytest.mark.parametrize(
     ("name", "asked"),
     [
@@ -48,10 +49,17 @@ GROUPS: dict[str, Any] = {"group_by": None, "limit": 50, "compare_with": None}
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_one_answer_of_each_kind_is_the_same(
-    opened: Services, kept: Operations, slow: Operations, user_ids: dict[str, str], name: str, asked: dict[str, Any]
+    opened: Services,
+    kept: Operations,
+    forgetful: Operations,
+    slow: Operations,
+    user_ids: dict[str, str],
+    name: str,
+    asked: dict[str, Any],
 ) -> None:
     accounts = {} if name == "listAccounts" else {"account_ids": named(opened, user_ids["globe"], 62)}
     is_the_same(kept, slow, name, user_ids["globe"], **asked | accounts)
+    is_the_same(forgetful, slow, name, user_ids["globe"], **asked | accounts)
 
 
 @st.composite

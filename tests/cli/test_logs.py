@@ -10,7 +10,7 @@ import pytest
 
 from handlers import logs
 from handlers.http import request_id
-from handlers.sync.concurrency import begin_thread
+from storage.boundary import begin_thread
 
 
 def record(*, exception: bool = False) -> logging.LogRecord:

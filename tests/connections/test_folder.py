@@ -11,10 +11,10 @@ from typing import BinaryIO
 
 import pytest
 
+from analytics.records import AccountRecord, Batch, Record, TransactionRecord
 from connectors.connector import Connection, HasNews, MalformedFile, Misconfigured, Ready
 from connectors.sources.folder import FILE_FLAGS, Folder, checked_folder, is_waiting
 from connectors.sources.uploads import Uploads
-from storage.importing.records import AccountRecord, Batch, Record, TransactionRecord
 
 NOW = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001 - the store keeps UTC without zone
 TODAY = date(2026, 11, 20)

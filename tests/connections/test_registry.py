@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.reference.bank_names import bank_name, with_bank_names
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 
 @pytest.mark.requirement("import.bank-names")

@@ -45,6 +45,7 @@ def test_an_operation_id_belongs_to_one_description(make_app: MakeApp) -> None:
 
 
 @pytest.mark.requirement("loop.startup")
+@pytest.mark.requirement("decision 158")
 def test_a_function_that_does_not_take_its_arguments_stops_the_start(make_app: MakeApp) -> None:
     def get_transaction(_request: object, *, transaction_id: str) -> dict[str, Any]:
         return {"id": transaction_id}
@@ -153,21 +154,26 @@ def test_another_api_answers_failures_in_its_own_words(make_app: MakeApp, connec
     async def revoke(_request: object) -> dict[str, Any]:
         raise LookupError("unknown")
 
-    def refused(error: Exception) -> Answer | None:
+    def failure_answer(error: Exception) -> Answer | None:
         if isinstance(error, Refusal):
             return Answer(body={"error": "invalid_request", "error_description": str(error)}, status=error.status)
         return None
 
     operations = {"token": token, "revoke": revoke}
     client = connect(
-        make_app(extra_apis=[Api(description=described("token", "revoke"), operations=operations, refused=refused)])
+        make_app(
+            extra_apis=[
+                Api(description=described("token", "revoke"), operations=operations, failure_answer=failure_answer)
+            ]
+        )
     )
     answer = client.post("/oauth/token")
     assert (answer.status_code, answer.json()) == (
         400,
         {"error": "invalid_request", "error_description": "a: is wrong"},
     )
-    assert client.post("/oauth/revoke").json() == {"error": "Internal error"}
+    unforeseen = client.post("/oauth/revoke")
+    assert unforeseen.json() == {"error": "invalid_request", "error_description": "Internal error"}
     assert client.get("/api/v1/transactions?page=x").json() == {"error": "page: must be an integer of at least 1"}
 
 

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 from starlette.testclient import TestClient
 
+from analytics.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 from auth.scopes import SCOPES
 from connectors import limits
 from connectors.camt import writer as camt053
@@ -31,7 +32,6 @@ from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import users
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 from tests.clients.calls import all_calls
 from tests.conftest import NOW
 from tests.contract.demo_server import Answer, Demo

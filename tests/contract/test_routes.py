@@ -90,6 +90,14 @@ def test_another_method_is_405_with_the_methods_there_are(
 
 
 @pytest.mark.requirement("loop.allow")
+@pytest.mark.requirement("decision 158")
+def test_a_concrete_path_is_meant_before_one_with_a_parameter_and_has_its_own_methods_alone(client: TestClient) -> None:
+    answer = client.get("/api/v1/subscriptions/added")  # beside GET /api/v1/subscriptions/{id}
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert client.get("/api/v1/subscriptions/other").status_code == 404
+
+
+@pytest.mark.requirement("loop.allow")
 def test_allow_names_the_methods_of_all_routes_of_a_path(make_app: MakeApp, connect: Connect) -> None:
     async def page(_request: object) -> PlainTextResponse:
         return PlainTextResponse("page")

@@ -6,10 +6,10 @@ from functools import cache
 
 import pytest
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import Connection
 from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.households import USERS
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 TODAY = date(2026, 11, 20)
 

@@ -9,9 +9,9 @@ from typing import BinaryIO
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.reference.gvc import bank_transaction_code_of
 from connectors.sources.demo.identifiers import creditor_id, german_iban
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 WORDS = st.text("abcXYZäÖß019%_'&<>\"=+@-.,/*;|{}\\", min_size=1, max_size=12)
 

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from analytics.records import AccountRecord, Batch
 from connectors.connector import (
     Connection,
     Connector,
@@ -20,7 +21,6 @@ from connectors.connector import (
 )
 from connectors.sources.demo.connector import ACCOUNTS_MAX, DemoBank
 from connectors.sources.demo.households import HOUSEHOLDS
-from storage.importing.records import AccountRecord, Batch
 
 NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 import schwifty
 
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 
 Rows = Callable[..., list[TransactionRecord]]
 History = Callable[..., dict[str, list[TransactionRecord]]]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.sources.demo.connector import history_start
 from connectors.sources.demo.households import HOUSEHOLDS, USERS, household
 from connectors.sources.demo.ledger import Ledger
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 Blocks = Callable[..., list[tuple[AccountRecord, Sequence[TransactionRecord], StatementRecord]]]
 USER_NAMES = [user.name for user in USERS]

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.classified_records import without_classes
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import jsonl, parquet_reader, parquet_writer
 from handlers import json_shapes
 from storage.accounts import StoredAccount
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import EVERYTHING
 from tests.demo.record_streams import carried, record_streams, rendered
 

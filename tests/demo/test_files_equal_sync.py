@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import pytest
 
+from analytics.records import Batch, Record, TransactionRecord
 from connectors.camt import reader as camt
 from connectors.camt import writer as camt053
 from connectors.classified_records import without_classes
@@ -22,7 +23,6 @@ from storage import connections, users
 from storage.database import Database
 from storage.importing import ingest
 from storage.importing.batches import read_batch
-from storage.importing.records import Batch, Record, TransactionRecord
 from tests.statements import mt940_writer as mt940_statement
 
 pytestmark = pytest.mark.no_cover  # whole histories, see tests/conftest.py

@@ -11,6 +11,7 @@ from hypothesis import given
 from lxml import etree
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.camt import reader as camt
 from connectors.camt import writer as camt053
 from connectors.classified_records import without_classes
@@ -18,7 +19,6 @@ from connectors.mt940 import reader as mt940
 from connectors.ofx import reader as ofx
 from connectors.ofx import writer as ofx_statement
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from tests.demo.record_streams import carried, record_streams, rendered
 from tests.statements import mt940_writer as mt940_statement
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import connectors.mt940.reader
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.blocks import blocks
 from connectors.camt import reader as camt
 from connectors.camt import writer as camt053
@@ -21,7 +22,6 @@ from connectors.connector import LimitExceeded, MalformedFile, SourceError
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from tests.statements import mt940_writer as mt940
 
 MADE = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

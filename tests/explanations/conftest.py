@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from auth.scopes import SCOPES
 from handlers.commands import demo
 from handlers.server import application
@@ -19,7 +20,6 @@ from storage import connections, users
 from storage.connections import StoredConnection
 from storage.importing import ingest
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.users import User
 from tests.engines import ENGINE, made_once
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from analytics.records import AccountRecord
 from handlers.calendar.endpoint import due_payments
 from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
-from storage.importing.records import AccountRecord
 from storage.undo_and_merge import merges
 from tests.explanations.conftest import Holder, Service, body_of
 from tests.explanations.test_recurring_payments import details, ledger, paid, say, writer

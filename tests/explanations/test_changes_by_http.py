@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from auth.principal import Coverage, Principal
 from auth.scopes import ALL_SCOPES
 from handlers.http.errors import Forbidden
 from handlers.http.request import Request
 from handlers.operations.selection import owner_of
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.explanations.conftest import Holder, Service
 
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")

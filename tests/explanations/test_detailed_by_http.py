@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 from analytics.classification.leaves import LEAVES, OWN_TRANSFER
+from analytics.records import AccountRecord, TransactionRecord
 from auth.principal import Coverage, Principal
 from connectors.own_formats import beancount_reader, parquet_reader
 from connectors.own_formats import csv as csv_statement
-from handlers.cache.reader import Reader
 from handlers.http.request import Request
 from handlers.operations import operations
-from storage.importing.records import AccountRecord, TransactionRecord
+from tests.cache.from_store import FromStoreReader
 from tests.explanations.conftest import Holder, Service
 
 pytestmark = pytest.mark.requirement("decision.detailed category")
@@ -58,7 +58,7 @@ def read_from(request: pytest.FixtureRequest, demo_service: Service, monkeypatch
     """What operations read."""
     if request.param == "store":
         old = demo_service.services.reader
-        monkeypatch.setattr(demo_service.services, "reader", Reader(old._store, bytes_max=0, render=old.render))
+        monkeypatch.setattr(demo_service.services, "reader", FromStoreReader(old._store, old.render))
     return str(request.param)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from handlers.http.app import CONTRACT_FILE
 from handlers.operations.explanations import MONTH_NOT_FOUND
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.explanations.conftest import Holder, Service, body_of
 
 CONTRACT: dict[str, Any] = orjson.loads(CONTRACT_FILE.read_bytes())

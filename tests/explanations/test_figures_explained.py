@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.conftest import examples
 from tests.explanations.conftest import Holder, Service, body_of
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.importing.records import AccountRecord, TransactionRecord
+from analytics.records import AccountRecord, TransactionRecord
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Holder, Service, body_of
 from tests.explanations.test_what_the_page_shows import CASH, GIRO, booked, statement

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from storage.importing.records import AccountRecord, TransactionRecord
+from analytics.records import AccountRecord, TransactionRecord
 from tests.explanations.conftest import Holder, Service, body_of
 
 DAY = date(2026, 11, 2)

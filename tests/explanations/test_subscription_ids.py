@@ -5,7 +5,7 @@ from itertools import chain, combinations
 
 import pytest
 
-from storage.importing.records import AccountRecord, TransactionRecord
+from analytics.records import AccountRecord, TransactionRecord
 from tests.explanations.conftest import Holder
 from tests.explanations.test_explanations import booked
 

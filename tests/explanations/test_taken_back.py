@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from handlers import integrity_sentences
 from storage import accounts, connections
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Holder, body_of
 from tests.mcp.test_covered_accounts import Granted

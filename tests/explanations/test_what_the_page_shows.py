@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from storage import connections, jobs
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.jobs import RefusedBatch
 from tests.explanations.conftest import Holder, Service, body_of
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from storage.importing.records import AccountRecord, TransactionRecord
+from analytics.records import AccountRecord, TransactionRecord
 from tests.explanations.conftest import Holder
 
 IMPORTS = 25

@@ -7,8 +7,8 @@ from datetime import date
 from decimal import Decimal
 from xml.sax.saxutils import escape
 
+from analytics.records import Record
 from connectors.formats import read_records
-from storage.importing.records import Record
 
 IBAN = "DE02120300000000202051"
 OPENING = Decimal("1000.00")

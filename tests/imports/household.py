@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from analytics.records import AccountRecord
 from handlers.commands.files import export
 from handlers.commands.imports import import_files
 from handlers.services import Services, open_services
 from storage import connections, jobs, users
 from storage.database import Session, columns_of
 from storage.importing.matching.booking_keys import account_id
-from storage.importing.records import AccountRecord
 from storage.undo_and_merge import rebuild, undoable_imports
 from storage.undo_and_merge.rebuild import Rebuilt
 from storage.users import User

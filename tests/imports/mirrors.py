@@ -87,7 +87,7 @@ class Served:
 
     def state(self) -> int:
         """The present state of the user's data."""
-        found = users.state_and_currency(self.household.services.everybody, self.household.user.id)
+        found = users.state_and_currency(self.household.services.everybody, self.household.user.id, with_parts=False)
         assert found is not None
         return found[0]
 

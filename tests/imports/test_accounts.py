@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from analytics.records import AccountRecord
 from auth.principal import Principal
 from connectors.reference.bank_names import with_bank_names
 from handlers.commands.control_socket import CommandError
@@ -15,8 +16,8 @@ from handlers.operations.selection import selected_accounts
 from handlers.sync.detection import subscriptions_of
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
-from storage.importing.records import AccountRecord
-from storage.transactions import Selection
+from storage.transactions import KEPT, Selection
+from tests.cache.from_store import matching
 from tests.imports.household import Household
 from tests.imports.statements_in_xml import GIRO, SAVINGS, camt
 
@@ -161,8 +162,8 @@ def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Hous
     selected = selected_accounts(accounts.of_user(database, user), None, reader)
     assert [account.iban for account in selected.accounts] == [GIRO]
     assert transactions.count(database, user, Selection()) == 1
-    assert transactions.entries(database, user, hidden=[hidden.id], rows_max=10).height == 1
-    assert transactions.matching(database, user, Selection(account_ids=selected.filter)).height == 1
+    assert transactions.entries(database, user, KEPT, hidden=[hidden.id]).height == 1
+    assert matching(database, user, Selection(account_ids=selected.filter)).height == 1
     (row,) = [row for row in eva.rows("transactions") if row["account_id"] == hidden.id]
     assert transactions.find(database, user, row["id"]) is None
     assert subscriptions_of(database, user, selected, today=eva.services.clock.today()).is_empty()

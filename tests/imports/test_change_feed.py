@@ -11,6 +11,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from handlers.commands.table import perform
 from handlers.operations.changes import feeds
 from handlers.services import open_services
@@ -20,7 +21,6 @@ from storage.connections import StoredConnection
 from storage.database import Conflict, Transaction
 from storage.importing import ingest, runs
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.migrations import runner
 from storage.oauth.grants import Terms
 from storage.undo_and_merge import merges, rebuild, undoable_imports

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import StatementRecord
 from auth.principal import Coverage, Principal
 from auth.scopes import ALL_SCOPES, READ_ACCOUNTS
 from connectors import connector as source
@@ -19,7 +20,6 @@ from storage import accounts, connections, jobs, users
 from storage.database import Transaction
 from storage.events import outbox
 from storage.events.outbox import StoredEvent
-from storage.importing.records import StatementRecord
 from storage.undo_and_merge import rebuild
 from tests.imports.household import Household
 from tests.imports.test_change_feed import CARD, GIRO, Life, booked

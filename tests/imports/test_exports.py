@@ -16,11 +16,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.classified_records import without_classes
 from connectors.own_formats import csv as csv_statement
 from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.imports.command_line import Shell
 
 pytestmark = pytest.mark.engine("duckdb")  # its stores are made in folders by processes of their own

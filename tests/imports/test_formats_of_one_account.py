@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
+from analytics.records import AccountRecord, Batch
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch
 from tests.conftest import NOW
 from tests.engines import OpenStore
 from tests.imports.formats_of_one_account import FORMATS, OPENING, Row, records_in, rows

@@ -6,13 +6,13 @@ from datetime import date, datetime, time, timedelta
 
 import pytest
 
+from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import READ_ACCOUNTS
 from handlers.operations.events.event_shapes import data_of, receives
 from handlers.sync.detection import detect_after_import
 from handlers.sync.recurring import recurring_news
 from storage import connections
 from storage.events.outbox import StoredEvent
-from storage.importing.records import AccountRecord, TransactionRecord
 from storage.recurring import told as looks
 from tests.imports.household import Household
 from tests.imports.test_change_feed import CARD, GIRO, Life, booked

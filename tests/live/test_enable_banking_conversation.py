@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, generate_private_key
 
+from analytics.records import Batch, StatementRecord, TransactionRecord
 from connectors.connecting import Done, Question, Redirect, Reply, Sentence, Step
 from connectors.connector import (
     CUT_OFF,
@@ -30,7 +31,6 @@ from connectors.connector import (
 )
 from connectors.sources.enable_banking.application import NotAccessible, RequestRefused, WrongPeriod
 from connectors.sources.enable_banking.connector import EnableBanking
-from storage.importing.records import Batch, StatementRecord, TransactionRecord
 from tests.simulators.enable_banking import row
 from tests.simulators.web_bank import Asked, Said, WebBank, serving
 

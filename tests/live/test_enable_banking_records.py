@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import ProviderUnavailable
 from connectors.sources.enable_banking.answers import moment
 from connectors.sources.enable_banking.records import currency_of, known_of, name_of, records
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 pytestmark = pytest.mark.requirement("live.enable_banking")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from analytics.records import Batch, StatementRecord, TransactionRecord
 from connectors.connecting import Done, Question, Redirect, Reply, Step
 from connectors.connector import (
     CUT_OFF,
@@ -27,7 +28,6 @@ from connectors.connector import (
 )
 from connectors.sources.finapi import connector
 from connectors.sources.finapi.connector import FinApi
-from storage.importing.records import Batch, StatementRecord, TransactionRecord
 from tests.simulators.finapi import CLIENT, SECRET, FinApiHost, booking, example
 from tests.simulators.web_bank import Said, serving
 

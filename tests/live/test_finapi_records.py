@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import ProviderUnavailable
 from connectors.sources.finapi.records import records
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 ACCOUNT = {
     "id": 81,

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connecting import Done, Question, Reply, Step
 from connectors.connector import (
     Connection,
@@ -25,7 +26,6 @@ from connectors.sources.fints.bank_line import BankLine
 from connectors.sources.fints.connector import FinTs
 from connectors.sources.fints.dialog import AccessLocked, ApprovalNeeded, PinRefused, TanRefused
 from connectors.statements import read_records
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from tests.simulators.fints import PRODUCT, Bank, FinTsBank, example
 from tests.simulators.fints_bank.accounts import BANK_CODE, Booking
 from tests.simulators.fints_bank.messages import Answer

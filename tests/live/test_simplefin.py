@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connecting import Done, Question, Reply
 from connectors.connector import (
     Connection,
@@ -20,7 +21,6 @@ from connectors.connector import (
     UserActionRequired,
 )
 from connectors.sources.simplefin import SimpleFin, Unpaid
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from tests.days import days_ago, today
 from tests.live.conftest import Live, connection
 from tests.simulators.simplefin import Customer, account, at_noon, booking

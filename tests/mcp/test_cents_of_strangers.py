@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from starlette.testclient import TestClient
 
+from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import SCOPES
-from storage.importing.records import AccountRecord, TransactionRecord
 from tests.explanations.conftest import Holder, Service, opened
 from tests.mcp.conftest import ADDRESS, Assistant
 

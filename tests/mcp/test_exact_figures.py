@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 from starlette.testclient import TestClient
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from auth.scopes import SCOPES
 from storage import accounts
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.explanations.conftest import NOON, Holder, Service, opened
 from tests.mcp.conftest import ADDRESS, Assistant
 

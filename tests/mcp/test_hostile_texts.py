@@ -17,6 +17,7 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
+from analytics.records import TransactionRecord
 from auth.principal import Principal
 from connectors.connector import Connection
 from connectors.sources.demo.connector import DemoBank
@@ -29,7 +30,6 @@ from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.relations import Relations, relations
 from handlers.services import Services
 from storage.accounts import Selected
-from storage.importing.records import TransactionRecord
 from tests.demo.conftest import TODAY
 
 Json = dict[str, Any]

@@ -7,9 +7,10 @@ from starlette.requests import ClientDisconnect
 from starlette.testclient import TestClient
 
 from handlers.commands.access import print_token
-from handlers.mcp.endpoint import refused
+from handlers.mcp.endpoint import failure_answer
 from handlers.server import application
 from storage import users
+from storage.database import StoreUnavailable
 from tests.explanations.conftest import Service, Silent
 from tests.mcp.conftest import ADDRESS, META, MODERN, Assistant, assistant
 
@@ -271,6 +272,19 @@ def test_a_failure_of_ours_is_an_internal_error(demo_user: Assistant, monkeypatc
     assert (answer.status_code, answer.json()["error"]) == (500, {"code": -32603, "message": "Internal error"})
 
 
+@pytest.mark.requirement("mcp.errors")
+def test_a_store_that_is_away_is_a_reason_to_ask_again_later(
+    demo_user: Assistant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable
+
+    monkeypatch.setattr("handlers.mcp.endpoint.TOOLS", {"get_overview": away})
+    answer = demo_user.asks("tools/call", {"name": "get_overview"})
+    assert (answer.status_code, answer.headers["retry-after"], answer.json()["error"]["code"]) == (503, "2", -32603)
+    assert "failed" not in caplog.text
+
+
 @pytest.mark.requirement("mcp.audience")
 def test_the_operator_prints_a_token_for_assistants(demo_service: Service, demo_user: Assistant) -> None:
     printed: list[str] = []
@@ -294,4 +308,4 @@ def test_the_operator_prints_a_token_for_assistants(demo_service: Service, demo_
 
 @pytest.mark.requirement("mcp.handshake")
 def test_who_has_gone_away_is_answered_nothing() -> None:
-    assert refused(ClientDisconnect()) is None
+    assert failure_answer(ClientDisconnect()) is None

@@ -19,13 +19,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
-from storage import accounts, transactions, users
+from storage import accounts, users
 from storage.accounts import StoredAccount
 from storage.oauth.grants import Terms
 from storage.transactions import Selection
 from tests.analytics import reference
 from tests.analytics.ledgers import Row
 from tests.analytics.reference import amount_of, day_of, merchant
+from tests.cache.from_store import searched
 from tests.explanations.conftest import Service
 from tests.mcp.conftest import ADDRESS, Assistant
 
@@ -496,8 +497,7 @@ def ledger(demo_service: Service) -> Ledger:
     every = {"accountIds": ",".join(account.id for account in owned)}
     details = demo_service.named("demo").get("/subscriptions/details", params=every).json()["subscriptions"]
     booked, pending = (
-        transactions.searched(database, user_id, Selection(), pending=is_pending).to_dicts()
-        for is_pending in (False, True)
+        searched(database, user_id, Selection(), pending=is_pending).to_dicts() for is_pending in (False, True)
     )
     assert {row["currency"] for row in booked} == {"EUR"}
     coming = {each["merchantName"]: [day[:10] for day in each["comingCharges"]] for each in details}

@@ -12,16 +12,30 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def lock(name: str) -> str:
+    """The text of a lock with those that it includes in their place, as pip reads it."""
+    text = (ROOT / ".ci" / name).read_text()
+    return re.sub(r"^-r (\S+)$", lambda line: lock(line[1]), text, flags=re.MULTILINE)
+
+
 def locked(name: str) -> dict[str, str]:
     """Package and version of each line, with its condition if it has one."""
-    text = (ROOT / ".ci" / name).read_text()
-    return {line[1]: line[2] for line in re.finditer(r"^([a-z0-9-]+)(?:\[[a-z,]+\])?==(\S+)", text, re.MULTILINE)}
+    return {
+        found[1]: found[2] for found in re.finditer(r"^([a-z0-9-]+)(?:\[[a-z,]+\])?==(\S+)", lock(name), re.MULTILINE)
+    }
 
 
 @pytest.mark.requirement("package.locked")
 def test_what_is_installed_by_hash_is_what_was_tested() -> None:
-    runtime, tested = locked("runtime.lock"), locked("requirements.lock")
-    assert runtime.items() <= tested.items()
+    assert locked("runtime.lock").items() <= locked("requirements.lock").items()
+
+
+@pytest.mark.requirement("package.locked")
+def test_the_gate_takes_what_users_install_from_the_same_lines() -> None:
+    own = (ROOT / ".ci" / "requirements.lock").read_text()
+    assert re.findall(r"^-r (\S+)$", own, re.MULTILINE) == ["runtime.lock", "company.lock", "fints.lock"]
+    lines = re.findall(r"^[a-z0-9-]+.*==.*", lock("requirements.lock"), re.MULTILINE)
+    assert len(lines) == len(set(lines))
 
 
 @pytest.mark.requirement("package.locked")
@@ -29,7 +43,7 @@ def test_every_dependency_and_the_build_backend_are_locked_with_a_hash() -> None
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     needed = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     names = {re.split(r"[^A-Za-z0-9-]", each)[0].lower() for each in needed}
-    text = (ROOT / ".ci" / "runtime.lock").read_text()
+    text = lock("runtime.lock")
     assert names <= locked("runtime.lock").keys()
     assert all("--hash=sha256:" in entry for entry in re.split(r"^(?=[a-z0-9-]+==)", text, flags=re.MULTILINE)[1:])
 
@@ -37,7 +51,7 @@ def test_every_dependency_and_the_build_backend_are_locked_with_a_hash() -> None
 @pytest.mark.requirement("package.locked")
 def test_a_package_that_another_one_asks_for_with_extras_is_locked_with_them() -> None:
     # pip before 23.3 keeps "coverage" and "coverage[toml]" apart and takes the newest of the second, which has no hash.
-    text = (ROOT / ".ci" / "requirements.lock").read_text()
+    text = lock("requirements.lock")
     installed = {canonicalize_name(each.name) for each in metadata.distributions()}
     for package in locked("requirements.lock").keys() & installed:
         for wanted in map(Requirement, metadata.requires(package) or []):

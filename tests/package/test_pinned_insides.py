@@ -1,13 +1,16 @@
 """Packages whose insides we use are held at the minor version whose insides we have read."""
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
-from connexion import ConnexionMiddleware
+from connexion.middleware.abstract import RoutedMiddleware
+from connexion.middleware.routing import RoutingMiddleware
 from packaging.requirements import Requirement
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from handlers.http.routing import Operations, Routing
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.request_and_answer import RequestAndAnswer
 
@@ -26,10 +29,15 @@ def is_held(name: str) -> bool:
 
 
 @pytest.mark.requirement("package.pinned")
-def test_connexion_is_held_since_the_application_is_built_by_a_private_function_of_it() -> None:
-    """Connexion builds it at the first request otherwise, and a contract that does not fit must stop the start."""
-    assert "application._build_middleware_stack()" in (ROOT / "handlers" / "http" / "app.py").read_text()
-    assert callable(ConnexionMiddleware._build_middleware_stack)
+def test_connexion_is_held_since_the_router_is_a_subclass_of_its_own_though_no_private_function_is_called() -> None:
+    """What it passes to `add_api` of a middleware, and what its router leaves in the scope, is said in no manual."""
+    assert issubclass(Routing, RoutingMiddleware)
+    assert issubclass(Operations, RoutedMiddleware)
+    private = re.compile(r"(?:application|super\(\)|router|specification|operation)\._[a-z]")
+    sources = [path.read_text() for path in (ROOT / "handlers").rglob("*.py")]
+    users = [source for source in sources if "connexion" in source and "uvicorn" not in source]
+    assert len(users) > 5
+    assert [private.findall(source) for source in users if private.search(source)] == []
     assert is_held("connexion")
 
 

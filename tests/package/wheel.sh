@@ -9,7 +9,7 @@ trap cleanup EXIT
 
 python -m pip wheel -q --no-deps --no-build-isolation -w "$place/dist" "$root"
 python3 -m venv "$place/venv"
-sed -n 's/^\([A-Za-z0-9._-]*\)\(\[[a-z,]*\]\)\{0,1\}\(==[^\\]*\) \\$/\1\3/p' "$root/.ci/requirements.lock" >"$place/constraints"  # the tested versions
+sed -n 's/^\([A-Za-z0-9._-]*\)\(\[[a-z,]*\]\)\{0,1\}\(==[^\\]*\) \\$/\1\3/p' "$root"/.ci/*.lock >"$place/constraints"  # the tested versions
 "$place/venv/bin/pip" install -q "$place"/dist/*.whl -c "$place/constraints"
 
 cd "$place"

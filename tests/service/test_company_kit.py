@@ -5,6 +5,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 import time
 from contextlib import closing
 from ipaddress import IPv4Address, IPv4Network
@@ -62,6 +63,53 @@ def test_no_service_takes_the_address_that_another_one_has_to_have() -> None:
     assert len({*fixed, net["gateway"]}) == len(fixed) + 1
     assert not any(IPv4Address(each) in taken_by_others for each in (*fixed, net["gateway"]))
     assert len(networks) - len(fixed) <= len(list(taken_by_others.hosts()))
+
+
+@pytest.mark.requirement("deploy.company.commands")
+def test_the_command_of_the_kit_asks_the_store_of_the_server(tmp_path: Path) -> None:
+    """Typed without the unit's settings it would look for a store in the data folder, and make one there."""
+    given = dict(
+        line.split("=", 1) for line in (DEPLOY / "company.env").read_text("utf-8").splitlines() if line[0] != "#"
+    )
+    assert "EnvironmentFile=/etc/bankdata/settings" in (DEPLOY / "company.conf").read_text("utf-8").splitlines()
+    cluster, store = Cluster(), tmp_path / "store"
+    store.mkdir(mode=0o700)
+    try:
+        cluster.sql(f"CREATE DATABASE bank {EMPTY}")
+        secrets = {
+            "database_url": cluster.url("bank"),
+            "database_app_url": cluster.app_url("bank"),
+            "rate_limit_url": "redis://127.0.0.1:1",  # a command asks it nothing
+            "keys_secret": "a secret of the gate, of 32 characters or more",
+        }
+        for name, secret in secrets.items():
+            (tmp_path / name).write_text(secret)
+        assert {Path(value).name for name, value in given.items() if name.endswith("_FILE")} == secrets.keys()
+        settings = tmp_path / "settings"
+        moved = {name: value.replace("/etc/bankdata", str(tmp_path)) for name, value in given.items()}
+        moved["BANKDATA_DATA_DIR"] = str(store)
+        settings.write_text("".join(f"{name}={value}\n" for name, value in moved.items()))
+        as_nobody_else = tmp_path / "setpriv"  # another user than our own takes root
+        as_nobody_else.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n')
+        as_nobody_else.chmod(0o755)
+        for command in (["users", "add", "eva", "--random"], ["users", "list"]):
+            done = subprocess.run(
+                ["sh", DEPLOY / "company-command.sh", *command],
+                env={
+                    "PATH": f"{tmp_path}:{os.environ['PATH']}",
+                    "SETTINGS": str(settings),
+                    "PROGRAM": str(Path(sys.executable).with_name("bankdata")),
+                },
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("eva\t")
+        assert not list(store.iterdir()), "nothing was made on the side"
+    finally:
+        cluster.remove()
 
 
 def test_secrets_are_made_once_each_another_one(secrets: Path) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from analytics.integrity import LedgerProblem
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connector import Connection, LeftOut
 from handlers.commands.syncs import sync
 from handlers.integrity_sentences import sentence
@@ -17,7 +18,6 @@ from handlers.sync.file_import import FileReport
 from storage import accounts, users
 from storage.database import Transaction
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from tests.conftest import NOW
 from tests.service.test_live_sources import Paper, Scene, Told, scene, services_of  # noqa: F401 - a fixture
 

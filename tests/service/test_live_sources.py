@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from analytics.records import AccountRecord, Batch, Record, TransactionRecord
 from auth.principal import Principal
 from connectors.connector import (
     Connection,
@@ -36,7 +37,6 @@ from handlers.sync.scheduler import PLAN_EVERY, Scheduler
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.database import Session
-from storage.importing.records import AccountRecord, Batch, Record, TransactionRecord
 from storage.jobs import Job, RefusedBatch
 from tests.conftest import NOW
 from tests.engines import OpenStore

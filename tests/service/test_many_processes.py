@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from multiprocessing import Pipe
 from pathlib import Path
 from subprocess import run
@@ -23,6 +23,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from connectors.reference.exchange_rates import bundled_rates
+from handlers.clock import Clock
 from handlers.commands import access, rates, upkeep
 from handlers.commands.control_socket import CommandError
 from handlers.services import open_services
@@ -31,12 +32,13 @@ from handlers.sync.scheduler import PLAN_EVERY
 from handlers.sync.uploaded_files import ENDED
 from handlers.workers import _end_with_parent
 from storage import connections, users
+from storage.bank_access.sync_time_limits import LEASE
 from storage.importing import file_imports
 from storage.keys.places import KeysUnusable
-from storage.sync_time_limits import LEASE
 from tests.conftest import NOW
-from tests.engines import ENGINE, KEYS_SECRET
+from tests.engines import ENGINE, KEYS_SECRET, whole
 from tests.service.conftest import BANKDATA, Said, Served, environment, running
+from tests.storage.conftest import make_bank
 
 pytestmark = pytest.mark.engine("postgresql")
 
@@ -233,6 +235,28 @@ def test_a_clock_that_goes_wrong_while_the_server_runs_is_said_once_and_so_is_it
         " other's tokens.",
         "This machine's clock is that of the database again.",
     ]
+
+
+@pytest.mark.requirement("decision 25")
+def test_the_start_of_a_server_forgets_the_pauses_of_a_wrong_clock_by_the_clock_of_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ENGINE.settings(tmp_path / "data")
+    with closing(open_services(settings)) as services:
+        now = services.clock.now()
+        make_bank(whole(services.store), now)
+
+    def paused(until: datetime) -> bool:
+        with closing(open_services(settings)) as services:
+            services.everybody.execute("UPDATE connections SET next_sync_at = $1", until)
+        open_services(settings, for_server=True).close()
+        with closing(open_services(settings)) as services:
+            return services.everybody.rows("SELECT next_sync_at FROM connections") != [{"next_sync_at": None}]
+
+    assert not paused(now + timedelta(days=3))
+    assert paused(now + timedelta(hours=23))
+    monkeypatch.setattr(Clock, "now", lambda _: now - timedelta(days=30))
+    assert paused(now + timedelta(hours=23))
 
 
 @pytest.mark.requirement("monitoring.metrics")

@@ -11,7 +11,7 @@ import pytest
 from connectors.bank_csv.profile import PROFILES_MAX, ProfileError
 from handlers.commands import imports, profiles, upkeep
 from handlers.commands.control_socket import CommandError
-from handlers.own_profiles import PROFILES_FOLDER, OwnProfiles
+from handlers.own_profiles import PROFILES_FOLDER, OwnProfiles, SharedProfiles
 from handlers.services import open_services
 from storage import users
 from tests.cli.conftest import Done, bankdata
@@ -87,7 +87,7 @@ def test_there_are_so_many_profiles_at_most(
 ) -> None:
     assert PROFILES_MAX == 1000
     monkeypatch.setattr("handlers.own_profiles.PROFILES_MAX", 2)
-    own = OwnProfiles(tmp_path, database)
+    own = (OwnProfiles if ENGINE.name == "duckdb" else SharedProfiles)(tmp_path, database)
     for name in ("a.json", "b.json", "b.json"):
         own.keep(name, json.dumps(PROFILE), now=NOW)
     with pytest.raises(ProfileError, match=r"^more than 2 profiles$"):

@@ -16,17 +16,16 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from analytics.searching.filters import Query
 from connectors.reference.exchange_rates import bundled_rates
-from handlers.cache.reader import Reader
 from handlers.server import application
 from handlers.services import Services, open_services
 from storage import transactions
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
-from storage.transactions import MARKS
 from tests.analytics import reference
 from tests.analytics.ledgers import Row
 from tests.cache.conftest import Operations, asking, said
+from tests.cache.from_store import FromStoreReader
 from tests.conftest import empty_folder, examples
 from tests.engines import ENGINE
 from tests.explanations.conftest import NOON, Service
@@ -132,7 +131,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
 def new_ledger(services: Services) -> Callable[[random.Random], Ledger]:
     """Makes users with random ledgers."""
     service = Service(services, application(services, validate_responses=False))
-    uncached = replace(services, reader=Reader(services.store, bytes_max=0, render=services.reader.render))
+    uncached = replace(services, reader=FromStoreReader(services.store, services.reader.render))
     rates = bundled_rates().filter(pl.col("currency").is_in(["USD", "JPY"]), pl.col("day") > date(2024, 1, 1))
 
     def made(dice: random.Random) -> Ledger:
@@ -144,8 +143,8 @@ def new_ledger(services: Services) -> Callable[[random.Random], Ledger]:
                 holder.bring(account, *statement(Decimal(opening), date(2026, month, 7), account.currency))
         database = services.of(holder.user.id)
         with database.transaction() as session:
-            columns = {**transactions.KEPT, **MARKS}
-            booked = transactions.everything(session, holder.user.id, columns, hidden=[], rows_max=10**6)
+            columns = transactions.KEPT
+            booked = transactions.everything(session, holder.user.id, columns, hidden=[])
             waiting = transactions.waiting(session, holder.user.id, hidden=[])
         rows = [{**row, "is_pending": False} for row in booked.to_dicts()]
         rows += [{**row, "is_pending": True} for row in waiting.to_dicts()]

@@ -156,9 +156,13 @@ def test_a_backup_is_restored_to_any_instant_since_and_checked(
     assert not list(Path("/tmp").glob("bankdata-restored-*"))
 
     with monkeypatch.context() as older:
+        path = os.environ["PATH"]
         older.setattr(restored_server, "PROGRAMS", "/nowhere/{}")
+        older.setenv("PATH", "/nowhere")
         with pytest.raises(CommandError, match=r"PostgreSQL \d+ is not installed here"):
             backed_up.drill()
+        older.setenv("PATH", f"{programs()}:{path}")
+        assert backed_up.drill()[-1] == ok, "programs that lie elsewhere are found by PATH"
     done = bankdata(
         "restore-drill", backed_up.backups, "--at", f"{between:%Y-%m-%dT%H:%M:%S}", "--data", backed_up.folder,
         settings={"DATABASE_URL": backed_up.cluster.url("bank"), "KEYS_SECRET": KEYS_SECRET},

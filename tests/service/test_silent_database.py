@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from handlers.services import IS_WRITABLE, open_services
+from handlers.services import open_services
+from handlers.store_sharing import IS_WRITABLE
 from storage import store_facts, users
 from tests.conftest import empty_folder
 from tests.engines import ENGINE

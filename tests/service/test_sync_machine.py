@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connector import (
     Connection,
     ConsentExpired,
@@ -29,7 +30,6 @@ from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.jobs import Job
 from tests.conftest import NOW, empty_store
 

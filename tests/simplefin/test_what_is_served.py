@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from analytics.records import AccountRecord
 from handlers.simplefin import account_set
 from storage import accounts, connections, users
-from storage.importing.records import AccountRecord
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Holder, Service, body_of
 from tests.simplefin.conftest import CASH, GIRO, App, balance, booked, connected, served

@@ -252,7 +252,7 @@ def test_a_failure_here_is_told_as_one(
 def test_who_is_gone_needs_no_answer() -> None:
     from starlette.requests import ClientDisconnect
 
-    assert endpoint.refused(ClientDisconnect()) is None
+    assert endpoint.failure_answer(ClientDisconnect()) is None
 
 
 def test_a_claim_is_a_post(service: Service, holder: Holder) -> None:

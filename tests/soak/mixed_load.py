@@ -27,8 +27,8 @@ import httpx
 import uvicorn
 
 from analytics.classification.rules import parse_rules
+from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import SCOPES
-from handlers.cache.reader import Reader
 from handlers.http.steps.parameters import python_name
 from handlers.server import application
 from handlers.services import Services, open_services
@@ -36,8 +36,8 @@ from handlers.settings import load
 from storage import accounts, rules
 from storage.database import Transaction
 from storage.importing import derivation
-from storage.importing.records import AccountRecord, TransactionRecord
 from tests.cache.conftest import Operations
+from tests.cache.from_store import FromStoreReader
 from tests.engines import whole
 from tests.storage.conftest import Bank, make_bank
 
@@ -87,9 +87,7 @@ class Load:
         self.services = services
         self.url = f"http://127.0.0.1:{port}/api/v1"
         self.banks = {name: make_bank(whole(services.store), now, name) for name in USERS}
-        self.slow = Operations(
-            replace(services, reader=Reader(services.store, bytes_max=0, render=services.reader.render))
-        )
+        self.slow = Operations(replace(services, reader=FromStoreReader(services.store, services.reader.render)))
         self.outcome, self.is_over, self._lock = Outcome(), threading.Event(), threading.Lock()
         for bank in self.banks.values():
             self.bring(bank, random.Random(bank.user.name), FIRST_BOOKINGS)

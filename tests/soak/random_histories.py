@@ -24,11 +24,11 @@ from tempfile import TemporaryDirectory
 from msgspec.structs import replace
 
 from analytics.integrity import UNSOUND, integrity
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage import accounts
 from storage.database import Transaction
 from storage.importing import ingest
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.integrity import evidence
 from tests.conftest import empty_store
 from tests.engines import OpenStore

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import pytest
 
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 IBAN = "DE89370400440532013000"
 Read = Callable[[BinaryIO], Iterator[Record]]

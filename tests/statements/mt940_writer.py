@@ -13,8 +13,8 @@ from datetime import date
 from decimal import Decimal
 from typing import BinaryIO
 
+from analytics.records import AccountRecord, Record, TransactionRecord
 from connectors.blocks import Block, blocks
-from storage.importing.records import AccountRecord, Record, TransactionRecord
 
 FIELD_CHARACTERS_MAX = 27
 TEXT_FIELDS = (*range(20, 30), *range(60, 64))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors import limits
 from connectors.classified_records import without_classes
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
@@ -17,7 +18,6 @@ from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import cells
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 LINE: dict[str, Any] = {
     "id": "txn_00000000000000000000000000000001",

@@ -23,6 +23,8 @@ Gather = Callable[..., Any]
         (":61:260130X12,34NTRF", "line 5: a :61: that cannot be read."),
         (":61:260130DNTRF", "line 5: a :61: that cannot be read."),
         (":61:260130D1,2,3NTRF", "line 5: a :61: with not an amount."),
+        (":61:260130D1e309,NMSCNONREF", "line 5: a :61: that cannot be read."),
+        (":61:260130D1,5E+20NMSC", "line 5: a :61: that cannot be read."),
         (":61:261330D1,00NTRF", "line 5: a :61: with a date that does not exist."),
         (":61:", "line 5: a :61: that cannot be read."),
         (":62F:C260131EUR1x,00", "line 5: a balance that cannot be read."),

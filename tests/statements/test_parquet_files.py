@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import connectors.own_formats.parquet_texts
 from analytics.frames import MONEY as MONEY_DTYPE
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.formats import read_records
 from connectors.own_formats import parquet_reader, parquet_writer
 from connectors.own_formats.parquet_texts import texts
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import EVERYTHING
 
 GIRO = AccountRecord(

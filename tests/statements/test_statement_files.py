@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from analytics.records import TransactionRecord
 from connectors import archive
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.formats import FORMATS, format_name, format_of, read_records, read_statements
 from connectors.limits import FILE_BYTES_MAX, ZIP_MEMBER_BYTES_MAX, ZIP_MEMBERS_MAX, ZIP_RATIO_MAX
 from connectors.lines import Lines
-from storage.importing.records import TransactionRecord
 
 Text = Callable[..., str]
 BOOKING = ":61:2601300130D12,34NTRFNONREF\n:86:166?20SVWZ+Miete?32Erika"

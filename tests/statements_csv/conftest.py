@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.profile import Profile
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 Parsed = tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.bank_csv.profile import Profile, parse_profile
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 IBAN = "DE89370400440532013000"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.bank_csv.layouts import NO_TABLE, CsvLayout, check_layouts, guesses_in_words
 from connectors.bank_csv.profile import (
     LAYOUT_CHARACTERS_MAX,
@@ -22,7 +23,6 @@ from connectors.bank_csv.profile import (
 )
 from connectors.bank_csv.reader import read
 from connectors.connector import MalformedFile, UnsupportedFile
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 NO_DAY = 'date: up to 20 formats of day, month and year are needed, such as "DD.MM.YYYY"'

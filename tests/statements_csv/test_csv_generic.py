@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.amounts_and_dates import date_formats, date_reader, decimal_mark, fitting_formats, read_amount
 from connectors.bank_csv.guessing import generic_shape
 from connectors.connector import MalformedFile, UnsupportedFile
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 
@@ -138,7 +138,9 @@ def test_amounts_as_banks_write_them(text: str, mark: str, amount: str, currency
 
 
 @pytest.mark.requirement("readers.csv.values")
-@pytest.mark.parametrize("text", ["", "abc", "NaN", "1e5", "12;5", "1,2,3", "--", "12 apples", "1234567890123456"])
+@pytest.mark.parametrize(
+    "text", ["", "abc", "NaN", "1e5", "12;5", "1,2,3", "--", "--1", "-1-", "12 apples", "1234567890123456"]
+)
 def test_what_is_no_amount_is_not_read(text: str) -> None:
     with pytest.raises(ValueError):
         read_amount(text, ".")

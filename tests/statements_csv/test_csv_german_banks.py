@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 

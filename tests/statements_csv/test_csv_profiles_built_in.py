@@ -5,9 +5,9 @@ from decimal import Decimal
 
 import pytest
 
+from analytics.records import TransactionRecord
 from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.profile import Profile, built_in_profiles
-from storage.importing.records import TransactionRecord
 
 DAYS = {"YYYY": "2026", "YY": "26", "MMM": "Mar", "MM": "03", "DD": "17"}
 CELLS = {

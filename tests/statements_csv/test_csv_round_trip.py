@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytics.records import StatementRecord, TransactionRecord
 from connectors.bank_csv import reader as csv_statements
 from connectors.ofx import reader as ofx
-from storage.importing.records import StatementRecord, TransactionRecord
 
 TEXTS = st.text(alphabet="abcXYZäß 0123456789,;\"'|\n", min_size=1, max_size=30).filter(lambda text: bool(text.split()))
 CENTS = st.integers(min_value=-10_000_000, max_value=10_000_000).filter(bool)

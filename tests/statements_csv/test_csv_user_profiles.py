@@ -11,6 +11,7 @@ from typing import get_args
 
 import pytest
 
+from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.profile import (
     FIELDS,
@@ -24,7 +25,6 @@ from connectors.bank_csv.profile import (
 )
 from connectors.classified_records import without_classes
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 PAGE = (Path(__file__).parents[2] / "docs" / "csv-profiles.md").read_text("utf-8")

@@ -8,8 +8,8 @@ from decimal import Decimal
 
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.connector import MalformedFile
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 

@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pytest
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import MalformedFile, SourceError, UnsupportedFile
 from connectors.ofx import reader as ofx
 from connectors.ofx.tokens import declared_charset, tokens
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 SGML = """OFXHEADER:100
 DATA:OFXSGML

@@ -10,13 +10,13 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.database import Row
 from storage.importing import ingest
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.ingest import ImportReport
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.users import User
 from tests.engines import OpenStore, tables_of
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from analytics.records import StatementRecord
 from storage import backup
 from storage.engines.duckdb_file import DuckDBFile
-from storage.importing.records import StatementRecord
 from storage.migrations import runner
 from tests.engines import whole
 from tests.storage.conftest import Bank, bookings, dump

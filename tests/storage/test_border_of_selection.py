@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.cashflow import monthly_cashflow
-from storage import transactions
+from analytics.records import AccountRecord, TransactionRecord
 from storage.database import Database
-from storage.importing.records import AccountRecord, TransactionRecord
 from storage.transactions import Selection
+from tests.cache.from_store import matching
 from tests.conftest import examples
 
 TODAY = date(2026, 3, 31)
@@ -41,7 +41,7 @@ _numbers = count()
 
 def figures(database: Database, user_id: str, selection: list[str]) -> Decimal:
     """The sum of net over all months."""
-    rows = transactions.matching(database, user_id, Selection(account_ids=selection))
+    rows = matching(database, user_id, Selection(account_ids=selection))
     months = monthly_cashflow(rows, selection=selection, months=MONTHS, today=TODAY, currency="EUR")
     return sum(months["net"].to_list(), Decimal(0))
 
@@ -78,10 +78,10 @@ def test_a_leg_counts_until_the_other_one_arrives(new_bank: Callable[..., Any], 
     user_id = bank.user.id
     accounts = [row["id"] for row in database.rows("SELECT id FROM accounts WHERE user_id = $1", user_id)]
 
-    assert transactions.matching(database, user_id, Selection(account_ids=accounts))["transfer_id"].to_list() == [None]
+    assert matching(database, user_id, Selection(account_ids=accounts))["transfer_id"].to_list() == [None]
     assert figures(database, user_id, accounts) == Decimal("-50.00")
 
     bank.bring([arriving], account=SAVINGS)
-    rows = transactions.matching(database, user_id, Selection(account_ids=accounts))
+    rows = matching(database, user_id, Selection(account_ids=accounts))
     assert set(rows["transfer_account_id"]) == set(accounts)
     assert figures(database, user_id, accounts) == 0

@@ -18,7 +18,8 @@ TOLERANCE = {"duckdb": 0.4, "postgresql": 0.2}  # of a constant; the file grows 
 @pytest.mark.engine("one server" if ENGINE.name == "postgresql" else "duckdb")
 def test_a_booking_a_connection_and_a_user_take_what_is_computed_with(database: OpenStore) -> None:
     costs, about = EMBEDDED if ENGINE.name == "duckdb" else POSTGRESQL, TOLERANCE[ENGINE.name]
-    assert bytes_of_bookings(database, BOOKINGS[ENGINE.name]) == pytest.approx(costs.booking_bytes, rel=about)
+    of_bookings = 0.12 if ENGINE.name == "postgresql" else about
+    assert bytes_of_bookings(database, BOOKINGS[ENGINE.name]) == pytest.approx(costs.booking_bytes, rel=of_bookings)
     assert bytes_of_users(database, 20) == pytest.approx(costs.user_bytes, rel=about)
     if ENGINE.name == "postgresql":  # the file would have to have thousands of them for a block more
         assert bytes_of_connections(database, 40) == pytest.approx(costs.connection_bytes, rel=about)
@@ -32,7 +33,7 @@ def test_a_small_service_needs_one_process_over_either_store(tmp_path: Path) -> 
         "for        2 users, 20,000 bookings, 4 bank connections:"
         " 0.0 requests and 0.0 planned syncs a second when it is busiest",
         "embedded   disk 10 MB, memory 606 MB, cores 0.0",
-        "PostgreSQL disk 40 MB, memory 214 MB, cores 0.0, connections 12",
+        "PostgreSQL disk 49 MB, memory 216 MB, cores 0.0, connections 12",
         "  service  processes 1, memory 606 MB, cores 0.0",
         "Citus      the same in sum, shared out by user; 12 connections to the coordinator and to each worker",
     ]
@@ -49,7 +50,7 @@ def test_a_large_service_needs_more_than_the_embedded_store_has(tmp_path: Path) 
     said = bankdata("capacity", *asked, "--data", tmp_path, settings=settings)
     assert said.code == 0, said.err
     assert said.lines[1].startswith("embedded   disk 682.7 GB, memory 606 MB, cores 32.9, more than its one process")
-    assert said.lines[2] == "PostgreSQL disk 2,716.2 GB, memory 684.6 GB, cores 12.2, connections 337"
+    assert said.lines[2] == "PostgreSQL disk 3,181.9 GB, memory 801.1 GB, cores 12.2, connections 337"
     assert said.lines[3] == "  service  processes 16, memory 9.5 GB, cores 15.3"
     without_plan = bankdata("capacity", *asked, "--data", tmp_path, settings={**settings, "SCHEDULE": "off"})
     assert " and 0.0 planned syncs" in without_plan.lines[0]

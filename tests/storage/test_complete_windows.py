@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
-from storage.importing.records import StatementRecord
+from analytics.records import StatementRecord
 from tests.storage.conftest import Bank, bookings, files_of
 
 pytestmark = pytest.mark.requirement("import.complete-windows")

@@ -2,8 +2,8 @@
 
 import pytest
 
+from analytics.records import StatementRecord
 from storage.importing import contributions, spool
-from storage.importing.records import StatementRecord
 from tests.storage.conftest import GIRO, Bank, bookings
 
 TOLD = bookings("""

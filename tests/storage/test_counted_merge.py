@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.importing.records import AccountRecord
+from analytics.records import AccountRecord
 from tests.conftest import NOW, empty_store, examples
 from tests.storage.conftest import GIRO, Bank, bookings, make_bank
 

@@ -9,6 +9,7 @@ from analytics.frames import SUBSCRIPTIONS
 from handlers.sync import detection
 from storage import accounts, detections
 from storage.accounts import Selected
+from storage.database import state_in
 from tests.storage.conftest import Bank, bookings
 
 TODAY = date(2026, 11, 20)
@@ -48,6 +49,17 @@ def test_an_import_in_between_makes_the_stored_answer_past(bank: Bank) -> None:
     assert found(bank, TODAY)[0][1] == date(2026, 10, 15)
     bank.bring(bookings(MONTHLY))
     assert found(bank, TODAY)[0][1] == date(2026, 11, 15)
+
+
+@pytest.mark.requirement("cache.two_counters")
+def test_a_change_that_no_figure_counts_leaves_the_stored_answer(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank.bring(bookings(MONTHLY))
+    detection.detect_after_import(bank.database, [bank.user.id], today=TODAY)
+    before = state_in(bank.database, bank.user.id)
+    bank.database.changes(bank.user.id)  # as a note does
+    assert state_in(bank.database, bank.user.id) > before
+    monkeypatch.setattr(detection, "detect_both", lambda *_: pytest.fail("the stored answer was not used"))
+    assert len(found(bank, TODAY)) == 1
 
 
 @pytest.mark.requirement("subscriptions.never-stale")

@@ -6,12 +6,12 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
+from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from storage import journal
 from storage.importing import ingest
 from storage.importing.account_batch import _with_other_references
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.matching.exact_matches import prepare_bookings
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.importing.spool import Spool
 from storage.importing.teller import FILES
 from tests.storage.conftest import Bank, bookings

@@ -7,13 +7,13 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import TransactionRecord
 from storage.importing.fuller_words import fuller_words
 from storage.importing.matching.evidence import evidence, fold_letters, is_fuller, references_contradict, text_agreement
 from storage.importing.matching.likely_matches import Item, Remaining
 from storage.importing.matching.pending_bookings import BEFORE, pending_matches
 from storage.importing.matching.stored_bookings import StoredRow
 from storage.importing.matching.windows import ToldWindow
-from storage.importing.records import TransactionRecord
 
 pytestmark = pytest.mark.requirement("import.formats")
 DAY = date(2026, 11, 2)

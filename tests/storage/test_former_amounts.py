@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from analytics.integrity import integrity
+from analytics.records import StatementRecord
 from storage import accounts
-from storage.importing.records import StatementRecord
 from storage.integrity import evidence
 from tests.storage.conftest import Bank, bookings
 from tests.storage.test_complete_windows import sync, told

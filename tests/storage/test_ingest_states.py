@@ -7,10 +7,10 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord
 from storage import accounts, journal
 from storage.importing import ingest
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord
 from tests.conftest import NOW
 from tests.engines import tables_of
 from tests.storage.conftest import GIRO, Bank, bookings, files_of

@@ -10,7 +10,8 @@ from time import sleep
 
 import pytest
 
-from storage import jobs, sync_time_limits
+from storage import jobs
+from storage.bank_access import sync_time_limits
 from storage.database import Conflict
 from storage.importing import runs
 from storage.jobs import Job, JobEnded, RefusedBatch

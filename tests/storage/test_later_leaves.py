@@ -5,9 +5,9 @@ from datetime import datetime
 import pytest
 
 from analytics.classification.facts import edition
+from analytics.records import AccountRecord
 from storage import store_facts, users
 from storage.importing import derivation
-from storage.importing.records import AccountRecord
 from storage.migrations import later_leaves
 from tests.storage.conftest import GIRO, Bank, bookings
 

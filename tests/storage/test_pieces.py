@@ -9,10 +9,9 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
+from analytics.records import TransactionRecord
 from storage.database import Database
 from storage.importing import contributions, duplicate_flags, spool
-from storage.importing.matching import exact_matches
-from storage.importing.records import TransactionRecord
 from storage.importing.spool import Spool
 from tests.storage.conftest import Bank, bookings
 
@@ -49,7 +48,6 @@ def test_an_import_in_pieces_is_that_in_one(
     assert {row[2] for row in whole if row[4]} == {"Karte 1", "Karte 2", "Karte 3", "Karte 5"}
     for module in (spool, contributions, duplicate_flags):
         monkeypatch.setattr(module, "CHUNK_ROWS", at_once)
-    monkeypatch.setattr(exact_matches, "PIECE_ROWS", at_once)
     assert stored("ida") == whole
 
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 from storage.importing.batches import read_batch
-from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 
 TODAY = date(2026, 11, 20)
 ACCOUNT = AccountRecord(stable_key="1", currency="EUR")

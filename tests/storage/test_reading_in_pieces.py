@@ -1,6 +1,4 @@
-"""Bookings are read in pieces and pages: how large these are shows in no answer."""
-
-from dataclasses import replace
+"""Bookings are read in pieces: how large these are shows in no answer."""
 
 import polars as pl
 import pytest
@@ -25,20 +23,6 @@ def test_an_account_is_read_whole_whatever_the_size_of_a_piece(
     pieces = list(transactions.pieces(bank.database, bank.user.id, account, Selection()))
     assert [id_ for piece in pieces for id_ in piece["id"]] == whole
     assert all(not piece.is_empty() for piece in pieces)
-
-
-@pytest.mark.requirement("interface 4.3 paging")
-@pytest.mark.parametrize("one_scan", [0, 3, 4])
-def test_a_page_is_the_same_whether_it_takes_one_scan_or_two(
-    one_scan: int, bank: Bank, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bank.bring(bookings(FOUR))
-    monkeypatch.setattr(bank.database, "dialect", replace(bank.database.dialect, one_scan_rows_max=one_scan))
-    pages = [
-        transactions.page(bank.database, bank.user.id, Selection(), limit=3, offset=offset, total=4)
-        for offset in (0, 3)
-    ]
-    assert [[row["booking_date"].day for row in page] for page in pages] == [[4, 2, 2], [1]]
 
 
 @pytest.mark.requirement("store.constraints")

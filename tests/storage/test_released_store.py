@@ -26,10 +26,10 @@ from typing import Any, cast
 import pytest
 from starlette.testclient import TestClient
 
+from analytics.records import AccountRecord, StatementRecord
 from handlers.commands.table import perform
 from handlers.services import open_services
 from handlers.settings import load
-from storage.importing.records import AccountRecord, StatementRecord
 from storage.migrations import runner
 from tests.engines import OpenStore
 from tests.explanations.conftest import Service, opened

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import StatementRecord
 from storage import jobs
 from storage.database import Transaction, as_json
-from storage.importing.records import StatementRecord
 from storage.undo_and_merge import rebuild
 from tests.storage.conftest import GIRO, Bank, bookings, dump, files_of
 

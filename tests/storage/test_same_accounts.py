@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from analytics.records import AccountRecord
 from storage import accounts
 from storage.accounts import StoredAccount
 from storage.importing import same_accounts
-from storage.importing.records import AccountRecord
 from storage.importing.same_accounts import bookings_in_both
 from storage.undo_and_merge import merges, rebuild
 from tests.storage.conftest import GIRO, Bank, NewBank, bookings, files_of

@@ -21,6 +21,7 @@ from storage.migrations import runner
 from tests.conftest import NOW
 from tests.engines import Cluster, OpenStore, free_port, opened
 from tests.silence import between, pooled
+from tests.storage.conftest import make_bank
 
 pytestmark = pytest.mark.engine("postgresql")
 
@@ -71,6 +72,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test waits for comes sooner than by default, which `tests.service.test_silent_database` waits for."""
     monkeypatch.setattr(postgresql, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(postgresql, "LOOK_SECONDS", 0.3)
     monkeypatch.setattr(postgresql, "WAIT_SECONDS", 0.3)
     monkeypatch.setattr(postgresql, "LOCK_SECONDS", 0.2)
     monkeypatch.setattr(watched_connection, "CANCEL_SECONDS", 0.3)
@@ -105,31 +107,79 @@ def test_a_server_process_that_is_stopped_is_given_up(mortal: Cluster, caplog: p
     assert said(caplog) == AWAY_AND_BACK
 
 
-@pytest.mark.usefixtures("hurried")
-@pytest.mark.requirement("postgresql.silence")
-def test_who_has_patience_loses_it_where_others_find_that_nothing_comes_any_more(mortal: Cluster) -> None:
-    held, goes_on = threading.Event(), threading.Event()
+def hold_twice(database: OpenStore, then: Callable[[int], None]) -> None:
+    """Write much of a user in one transaction; after the first statement `then` hears which process is asked."""
+    with database.transaction() as session:
+        session.hold("nobody")
+        [row] = session.rows("SELECT pg_backend_pid() AS pid")
+        then(row["pid"])
+        session.hold("nobody")
 
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.requirement("postgresql.patience")
+def test_who_has_patience_loses_it_where_nothing_comes_any_more(mortal: Cluster) -> None:
+    with between(mortal.port) as proxy, closing(opened(url_of(mortal, proxy.port), is_serving=True)) as database:
+        with pytest.raises(StoreUnavailable):
+            hold_twice(database, lambda _pid: proxy.fall_silent())
+        again(lambda: write(database))
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.requirement("postgresql.patience")
+def test_who_has_patience_loses_it_where_the_process_of_the_server_is_stopped(mortal: Cluster) -> None:
+    stopped: list[int] = []
+
+    def stop(pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        stopped.append(pid)
+
+    with closing(opened(mortal.url("postgres"), is_serving=True)) as database:
+        try:
+            with pytest.raises(StoreUnavailable):
+                hold_twice(database, stop)
+        finally:
+            os.kill(stopped[0], signal.SIGCONT)
+        again(lambda: write(database))
+
+
+@pytest.mark.requirement("postgresql.patience")
+def test_who_writes_much_of_a_user_while_the_server_freezes_is_told_within_ten_seconds(mortal: Cluster) -> None:
     def hold(database: OpenStore) -> None:
         with database.transaction() as session:
             session.hold("nobody")
-            held.set()
-            assert goes_on.wait(TEN_SECONDS)
-            session.hold("nobody")  # with minutes of patience
+            session.rows("SELECT pg_sleep(60)::TEXT AS slept")
 
-    with (
-        ThreadPoolExecutor(1) as other,
-        between(mortal.port) as proxy,
-        closing(opened(url_of(mortal, proxy.port), is_serving=True)) as database,
-    ):
+    with ThreadPoolExecutor(1) as other, closing(opened(mortal.url("postgres"), is_serving=True)) as database:
         holding = other.submit(hold, database)
-        assert held.wait(TEN_SECONDS)
-        write(database)
-        proxy.fall_silent()
-        goes_on.set()
+        while not mortal.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"):
+            time.sleep(0.01)
+        with mortal.frozen():
+            began = time.monotonic()
+            with pytest.raises(StoreUnavailable):
+                holding.result()
+            assert time.monotonic() - began < TEN_SECONDS
         again(lambda: write(database))
-        with pytest.raises(StoreUnavailable):
-            holding.result(TEN_SECONDS)
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.requirement("postgresql.patience")
+def test_who_waits_for_another_import_of_a_user_waits_as_long_as_that_takes(
+    mortal: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    def hold(database: OpenStore, user_id: str) -> None:
+        with database.transaction() as session:
+            session.hold(user_id)
+
+    with ThreadPoolExecutor(1) as other, closing(opened(mortal.url("postgres"), is_serving=True)) as database:
+        eva = make_bank(database, NOW).user.id
+        with database.transaction() as session:
+            session.hold(eva)
+            waiting = other.submit(hold, database, eva)
+            session.rows("SELECT pg_sleep(1.5)::TEXT AS slept")
+            assert not waiting.done()
+        waiting.result(TEN_SECONDS)
+    assert said(caplog) == []
 
 
 @pytest.mark.usefixtures("hurried")

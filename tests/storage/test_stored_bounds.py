@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from storage.importing.records import TransactionRecord
+from analytics.records import TransactionRecord
 from storage.importing.rows import CHARACTERS_MAX
 
 CONTRACT = json.loads((Path(__file__).resolve().parents[2] / "openapi.json").read_text())["components"]["schemas"]

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from msgspec import structs
 
+from analytics.records import AccountRecord, StatementRecord
 from storage import accounts
-from storage.importing.records import AccountRecord, StatementRecord
 from storage.undo_and_merge import merges, rebuild
 from tests.storage.conftest import Bank, bookings, files_of
 
@@ -157,6 +157,19 @@ def test_a_reference_of_a_file_sets_equal_words_apart_if_others_agree_with_those
     bank.bring(bookings(f"{shop.format('Öl', 's:1')}\n{tea}"))
     told = f"{shop.format(oil, 's:2')}\n{tea if is_any_shared else ''}"
     assert files_of(bank).bring(bookings(told)).new_transactions == is_any_shared
+
+
+@pytest.mark.requirement("import.file-then-live")
+def test_references_of_files_that_agree_among_themselves_set_nothing_apart_of_what_the_bank_alone_has_told(
+    bank: Bank,
+) -> None:
+    files = files_of(bank)
+    older = "2026-11-02 | -5 | Shop | Brot | references=servicer:R{}"
+    files.bring(bookings(older.format(1)))
+    bank.bring(bookings("2026-11-09 | -8 | Cafe | Kaffee | references=servicer:13"))
+    again = bookings(older.format(1) + "\n2026-11-09 | -8 | Cafe | Kaffee | references=servicer:R2")
+    assert files.bring(again).new_transactions == 0
+    assert files.bring(bookings(older.format(3))).new_transactions == 1
 
 
 @pytest.mark.requirement("import.file-then-live")

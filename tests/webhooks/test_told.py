@@ -412,6 +412,7 @@ def test_the_thread_goes_on_after_errors_and_a_process_that_ended(
     told.deliverer.work()
     said = [record.getMessage() for record in caplog.records if record.name == "bankdata.webhooks"]
     assert said == [
+        "webhooks wait for the database",
         "webhooks go on after an error",
         "the process that sends webhooks has ended; another one takes its place",
     ]

@@ -7,8 +7,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import ALL_SCOPES
-from storage.importing.records import AccountRecord, TransactionRecord
 from tests.explanations.conftest import Holder
 from tests.simplefin.conftest import holder, service
 

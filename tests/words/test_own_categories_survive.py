@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from storage.importing.records import AccountRecord
+from analytics.records import AccountRecord
 from storage.undo_and_merge import merges
 from storage.words.portable import InvalidWords
 from tests.explanations.conftest import Holder, Service

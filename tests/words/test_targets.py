@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
+from analytics.records import AccountRecord
 from analytics.searching.totals import expenses_by_place
 from storage import users
-from storage.importing.records import AccountRecord
 from storage.oauth.grants import Terms
 from storage.words import targets
 from storage.words.portable import InvalidWords

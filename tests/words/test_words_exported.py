@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from analytics.records import Batch
 from connectors.statements import read_records
 from storage.importing import ingest
 from storage.importing.batches import read_batch
-from storage.importing.records import Batch
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
 

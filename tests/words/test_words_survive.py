@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from storage.importing.records import AccountRecord
+from analytics.records import AccountRecord
 from storage.undo_and_merge import merges, rebuild
 from tests.explanations.conftest import Holder
 from tests.words.conftest import GIRO, OTHER, booked, by_name, rows_of, writer

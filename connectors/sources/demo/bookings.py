@@ -11,10 +11,10 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
+from analytics.records import TransactionRecord
 from connectors.sources.demo.chance import Dice
 from connectors.sources.demo.identifiers import creditor_id, digits, german_iban
 from connectors.sources.demo.rhythms import Price, Rhythm, working_day, working_days_later
-from storage.importing.records import TransactionRecord
 
 PAYEE_BANK_CODE = "99920000"  # of no bank: German bank codes begin with 1 to 8
 
@@ -115,7 +115,7 @@ def returned_debit(party: Party, price: Price, purpose: str) -> What:
     return what
 
 
-def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = False, code: str | None = None) -> What:
+def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = False) -> What:
     """A credit transfer or standing order to a counterpart."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
@@ -130,7 +130,6 @@ def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = F
                     booking_date=booked,
                     value_date=booked,
                     purpose=worded(purpose, day, dice),
-                    purpose_code=code,
                     gvc="117" if standing else "116",
                     bank_transaction_code="PMNT-ICDT-STDO" if standing else "PMNT-ICDT-ESCT",
                     bank_text="DAUERAUFTRAG" if standing else "ONLINE-ÜBERWEISUNG",

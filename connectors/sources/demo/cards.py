@@ -8,10 +8,10 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 from msgspec.structs import replace
 
+from analytics.records import TransactionRecord
 from connectors.sources.demo.bookings import Movement, What
 from connectors.sources.demo.chance import Dice
 from connectors.sources.demo.rhythms import working_day, working_days_later
-from storage.importing.records import TransactionRecord
 
 CENT = Decimal("0.01")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from analytics.records import Batch, Record, StatementRecord
 from connectors.connector import (
     Connection,
     Connector,
@@ -20,7 +21,6 @@ from connectors.connector import (
 from connectors.sources.demo.households import HOUSEHOLDS, household
 from connectors.sources.demo.ledger import Account, Ledger
 from connectors.sources.demo.rhythms import ANCHOR
-from storage.importing.records import Batch, Record, StatementRecord
 
 FAULTS = ("none", "fails", "needs_user", "slow", "rate_limited", "consent_expired")
 POLLS_DEFAULT = 2  # the first answer is "not yet", so that the status syncing can be seen

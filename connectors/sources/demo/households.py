@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from analytics.records import AccountKind
 from connectors.sources.demo import habits
 from connectors.sources.demo.bookings import Habit, Party, bank_row, direct_debit, transfer_in, transfer_out
 from connectors.sources.demo.cards import debit_card
@@ -11,7 +12,6 @@ from connectors.sources.demo.identifiers import digits, german_iban
 from connectors.sources.demo.ledger import Account, Bank
 from connectors.sources.demo.merchants import CLOUD_STORAGE, EMPLOYER, FRIEND, LENDER, LONDON_SHOP, SUPERMARKETS
 from connectors.sources.demo.rhythms import every, monthly, quarterly, rising, some_days, steady, twice_a_year, yearly
-from storage.importing.records import AccountKind
 
 # XXX at the end of a BIC means the head office (ISO 9362)
 MUSTERBANK = Bank(name="Musterbank", code="99910000", bic="MUSBDEDAXXX")

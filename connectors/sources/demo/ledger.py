@@ -7,11 +7,11 @@ from decimal import Decimal
 
 from msgspec import structs
 
+from analytics.records import AccountKind, AccountRecord, TransactionRecord
 from connectors.sources.demo.bookings import Habit, Movement
 from connectors.sources.demo.chance import Dice
 from connectors.sources.demo.identifiers import digits
 from connectors.sources.demo.rhythms import ANCHOR
-from storage.importing.records import AccountKind, AccountRecord, TransactionRecord
 
 LAG_DAYS_MAX = 20  # no movement is booked later than this after it was ordered
 

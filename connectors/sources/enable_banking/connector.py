@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from analytics.records import Batch
 from connectors.connecting import Done, FormField, LiveSource, Question, Redirect, Reply, Sentence, Step
 from connectors.connector import (
     CUT_OFF,
@@ -32,7 +33,6 @@ from connectors.sources.enable_banking.answers import damaged, members, moment, 
 from connectors.sources.enable_banking.application import Application, NotAccessible, RequestRefused, WrongPeriod
 from connectors.sources.enable_banking.records import booking_date, currency_of, known_of, name_of, records
 from connectors.text import is_currency
-from storage.importing.records import Batch
 
 FIRST_DAYS = (365, 90, 28)  # tried in this order until the bank accepts the period
 OLDEST_YEARS = 10  # before these days, for a bank that gives so much to a person who has just signed in

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
+from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import Json, ProviderUnavailable
 from connectors.sources.enable_banking.answers import amount, damaged, day, members, text, texts
 from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_creditor_id, parse_iban
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 CLOSING = ("CLBD", "ITBD", "XPCD")  # booked balances, the best first; never CLAV, which includes credit lines
 PENDING, LEFT_OUT = ("PDNG", "HOLD"), ("SCHD", "RJCT", "CNCL")

@@ -12,6 +12,7 @@ from secrets import token_hex, token_urlsafe
 from typing import Any
 from urllib.parse import urlsplit
 
+from analytics.records import Batch
 from connectors.connecting import Done, LiveSource, Question, Redirect, Reply, Sentence, Step
 from connectors.connector import (
     CUT_OFF,
@@ -31,7 +32,6 @@ from connectors.outgoing_http import Provider, ProviderAnswer
 from connectors.reachable import is_reachable
 from connectors.sources.finapi.records import TOLD_DAYS, records
 from connectors.text import clean, is_currency
-from storage.importing.records import Batch
 
 TASK_PAUSE = 2.0  # finAPI allows one request a second
 UPDATE_PAUSE = 10.0  # after 423: an update of this bank connection is already running

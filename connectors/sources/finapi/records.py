@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import Json, ProviderUnavailable
 from connectors.limits import AMOUNT_DIGITS_MAX
 from connectors.text import (
@@ -24,7 +25,6 @@ from connectors.text import (
     parse_date,
     parse_iban,
 )
-from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 TOLD_DAYS = 89  # the period that banks report to finAPI without another approval (PSD2)
 KINDS: Mapping[str, AccountKind] = {

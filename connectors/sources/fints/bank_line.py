@@ -49,21 +49,19 @@ class BankLine:
         self._path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
 
     def send(self, message: Any) -> Any:
-        """Send a message, and return the bank's parsed answer. Raises ProviderUnavailable and PagesWithoutEnd."""
+        """Send a message, and return the bank's parsed answer. Raises ProviderUnavailable, PagesWithoutEnd, and
+        anything for an answer that the library cannot read (`dialog.py` translates it)."""
         answer = self._provider.post(
             self._path, content=base64.b64encode(message.render_bytes()), headers={"Content-Type": "text/plain"}
         )
         if answer.status != 200:
             raise ProviderUnavailable(detail=f"status {answer.status}")
-        try:
-            read = FinTSInstituteMessage(segments=_decode(answer.body))
-            told = [said for part in read.find_segments(("HIRMG", "HIRMS")) for said in part.responses]
-            self.codes = [str(said.code) for said in told]
-            following = [str(said.parameters[0]) for said in told if said.code == MORE_PAGES]
-            whole = read.segments[0].header.type == "HNHBK"
-        except Exception as error:  # the library raises any exception
-            raise ProviderUnavailable("The bank sent a damaged answer.", detail=type(error).__name__) from None
-        if not whole:
+        self.codes = ()  # nothing is known of an answer that cannot be read
+        read = FinTSInstituteMessage(segments=_decode(answer.body))
+        told = [said for part in read.find_segments(("HIRMG", "HIRMS")) for said in part.responses]
+        self.codes = [str(said.code) for said in told]
+        following = [str(said.parameters[0]) for said in told if said.code == MORE_PAGES]
+        if read.segments[0].header.type != "HNHBK":
             raise ProviderUnavailable("The bank sent a damaged answer.", detail="no FinTS message")
         if following and (following[0] in self.pages or len(self.pages) >= PAGES_MAX):
             raise PagesWithoutEnd

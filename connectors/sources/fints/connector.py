@@ -15,12 +15,7 @@ from datetime import date, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
-from connectors.connector import Connection, Json, LeftOut, Misconfigured, UserActionRequired
-from connectors.reachable import is_reachable
-from connectors.reference.bank_names import GERMAN_IBAN_LENGTH, bank_name
-from connectors.text import clean, currency_of, parse_iban
-from storage.importing.records import (
+from analytics.records import (
     AccountKind,
     AccountRecord,
     Batch,
@@ -28,6 +23,11 @@ from storage.importing.records import (
     StatementRecord,
     TransactionRecord,
 )
+from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
+from connectors.connector import Connection, Json, LeftOut, Misconfigured, UserActionRequired
+from connectors.reachable import is_reachable
+from connectors.reference.bank_names import GERMAN_IBAN_LENGTH, bank_name
+from connectors.text import clean, currency_of, parse_iban
 
 if TYPE_CHECKING:
     from connectors.sources.fints.dialog import Access, Challenge, Choice, OpenDialog, Told

@@ -5,6 +5,7 @@ resumed from the text. The text has to be stored encrypted and safe from changes
 """
 
 import base64
+import logging
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -31,6 +32,8 @@ APPROVAL_NEEDED = "9075"
 WAIT_SECONDS = 3.0  # between two checks whether the app has approved, where the bank states no time
 WAIT_SECONDS_MAX = 30.0
 BOOKINGS = (FinTSOperations.GET_TRANSACTIONS, FinTSOperations.GET_TRANSACTIONS_XML)
+
+log = logging.getLogger("bankdata.fints")
 
 
 class PinRefused(UserActionRequired):
@@ -377,8 +380,10 @@ def _close(client: Any, line: BankLine) -> None:
     dialog = client._standing_dialog
     if dialog is not None and not dialog.paused and dialog.open:
         try:
-            dialog.end()
-        except Exception:
+            with _translate_errors(line):
+                dialog.end()
+        except SourceError as error:
+            log.info("a dialog could not be ended: %s %s", type(error).__name__, error.detail)
             line.codes = ()
 
 

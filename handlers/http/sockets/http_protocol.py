@@ -14,6 +14,7 @@ import httptools
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from handlers.http.errors import Refusal, error_answer
 from handlers.http.sockets.connection_limits import (
     BODY_SECONDS,
     DROPPED_BYTES_MAX,
@@ -316,5 +317,5 @@ class HttpProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _answer(self, status: HTTPStatus, sentence: str) -> None:
-        content = orjson.dumps({"error": sentence})
+        content = orjson.dumps(error_answer(Refusal(sentence)).body)
         self.transport.write(_ANSWER % (status, status.phrase.encode(), len(content), content))

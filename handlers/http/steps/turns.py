@@ -1,11 +1,22 @@
 """Limits reads of the store: one at a time for each user, and few at once in all."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter
 
 READS_AT_ONCE = 4  # two for each core of a small machine; more would only compete for the interpreter
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class _ReadersLine:
+    """Whose it is reads; `failed` counts those who found that there is nothing to read from."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    failed: int = 0
 
 
 class Turns:
@@ -15,16 +26,28 @@ class Turns:
     finds the data in memory, brought by the request before, and needs no thread at all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, away: type[Exception] | None = None) -> None:
+        """`away` is what a reader raises for whom the store takes long to be away: who waits behind them hears it
+        without trying, or the tenth would wait ten times as long."""
         # Apart from the threads in which commands, syncs and sign-ins wait
         self.threads = CapacityLimiter(READS_AT_ONCE)
         # For shaping strangers' texts for a model: pure Python, so a second thread gains nothing
         self.shaping = CapacityLimiter(1)
-        self._of_user: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._away = away or ()
+        self._of_user: WeakValueDictionary[str, _ReadersLine] = WeakValueDictionary()
 
-    def of(self, user_id: str) -> asyncio.Lock:
-        """The lock that this user's readers take one after the other."""
+    @asynccontextmanager
+    async def of(self, user_id: str) -> AsyncIterator[None]:
+        """The turn of one of this user's readers, who read one after the other; so with what else has readers."""
         turn = self._of_user.get(user_id)
         if turn is None:
-            turn = self._of_user[user_id] = asyncio.Lock()
-        return turn
+            turn = self._of_user[user_id] = _ReadersLine()
+        failed_before = turn.failed
+        async with turn.lock:
+            if self._away and turn.failed > failed_before:
+                raise self._away(self._away.__doc__)
+            try:
+                yield
+            except self._away:
+                turn.failed += 1
+                raise

@@ -16,8 +16,7 @@ from analytics.searching.comparison import Span
 from analytics.searching.totals import expenses_by_place
 from auth.principal import Principal
 from handlers import json_shapes
-from handlers.cache.from_store import FromStore
-from handlers.cache.reader import Reading
+from handlers.cache.user_data import Need, UserData
 from handlers.http.errors import BadRequest
 from handlers.http.request import Answer, Json, Request
 from handlers.operations.categories.own import visible
@@ -84,7 +83,7 @@ def put(
 ) -> Target:
     """Store a target, in the currency of the figures over all accounts, and return it. The caller has called `hold` on
     the session. Raises BadRequest."""
-    reading = FromStore(session, user_id, services.reader.render)
+    reading = services.reader.read(session, user_id, Need.ACCOUNTS)
     currency = currency_of(services, reading, reading.accounts)
     if amount != in_digits(amount, currency):
         raise BadRequest(f"amount: amounts in {currency} have {minor_digits(currency)} digits after the point")
@@ -109,7 +108,7 @@ def compared(services: Services, caller: Principal, month: date) -> tuple[list[C
     if not held:
         return found, left_out
     has_own = any(target.place not in COMMON for target in held)
-    with services.reader.open(caller.user_id, "searched", with_words=has_own) as reading:
+    with services.reader.open(caller.user_id, Need.LIST | Need.WORDS if has_own else Need.LIST) as reading:
         own = _visible_own_categories(reading, caller) if has_own else {}
         owned = {id_: own_id for id_, (own_id, _) in reading.words.owned.items()} if has_own else {}
         spans = {(_span(target, month), target.currency) for target in held}
@@ -143,7 +142,7 @@ def _month(name: str, text: str) -> date:
         raise BadRequest(f"{name}: must be a calendar month written YYYY-MM") from error
 
 
-def _visible_own_categories(reading: Reading, caller: Principal) -> Mapping[str, OwnCategory]:
+def _visible_own_categories(reading: UserData, caller: Principal) -> Mapping[str, OwnCategory]:
     """The user's own categories by id; for a caller who may not read all accounts, only those on bookings they may
     read."""
     words = reading.words
@@ -155,7 +154,7 @@ def _visible_own_categories(reading: Reading, caller: Principal) -> Mapping[str,
 
 
 def _expenses_in(
-    services: Services, reading: Reading, caller: Principal, span: Span, currency: str, owned: Mapping[str, str]
+    services: Services, reading: UserData, caller: Principal, span: Span, currency: str, owned: Mapping[str, str]
 ) -> Mapping[str, tuple[Decimal, Sequence[str]]]:
     """The expenses in this span for each place, as totals count them, with the currencies without a rate among its
     bookings; `owned` maps bookings to their own categories."""

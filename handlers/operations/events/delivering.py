@@ -27,6 +27,7 @@ from handlers.operations.events.event_shapes import data_of, id_of_event, receiv
 from handlers.services import Services
 from handlers.settings import PAUSES_MAX
 from storage.bank_access.connection_keys import SecretsUnreadable
+from storage.boundary import contain
 from storage.database import Session, StoreUnavailable, Transaction
 from storage.events import outbox
 from storage.keys.places import KeysUnusable
@@ -63,25 +64,27 @@ class Deliverer:
         self._services = services
         self._stop_event = services.sync_engine.stopped
         self._jitter = SystemRandom()
-        self._idle_looks = IDLE_LOOKS if services.store.dialect.is_shared else 1
+        self._idle_looks = IDLE_LOOKS if services.sharing.has_other_processes else 1
         self._sender: SendingProcess | None = None  # started with the first delivery
         self._on_its_way: dict[str, _DeliveryAttempt] = {}  # by the id of the delivery
 
     def work(self) -> None:
         """Send and settle deliveries, round by round, until the engine stops; after an error go on."""
+        is_waiting = False
         while not self._stop_event.is_set():
-            try:
-                self.round()
-            except SendingProcessGone:
-                log.warning("the process that sends webhooks has ended; another one takes its place")
-                self.close()
-                self._stop_event.wait(TRIES_AGAIN_IN)
-            except StoreUnavailable:
-                self._stop_event.wait(TRIES_AGAIN_IN)
-            except Exception:
-                if not self._stop_event.is_set():
-                    log.exception("webhooks go on after an error")
-                self._stop_event.wait(TRIES_AGAIN_IN)
+            with contain(log, "webhooks go on after an error", is_expected=self._stop_event.is_set):
+                try:
+                    self.round()
+                    is_waiting = False
+                    continue
+                except SendingProcessGone:
+                    log.warning("the process that sends webhooks has ended; another one takes its place")
+                    self.close()
+                except StoreUnavailable:
+                    if not is_waiting:
+                        log.warning("webhooks wait for the database")
+                    is_waiting = True
+            self._stop_event.wait(TRIES_AGAIN_IN)
         self.close()
 
     def round(self) -> None:

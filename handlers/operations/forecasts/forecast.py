@@ -15,7 +15,7 @@ from analytics.periods import last_day
 from analytics.recurring.confirmations import DISMISSED
 from analytics.recurring.directions import INCOMING
 from analytics.recurring.history import Charge
-from handlers.cache.reader import Reading
+from handlers.cache.user_data import UserData
 from handlers.http.request import Answer, Json, Request
 from handlers.json_shapes import money
 from handlers.operations.selection import selected_or_all
@@ -28,7 +28,7 @@ from storage.accounts import Selected
 
 
 def get_forecast(
-    services: Services, request: Request, _reading: Reading, *, days: int, account_ids: str | None
+    services: Services, request: Request, _reading: UserData, *, days: int, account_ids: str | None
 ) -> Answer:
     """Forecast the coming days of each account and of each currency, with a formula that anyone can check."""
     caller, today = request.principal, services.clock.today()

@@ -14,7 +14,7 @@ from analytics.recurring.confirmations import DISMISSED
 from analytics.recurring.directions import OUTGOING
 from analytics.recurring.history import Charge, history
 from handlers import json_shapes
-from handlers.cache.reader import Reading
+from handlers.cache.user_data import UserData
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Json, Request
 from handlers.operations.selection import selected_accounts
@@ -30,7 +30,7 @@ CURRENT, ALL = "current", "all"
 def list_subscription_details(
     services: Services,
     request: Request,
-    _reading: Reading,
+    _reading: UserData,
     *,
     account_ids: str | None,
     status: str | None = None,
@@ -62,7 +62,7 @@ def list_subscription_details(
 
 
 def get_subscription(
-    services: Services, request: Request, _reading: Reading, *, id: str, account_ids: str | None
+    services: Services, request: Request, _reading: UserData, *, id: str, account_ids: str | None
 ) -> Answer:
     """One recurring payment, whatever its status and direction."""
     today = services.clock.today()

@@ -17,7 +17,7 @@ from analytics.searching.totals import KEYS_MAX, Group, Key, Sums, Totals, total
 from analytics.searching.totals import listed as listed_groups
 from auth.principal import Principal
 from handlers import json_shapes
-from handlers.cache.reader import Reading
+from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest, Forbidden
 from handlers.http.request import Answer, Json, Request
 from handlers.operations.categories.finer import is_included, shown
@@ -43,7 +43,7 @@ KEYS_OF_FIGURES = {"category", "type", "account", "month", "year"}
 def search_transactions(
     services: Services,
     request: Request,
-    reading: Reading,
+    reading: UserData,
     *,
     sort: Sort,
     page: int,
@@ -75,7 +75,7 @@ def search_transactions(
 def sum_transactions(
     services: Services,
     request: Request,
-    reading: Reading,
+    reading: UserData,
     *,
     group_by: str | None,
     limit: int,
@@ -131,7 +131,7 @@ def sum_transactions(
     return Answer(body=body, headers=unconverted({name for part in (now, *before) for name in part.unconverted}))
 
 
-def _read(reading: Reading, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
+def _read(reading: UserData, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
     """The rows of the selection, booked, pending or both, in the order of a list."""
     parts = []
     if filters.status != "pending":
@@ -144,7 +144,7 @@ def _read(reading: Reading, caller: Principal, filters: Filters, selection: Sele
     return parts[0] if len(parts) == 1 else pl.concat(parts).sort("booking_date", "id", descending=True)
 
 
-def _refunds(reading: Reading, filters: Filters, selected: Selected, parts: Sequence[pl.DataFrame]) -> pl.Series:
+def _refunds(reading: UserData, filters: Filters, selected: Selected, parts: Sequence[pl.DataFrame]) -> pl.Series:
     """The ids of the refunds among the rows; whether a pending row is a refund is decided by the same bookings."""
     booked = reading.refunds(selected.ids)
     if filters.status == "booked":
@@ -153,7 +153,7 @@ def _refunds(reading: Reading, filters: Filters, selected: Selected, parts: Sequ
     return pl.concat([booked, refund_ids(pending, bookings, selection=selected.ids)])
 
 
-def _shapes(reading: Reading, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[Json]:
+def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[Json]:
     is_detailed = is_included(include)
     known = {
         is_pending: reading.listed([id_ for id_, of_row in rows if of_row == is_pending], pending=is_pending)

@@ -9,7 +9,7 @@ import orjson
 from auth.principal import Principal
 from auth.scopes import READ_ANNOTATIONS
 from handlers.cache.entries import Shown
-from handlers.cache.reader import Reading
+from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest, Forbidden
 from handlers.http.request import Json
 from handlers.operations.words import parts
@@ -40,7 +40,7 @@ def check_words(caller: Principal, include: str | None, tag: str | None, own_cat
 
 
 def meant(
-    reading: Reading,
+    reading: UserData,
     caller: Principal,
     tag: str | None,
     own_category: str | None,
@@ -62,7 +62,7 @@ def meant(
     return [*set(words.in_own(own_category, category, leaf)).intersection(tagged)]
 
 
-def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callable[[str, str], Json]:
+def words_of(reading: UserData, caller: Principal, leaf: Shown | None) -> Callable[[str, str], Json]:
     """A function from a booking's id and currency to its members `note`, `tags`, `splits` and `ownCategory`; unless
     `leaf` is None, also the finer category of a booking in an own category, as `leaf` shows it."""
     words = reading.words
@@ -80,7 +80,7 @@ def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callabl
     return members
 
 
-def with_words(rows: Sequence[bytes], reading: Reading, caller: Principal, leaf: Shown | None) -> list[bytes]:
+def with_words(rows: Sequence[bytes], reading: UserData, caller: Principal, leaf: Shown | None) -> list[bytes]:
     """The rows of a page, which are JSON already, with the members of `words_of` at their end. Raises Forbidden."""
     check_words(caller, ASKED, None)
     said = words_of(reading, caller, leaf)

@@ -8,8 +8,7 @@ from uuid import uuid4
 import polars as pl
 
 from analytics.searching.filters import found
-from handlers import json_shapes
-from handlers.cache.from_store import FromStore
+from handlers.cache.user_data import Need
 from handlers.http.errors import BadRequest, Conflicting
 from handlers.http.request import Json, Request
 from handlers.operations.categories.own import visible
@@ -92,7 +91,9 @@ def _filters(given: Mapping[str, Any]) -> Filters:
 
 def _ids(services: Services, request: Request, session: Transaction, filters: Filters) -> list[str]:
     """The ids of the banks' bookings that match the filter, in the accounts that the caller may read."""
-    reading = FromStore(session, request.principal.user_id, json_shapes.transaction)
+    has_words = (filters.tag, filters.own_category) != (None, None)
+    needs = Need.LIST | Need.WORDS if has_words else Need.LIST
+    reading = services.reader.read(session, request.principal.user_id, needs)
     selected = filters.selected(reading.accounts, request.principal)
     rows = reading.searched(filters.selection(selected, request.principal)).filter(~pl.col("is_adjusting_entry"))
     wanted = meant(reading, request.principal, filters.tag, filters.own_category)

@@ -11,7 +11,7 @@ from decimal import Decimal
 from hashlib import sha1, sha256
 from uuid import UUID, uuid5
 
-from storage.importing.records import AccountRecord, TransactionRecord
+from analytics.records import AccountRecord, TransactionRecord
 
 OWN_ID = re.compile(r"txn_?([0-9a-f]{32})")  # camt keys end at 35 characters: an export leaves the dash out
 PROVIDER = "provider:"  # begins the key of a booking whose provider guarantees its id

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from storage.importing.records import TransactionRecord
+from analytics.records import TransactionRecord
 
 FOLDED_MAX = 500  # characters of a folded text that are compared: banks write 140, a stranger's file writes anything
 BEGINNING_MIN = 4  # characters of a text that another one begins with

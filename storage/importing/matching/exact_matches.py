@@ -13,13 +13,12 @@ import polars as pl
 
 from storage.importing.matching.booking_keys import PROVIDER
 from storage.importing.matching.evidence import references_contradict
-from storage.importing.matching.stored_bookings import PRINT, base_of
+from storage.importing.matching.stored_bookings import base_of, told_prints
 from storage.importing.matching.windows import ToldWindow, is_asked_for
 from storage.importing.spool import PARTING
 from storage.importing.teller import FILES
 
 MONEY = ("booking_date", "amount", "currency")
-PIECE_ROWS = 25_000  # compared in one go: bounds memory, changes no result
 PAIRS: dict[str, pl.DataType] = {"place": pl.UInt32(), "stored_id": pl.String()}
 
 TOLD = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "fingerprint")  # of spool.KEYS
@@ -28,7 +27,7 @@ COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "referenc
 
 class Matches(NamedTuple):
     """`pairs` of `place` and `stored_id`; whether the references of this source are lasting: otherwise another one says
-    nothing; and whether any is that of a row: otherwise they say nothing of rows that only other sources told."""
+    nothing; and whether any is that of a row that only other sources told: otherwise they say nothing of such rows."""
 
     pairs: pl.DataFrame
     are_references_lasting: bool
@@ -44,9 +43,12 @@ def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
     claimed = told.select(TOLD).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].null_count() < claimed.height:
         claimed = _each_claim_once(claimed)
-    references = claimed.select("place", _references()).explode("references")["references"]
-    repeated = references.filter(references.is_duplicated()).unique().implode()
-    return pl.concat([_named(piece, repeated) for piece in [*claimed.iter_slices(PIECE_ROWS)] or [claimed]])
+    split = pl.when(pl.col("references") != "").then(pl.col("references").str.split(PARTING))
+    references = claimed.select("place", strongest=split).explode("strongest").drop_nulls()
+    unique = references.filter(~pl.col("strongest").is_duplicated()).unique("place", keep="first", maintain_order=True)
+    dated = pl.concat_str("strongest", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
+    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit("content:") + pl.col("fingerprint"))
+    return claimed.join(unique, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
 
 
 def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[ToldWindow]) -> Matches:
@@ -55,8 +57,8 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[To
     words of a row are what it says, and what each source has told of it last.
 
     On the days that a live source was asked for, and where all bookings are told, another reference is no difference.
-    Elsewhere equal words under another reference are another booking, unless most references have changed, or none is
-    that of a row and the row was told by other sources only: then they say nothing."""
+    Elsewhere equal words under another reference are another booking, unless most references have changed, or the row
+    was told by other sources only and none is that of such a row: then they say nothing."""
     found: list[pl.DataFrame] = []
 
     def take(pairs: pl.DataFrame) -> None:
@@ -67,27 +69,27 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[To
     own = told.filter(pl.col("own_id").is_not_null())
     by_own_id = own.join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
     take(by_own_id.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
+    of_others = stored.filter("is_other_source")["id"].implode()
     is_named = pl.col("claim").is_not_null()
-    is_key = is_named | ~pl.col("base").str.starts_with("content:")
-    keyed = told.filter(is_key).height
     take(_paired(told.filter(is_named), _as_last_told(stored), ("claim", "fingerprint")))
     take(_paired(told.filter(~is_named), _with_base(stored), ("base", "currency", "fingerprint")))
-    agreeing = keyed - told.filter(is_key).height
     alike = _paired(told, _as_last_told(stored), ("fingerprint",))
     alike = pl.concat([alike, _paired(*left_over(told, stored, alike), ("fingerprint",))])
     alike = pl.concat([alike, _as_others_told(*left_over(told, stored, alike))])
     named = _by_name(*left_over(told, stored, alike))
     likely = _paired(*left_over(told, stored, pl.concat([alike, named])), MONEY)
     contradicting = _contradicting(told, stored, pl.concat([alike, likely]))
-    agreeing += named.height
-    are_lasting = contradicting.height <= agreeing + 1  # a single one is a twin, several are an id that changes
-    may_be_twins = ~is_asked_for(windows) & (pl.col("told_print").is_not_null() | pl.lit(agreeing > 0))
+    agreeing = pl.concat([*found[1:], named])
+    are_lasting = contradicting.height <= agreeing.height + 1  # a single one is a twin, several are an id that changes
+    are_shared = agreeing["stored_id"].is_in(of_others).any()
+    is_told_by_it = pl.col("told_print").is_not_null() | ~pl.col("is_other_source")
+    may_be_twins = ~is_asked_for(windows) & (is_told_by_it | pl.lit(are_shared))
     if are_lasting:
         alike = alike.filter(~pl.col("place").is_in(contradicting.filter(may_be_twins)["place"].implode()))
     take(alike)
     if are_lasting:
         take(_by_name(told, stored))
-    return Matches(pl.concat(found), are_lasting, agreeing > 0)
+    return Matches(pl.concat(found), are_lasting, are_shared)
 
 
 def left_over(told: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -120,22 +122,6 @@ def _each_claim_once(told: pl.DataFrame) -> pl.DataFrame:
     return ordered.with_columns(order=order).unique("order", keep="last").sort("order").drop("order")
 
 
-def _references() -> pl.Expr:
-    return pl.when(pl.col("references") != "").then(pl.col("references").str.split(PARTING)).alias("references")
-
-
-def _named(claimed: pl.DataFrame, repeated: pl.Series) -> pl.DataFrame:
-    """The bookings as COMPARED; `repeated` are the references that stand in the batch more than once."""
-    references = claimed.select("place", _references()).explode("references").drop_nulls()
-    unique = references.filter(~pl.col("references").is_in(repeated)).unique("place", keep="first", maintain_order=True)
-    dated = pl.concat_str("strongest", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
-    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit("content:") + pl.col("fingerprint"))
-    strongest = unique.rename({"references": "strongest"})
-    return (
-        claimed.join(strongest, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
-    )
-
-
 def _is_lasting_id() -> pl.Expr:
     """Whether a booking has an id that is more than a number which a file gave it."""
     return (~pl.col("claim").str.starts_with(f"{FILES}:")).fill_null(value=False)
@@ -159,18 +145,16 @@ def _as_last_told(stored: pl.DataFrame) -> pl.DataFrame:
 
 def _as_others_told(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Pairs of bookings and rows that another source told last in the same words, whatever the rows say."""
-    near = stored.filter(pl.col("claims").is_not_null()).join(told, on=MONEY, how="semi", maintain_order="left")
-    prints = near.with_columns(fingerprint=pl.col("claims").str.extract_all(PRINT)).explode("fingerprint")
-    prints = prints.with_columns(pl.col("fingerprint").str.strip_chars(':"')).unique(("id", "fingerprint"))
-    pairs = _paired(told, prints.sort("id"), ("fingerprint",))
+    near = told_prints(stored.join(told, on=MONEY, how="semi")).with_columns(fingerprint="told")
+    pairs = _paired(told, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
     return pairs.unique("stored_id", keep="first", maintain_order=True)
 
 
 def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Of these pairs those whose ids or references of one kind are different, with `booking_date` and `told_print`."""
-    theirs = stored.select(
-        stored_id="id", stored_references="references", stored_claim="claim", told_print="told_print"
-    )
+    """Of these pairs those whose ids or references of one kind are different, with `booking_date`, `told_print` and
+    `is_other_source`."""
+    told_by = ("told_print", "is_other_source")
+    theirs = stored.select(*told_by, stored_id="id", stored_references="references", stored_claim="claim")
     ours = told.select("place", "booking_date", "references", "claim")
     both = pairs.join(ours, on="place").join(theirs, on="stored_id")
     is_other_id = (pl.col("claim") != pl.col("stored_claim")).fill_null(value=False) & _is_lasting_id()
@@ -183,22 +167,13 @@ def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame
         if references_contradict(told_references.split(PARTING), json.loads(stored_references))
     ]
     is_other_reference = pl.col("place").is_in(pl.Series(differing, dtype=pl.UInt32).implode())
-    return both.filter(is_other_id | is_other_reference).select("place", "booking_date", "told_print")
+    return both.filter(is_other_id | is_other_reference).select("place", "booking_date", *told_by)
 
 
 def _paired(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """The n-th booking of a key and the n-th row of it; `place` and `stored_id`."""
     if told.is_empty() or rows.is_empty():
         return pl.DataFrame(schema=PAIRS)
-    shares = max(told.height, rows.height) // PIECE_ROWS + 1
-    share = (pl.col(keys[0]).hash() % shares).alias("share")
-    ours = told.select("place", *keys, share).partition_by("share", as_dict=True, include_key=False)
-    theirs = rows.select(pl.col("id").alias("stored_id"), *keys, share).partition_by(
-        "share", as_dict=True, include_key=False
-    )
     number = pl.int_range(pl.len()).over(keys).alias("number")
-    pairs = [
-        ours[each].with_columns(number).join(theirs[each].with_columns(number), on=[*keys, "number"])
-        for each in ours.keys() & theirs.keys()
-    ]
-    return pl.concat([pl.DataFrame(schema=PAIRS), *(pair.select("place", "stored_id") for pair in pairs)])
+    ours, theirs = told.select("place", *keys, number), rows.select(pl.col("id").alias("stored_id"), *keys, number)
+    return ours.join(theirs, on=[*keys, "number"]).select("place", "stored_id")

@@ -14,10 +14,10 @@ from itertools import islice, product
 from operator import itemgetter
 from typing import TypeVar
 
+from analytics.records import TransactionRecord
 from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
 from storage.importing.matching.windows import ToldWindow, is_day_whole
-from storage.importing.records import TransactionRecord
 from storage.importing.teller import FILES
 
 PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
@@ -183,8 +183,9 @@ class Remaining:
         if not self._are_references_lasting or self._is_told_whole(row):
             return False
         is_other_id = item.claim is not None and row.claim is not None and not row.claim.startswith(f"{FILES}:")
+        is_told_by_it = row.told_print is not None or not row.is_other_source
         return is_other_id or (
-            self._has_another_reference(item, row) and (self._are_references_shared or row.told_print is not None)
+            self._has_another_reference(item, row) and (self._are_references_shared or is_told_by_it)
         )
 
     def _has_another_reference(self, item: Item, row: StoredRow) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 
+from analytics.records import TransactionRecord
 from storage.importing.matching.booking_keys import own_id, squeezed
 from storage.importing.matching.likely_matches import CANDIDATES_MAX, Item, Pair
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
-from storage.importing.records import TransactionRecord
 
 SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
 WORD = re.compile(r"[^\W\d_]{3,}")
@@ -22,22 +22,16 @@ def pending_matches(items: Iterable[Item], rows: Iterable[StoredRow], *, directi
     free = {row.id: row for row in rows}
     index = _WaitingRows(free)
     pairs: list[Pair] = []
-    left = list(items) if free else []
+    left = {item.place: item for item in items} if free else {}
     ways: Sequence[Callable[[Item], StoredRow | None]] = (
         index.by_claim,
         index.by_content,
         lambda item: index.nearest(item.record, direction),
     )
     for way in ways if direction else ways[:2]:
-        still = []
-        for item in left:
-            row = way(item)
-            if row is None:
-                still.append(item)
-            else:
-                del free[row.id]
-                pairs.append((item, row))
-        left = still
+        for item in list(left.values()):
+            if (row := way(item)) is not None:
+                pairs.append((left.pop(item.place), free.pop(row.id)))
     return pairs
 
 

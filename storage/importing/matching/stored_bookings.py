@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 
 from analytics.frames import MONEY
+from analytics.records import TransactionRecord
 from storage.database import Row
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import PROVIDER, fingerprint
 from storage.importing.matching.windows import ToldWindow
-from storage.importing.records import TransactionRecord
 from storage.importing.teller import FILES, Teller
 
 WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids
@@ -35,15 +35,18 @@ STORED: dict[str, pl.DataType] = {
     "first_claim": pl.String(),
     "connection_id": pl.String(),
     "batch_id": pl.String(),
+    "is_other_source": pl.Boolean(),
 }
 """What stored bookings are compared by; `references` is JSON. `told_print` is the fingerprint of what the batch's own
 source last reported of the row, `claim` the id under which it did; `claims` is all that is stored of such ids, and
-where that is nothing `first_claim` is the one of the source that told the row first."""
+where that is nothing `first_claim` is the one of the source that told the row first; `is_other_source` says that this
+was another one."""
 _SELECTED = (
     "id, identity, booking_date, amount, currency, created_at, fingerprint, reference_keys AS references, claims,"
     " connection_id, batch_id"
 )
-_AS_SELECTED = {name: dtype for name, dtype in STORED.items() if name not in ("claim", "told_print", "first_claim")}
+_FOUND_OUT = ("claim", "told_print", "first_claim", "is_other_source")
+_AS_SELECTED = {name: dtype for name, dtype in STORED.items() if name not in _FOUND_OUT}
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
 IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
@@ -51,7 +54,7 @@ IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRow:
-    """A stored booking as it is compared one by one; `claim` and `told_print` as in STORED."""
+    """A stored booking as it is compared one by one, with what STORED has of it."""
 
     id: str
     identity: str
@@ -77,6 +80,13 @@ def base_of(identity: str) -> pl.Expr:
     return pl.col(identity).str.strip_chars_end("0123456789").str.head(-1)
 
 
+def told_prints(stored: pl.DataFrame) -> pl.DataFrame:
+    """Rows (STORED) of which several sources have told, once for each fingerprint that one has `told` last."""
+    several = stored.filter(pl.col("claims").is_not_null())
+    several = several.with_columns(told=pl.col("claims").str.extract_all(PRINT)).explode("told").drop_nulls("told")
+    return several.with_columns(pl.col("told").str.slice(2, 32))
+
+
 class StoredBookings:
     """What one account of the user has, seen by one source: a connection, or FILES."""
 
@@ -84,21 +94,15 @@ class StoredBookings:
         self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
         self._account_id = account_id
 
-    def told_elsewhere(self, source: str, told: pl.DataFrame) -> set[str]:
-        """Ids of the account's bookings that were reported under another source's name for it, on these days."""
-        if told.is_empty():
+    def told_elsewhere(self, source: str, stored: pl.DataFrame) -> set[str]:
+        """Ids of those of these rows (STORED) that were reported under another source's name for the account."""
+        if stored.is_empty():
             return set()
         told_by = contributions.sources_of_batches(self._session, self._user_id, self._account_id)
         if {self._account_id, *told_by.values()} == {source}:
             return set()
-        rows = self._session.rows(
-            "SELECT id, batch_id FROM transactions WHERE user_id = $1 AND account_id = $2"
-            " AND booking_date BETWEEN $3 AND $4",
-            self._user_id,
-            self._account_id,
-            *told.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0),
-        )
-        return {row["id"] for row in rows if told_by.get(row["batch_id"], self._account_id) != source}
+        rows = stored.select("id", "batch_id").iter_rows()
+        return {id_ for id_, batch_id in rows if told_by.get(batch_id, self._account_id) != source}
 
     def around(self, table: str, told: pl.DataFrame, windows: Sequence[ToldWindow] = ()) -> pl.DataFrame:
         """The account's rows of the days of these bookings and windows, and a week around them, as STORED, in the order
@@ -125,8 +129,7 @@ class StoredBookings:
                     f"SELECT identity FROM {table} WHERE user_id = $1 AND account_id = $2 AND"
                     " substr(identity, 1, length(identity) - strpos(reverse(identity), '#'))"
                     " IN (SELECT base FROM wanted)",
-                    self._user_id,
-                    self._account_id,
+                    *(self._user_id, self._account_id),
                     schema={"identity": pl.String()},
                 )
                 for table in ("transactions", *WAITING)
@@ -137,15 +140,8 @@ class StoredBookings:
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
         """These rows (STORED) in their order, with all that is compared one by one."""
         said = self.records(stored["id"], table)
-        columns = ("id", "identity", "created_at", "claim", "told_print", "connection_id")
-        return [
-            StoredRow(
-                record=said[row["id"]],
-                is_other_source=self._teller.source_of(row.pop("connection_id")) != self._teller.source,
-                **row,
-            )
-            for row in stored.select(columns).iter_rows(named=True)
-        ]
+        columns = ("id", "identity", "created_at", "claim", "told_print", "is_other_source")
+        return [StoredRow(record=said[row["id"]], **row) for row in stored.select(columns).iter_rows(named=True)]
 
     def records(self, ids: pl.Series, table: str = "transactions") -> dict[str, TransactionRecord]:
         """What the store says of these rows, by id."""
@@ -155,16 +151,13 @@ class StoredBookings:
             rows = self._session.rows(
                 f"SELECT {IN_FULL} FROM {table} WHERE user_id = $1 AND account_id = $2"
                 " AND id IN (SELECT id FROM looked_at)",
-                self._user_id,
-                self._account_id,
+                *(self._user_id, self._account_id),
             )
         return {row["id"]: as_record(row) for row in rows}
 
     def other_words(self, stored: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
         """The words, other than the stored ones, in which each source last reported these rows (STORED), by id."""
-        told = stored.select("id", "fingerprint", "claims", "booking_date").drop_nulls()
-        told = told.with_columns(told=pl.col("claims").str.extract_all(PRINT).list.eval(pl.element().str.slice(2, 32)))
-        told = told.explode("told").filter(pl.col("told") != pl.col("fingerprint"))
+        told = told_prints(stored).filter(pl.col("told") != pl.col("fingerprint"))
         if told.is_empty():
             return {}
         by_print: dict[str, list[TransactionRecord]] = defaultdict(list)
@@ -179,20 +172,21 @@ class StoredBookings:
         rows = self._session.frame(
             f"SELECT {_SELECTED} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
             f" AND {condition}",
-            self._user_id,
-            self._account_id,
-            *parameters,
+            *(self._user_id, self._account_id, *parameters),
             schema=_AS_SELECTED,
         )
-        source = pl.when(pl.col("connection_id").is_in(list(self._teller.file_connections))).then(pl.lit(FILES))
+        is_file = pl.col("connection_id").is_in(list(self._teller.file_connections))
+        source = pl.when(is_file).then(pl.lit(FILES)).otherwise("connection_id")
         own_id = pl.when(pl.col("identity").str.starts_with(PROVIDER)).then(
             base_of("identity").str.strip_prefix(PROVIDER)
         )
-        first = pl.format("{}:{}", source.otherwise("connection_id"), own_id.fill_null(""))
+        first = pl.format("{}:{}", source, own_id.fill_null(""))
         name = f"{self._teller.source}:"
         is_ours = pl.col("first_claim").str.starts_with(name)
         rows = rows.with_columns(first_claim=pl.when(pl.col("claims").is_null()).then(first)).with_columns(
-            claim=pl.when(is_ours).then("first_claim"), told_print=pl.when(is_ours).then("fingerprint")
+            claim=pl.when(is_ours).then("first_claim"),
+            told_print=pl.when(is_ours).then("fingerprint"),
+            is_other_source=source != self._teller.source,
         )
         several = rows.filter(pl.col("claims").is_not_null()).select("id", "claims").iter_rows()
         claims = ((id_, *claim) for id_, known in several for claim in json.loads(known).items())

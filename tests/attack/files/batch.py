@@ -14,11 +14,11 @@ from pathlib import Path
 
 import psutil
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.limits import READ_MEMORY_BYTES_MAX, READ_OPEN_FILES_MAX, READ_WAIT_FACTOR, read_seconds_max
 from connectors.parser_process.answering import answer
 from connectors.parser_process.messages import FileRefusal, Packer, ParseRequest, answers
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from tests.attack.files.mutants import mutant
 from tests.attack.files.reading import fault
 from tests.attack.files.seeds import seeds

@@ -4,10 +4,10 @@ import io
 import time
 from collections.abc import Callable, Iterator
 
+from analytics.records import Record
 from connectors.connector import SourceError
 from connectors.limits import READ_SECONDS_BASE, READ_WAIT_FACTOR
 from connectors.parser_process.client import interrupted
-from storage.importing.records import Record
 
 Read = Callable[[io.BytesIO], Iterator[Record]]
 REASON_CHARACTERS_MAX = 300

@@ -10,12 +10,12 @@ from typing import BinaryIO
 
 import polars as pl
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.camt import writer as camt
 from connectors.classified_records import without_classes
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer, parquet_writer
 from connectors.own_formats import csv as own_csv
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import EVERYTHING
 
 MADE = datetime(2026, 2, 1, tzinfo=UTC)

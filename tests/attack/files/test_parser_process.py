@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors import formats
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import parse_profile
@@ -28,7 +29,6 @@ from connectors.parser_process.messages import (
     encoded_request,
 )
 from connectors.statements import explain, format_name, read_records
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from tests.attack.files.seeds import MT940, RECORDS, seeds
 
 BOOKING = ":61:2601300130D12,34NTRFNONREF\r\n:86:166?00TEXT?20SVWZ+Miete?32Name\r\n"

@@ -9,9 +9,9 @@ from typing import BinaryIO
 
 import pytest
 
+from analytics.records import AccountRecord, Record, TransactionRecord
 from connectors.connector import Connection, Misconfigured
 from connectors.sources.folder import Folder, checked_folder
-from storage.importing.records import AccountRecord, Record, TransactionRecord
 from tests.conftest import NOW
 
 TODAY = date(2026, 11, 20)

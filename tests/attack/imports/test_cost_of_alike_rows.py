@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from analytics.statement_gaps import Stated, gaps
+from analytics.records import TransactionRecord
+from analytics.statements.gaps import Stated, gaps
 from storage.importing import statements
 from storage.importing.matching.likely_matches import Item, Remaining
 from storage.importing.matching.pending_bookings import BEFORE, pending_matches
 from storage.importing.matching.stored_bookings import StoredRow
-from storage.importing.records import TransactionRecord
 
 DAY = date(2026, 11, 2)
 SIZES = (200, 800)

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
+from analytics.records import AccountRecord, StatementRecord
 from storage import accounts
-from storage.importing.records import AccountRecord, StatementRecord
 from tests.storage.conftest import Bank, bookings, files_of
 
 STORED = "2026-11-02 | -5.00 | Shop | x"

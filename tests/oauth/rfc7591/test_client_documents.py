@@ -452,10 +452,15 @@ def test_a_host_whose_certificate_bears_another_name_is_asked_nothing(host: Host
 
 @pytest.mark.requirement("oauth.client_documents")
 def test_a_host_that_never_says_who_it_is_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checked_download, "SECONDS_MAX", 0.1)
+    monkeypatch.setattr(checked_download, "SECONDS_MAX", 2.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"https://127.0.0.1:{silent.getsockname()[1]}/client.json"
         assert refusal(address) == "127.0.0.1 did not answer as it should."
+        silent.settimeout(60)
+        with silent.accept()[0] as left:
+            left.settimeout(60)
+            while left.recv(1 << 16):  # the greeting of TLS, and then the end: the connection is not kept
+                pass
     checked_download._cut_off(
         checked_download._PinnedConnection("localhost", ipaddress.ip_address("127.0.0.1"), 443, 0.0)
     )  # as when the time is over before there is anything to cut off

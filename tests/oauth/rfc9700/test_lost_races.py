@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect
 from auth.errors import InvalidGrant, InvalidToken
 from auth.people.sessions import Browser
 from auth.tokens import access_check
-from handlers.oauth.endpoints import refused
+from handlers.oauth.endpoints import failure_answer
 from storage import users
 from storage.database import Conflict
 from storage.oauth import codes, tokens
@@ -122,4 +122,4 @@ def test_the_server_stops_reading_what_never_ends_and_answers_nobody_who_is_gone
     content = b"a=" + b"x" * 1_200_000
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     assert fresh.http.post("/oauth/login", content=content, headers=headers).status_code == 413
-    assert refused(ClientDisconnect()) is None
+    assert failure_answer(ClientDisconnect()) is None

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from analytics.records import TransactionRecord
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
 from storage import connections, jobs, users
-from storage.importing.records import TransactionRecord
 from storage.jobs import Job
 from storage.users import User
 from tests.conftest import NOW

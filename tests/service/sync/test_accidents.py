@@ -4,9 +4,9 @@ import pytest
 
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import INTERNAL
+from storage.bank_access.sync_time_limits import LEASE
 from storage.database import StoreFull, StoreUnavailable
 from storage.jobs import Job
-from storage.sync_time_limits import LEASE
 from storage.users import User
 from tests.engines import OpenStore
 from tests.service.sync.conftest import state

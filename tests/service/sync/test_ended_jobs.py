@@ -7,7 +7,8 @@ import pytest
 
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import TIMED_OUT, Outcomes
-from storage import connections, jobs, sync_time_limits, users
+from storage import connections, jobs, users
+from storage.bank_access import sync_time_limits
 from storage.database import Database, StoreUnavailable, Transaction
 from storage.importing import runs
 from storage.jobs import Job

@@ -1,20 +1,27 @@
-"""One user's data read from the store, by the methods of `UserData`: the slow way, by which the fast one is judged."""
+"""One user's data read by SQL, each time anew, by the methods of `UserData`: the slow way, by which the reading of the
+product is judged."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from functools import cached_property
+from typing import cast
 
 import orjson
 import polars as pl
 
 from analytics.classification.rules import Rule
+from analytics.frames import BOOKINGS
 from analytics.refunds import refund_ids
 from handlers.cache.entries import Render, Shown, with_leaf
+from handlers.cache.reader import Reader
+from handlers.cache.user_data import Need, UserData
+from handlers.http.request import Answer
 from storage import accounts, connections, rules, transactions, users
 from storage.accounts import StoredAccount
 from storage.connections import Status
-from storage.database import Row, Session
-from storage.transactions import Selection
+from storage.database import Row, Session, Store
+from storage.transactions import KEPT, LIST_COLUMNS, Selection, marked
 from storage.words import annotations
 from storage.words.annotations import OwnWords
 
@@ -77,7 +84,7 @@ class FromStore:
         total = transactions.count(self._session, self._user_id, selection)
         if offset >= total:
             return total, []
-        rows = transactions.page(self._session, self._user_id, selection, limit=limit, offset=offset, total=total)
+        rows = page(self._session, self._user_id, selection, limit=limit, offset=offset)
         shown = [orjson.dumps(self._render(row, self.by_id)) for row in rows]
         if leaf is None:
             return total, shown
@@ -85,12 +92,12 @@ class FromStore:
 
     def matching(self, selection: Selection) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.BOOKINGS."""
-        return transactions.matching(self._session, self._user_id, self._seen(selection))
+        return matching(self._session, self._user_id, self._seen(selection))
 
     def searched(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
         """The same as analytics.frames.SEARCHED, or those that are not booked yet."""
         selection = self._seen(selection)
-        return transactions.searched(self._session, self._user_id, selection, pending=pending)
+        return searched(self._session, self._user_id, selection, pending=pending)
 
     def refunds(self, account_ids: Sequence[str]) -> pl.Series:
         """The ids of the refunds among the booked rows of these accounts."""
@@ -105,8 +112,8 @@ class FromStore:
 
     def pending(self, account_ids: Sequence[str] | None, *, since: date, until: date) -> pl.DataFrame:
         """The rows that are not booked yet, as `bookings` has those that are."""
-        meant = Selection(account_ids=account_ids, date_from=since, date_to=until, may_be_hidden=self._has_hidden)
-        return transactions.pending(self._session, self._user_id, meant)
+        meant = Selection(account_ids=account_ids, date_from=since, date_to=until)
+        return pending_rows(self._session, self._user_id, meant)
 
     def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
         """The rows of these ids as a page lists them, by id."""
@@ -114,13 +121,56 @@ class FromStore:
 
     def find(self, id_: str) -> Row | None:
         """One booked transaction with all its details and the rules that derived them."""
-        return transactions.find(self._session, self._user_id, id_, may_be_hidden=self._has_hidden)
+        return transactions.find(self._session, self._user_id, id_)
+
+    def keep_answer(self, key: Hashable, answer: Answer) -> None:
+        """Keep nothing."""
 
     def _seen(self, selection: Selection) -> Selection:
-        """The selection completed: whether the user has hidden accounts, and for a category their split bookings."""
-        selection = selection._replace(may_be_hidden=self._has_hidden)
+        """The selection completed, for a category, by the user's split bookings."""
         return selection.with_parts(self.parts) if selection.category or selection.detailed_category else selection
 
-    @cached_property
-    def _has_hidden(self) -> bool:
-        return len(self.accounts) < len(self._every_account)
+
+class FromStoreReader(Reader):
+    """Reads every user by `FromStore`."""
+
+    def __init__(self, store: Store, render: Render) -> None:
+        super().__init__(store, bytes_max=0, render=render)
+
+    @contextmanager
+    def open(self, user_id: str, _needs: Need, *, only: str | None = None) -> Iterator[UserData]:  # noqa: ARG002 - the store is asked for what is wanted
+        """What is read through it, in one transaction."""
+        with self._store.of(user_id).transaction() as session:
+            yield self.read(session, user_id)
+
+    def read(self, session: Session, user_id: str, *_needs: Need, **_more: object) -> UserData:
+        """What is read through it, in this session."""
+        return cast(UserData, FromStore(session, user_id, self.render))
+
+
+def page(session: Session, user_id: str, selection: Selection, *, limit: int, offset: int) -> list[Row]:
+    """One page of a selection, newest first, then by id descending: a total order (decision 1)."""
+    condition, values = selection.condition(user_id)
+    query = f"SELECT {LIST_COLUMNS} FROM transactions WHERE {condition} ORDER BY booking_date DESC, id DESC"
+    return session.rows(f"{query} LIMIT {int(limit)} OFFSET {int(offset)}", *values)
+
+
+def searched(session: Session, user_id: str, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
+    """The booked (or pending) transactions of the selection as analytics.frames.SEARCHED, in the order of a page."""
+    condition, values = selection.condition(user_id)
+    table = "pending_transactions" if pending else "transactions"
+    rows = session.frame(f"SELECT {', '.join(KEPT)} FROM {table} WHERE {condition}", *values, schema=KEPT)
+    return marked(rows, pending=pending).sort("booking_date", "id", descending=True)
+
+
+def matching(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
+    """The booked transactions of the selection as analytics.frames.BOOKINGS."""
+    condition, values = selection.condition(user_id)
+    return session.frame(f"SELECT {', '.join(BOOKINGS)} FROM transactions WHERE {condition}", *values, schema=BOOKINGS)
+
+
+def pending_rows(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
+    """The pending transactions of the selection as analytics.frames.BOOKINGS."""
+    condition, values = selection.condition(user_id)
+    query = f"SELECT {', '.join(BOOKINGS)} FROM pending_transactions WHERE {condition}"
+    return session.frame(query, *values, schema=BOOKINGS)

@@ -1,0 +1,142 @@
+"""What differs between a store that one process has for itself and one in which other processes work, too: where its
+keys and rates lie, what a start may clear away, and what a server does besides."""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from auth.tokens.keys import KIND as SIGNING_KEYS
+from connectors.reference import exchange_rates
+from handlers.clock import Clock
+from handlers.index_building import keep_building
+from handlers.own_profiles import OwnProfiles, SharedProfiles
+from handlers.settings import Settings
+from handlers.sync import missing_keys
+from handlers.sync.engine import SyncEngine
+from storage import documents, jobs, store_facts, users
+from storage.bank_access import connection_secrets
+from storage.bank_access.connection_keys import KIND as CONNECTION_KEYS
+from storage.bank_access.connection_keys import ConnectionKeys
+from storage.database import NOBODY, Store, StoreUnavailable
+from storage.keys.places import SealedKeys
+from storage.migrations import later_leaves
+from storage.webhooks import deliveries
+
+IS_WRITABLE = "written by whoever asks whether it can be"
+
+log = logging.getLogger("bankdata")
+
+
+class OwnStore:
+    """A store that no other process has open: a DuckDB file, beside which lie keys and rates."""
+
+    has_other_processes = False
+
+    def __init__(self, store: Store, settings: Settings, clock: Clock) -> None:
+        self._store = store
+        self._everybody = store.for_everybody()
+        self._settings = settings
+        self._clock = clock
+
+    def begin(self) -> None:
+        """Do what an upgrade has left over, and release what a process that was killed had at work."""
+        later_leaves.fill(self._store)
+        jobs.release_all(self._everybody)
+        deliveries.release_all(self._everybody, now=self._clock.now())
+
+    def connection_keys(self) -> ConnectionKeys:
+        """The keys of bank connections."""
+        return ConnectionKeys(self._settings.connection_keys)
+
+    def signing_keys(self) -> Path | SealedKeys:
+        """The place of the keys that sign access tokens."""
+        return self._settings.data_dir
+
+    def own_profiles(self) -> OwnProfiles:
+        """The operator's profiles."""
+        return OwnProfiles(self._settings.data_dir, self._store)
+
+    def look_after(self, keys: ConnectionKeys, *, for_server: bool) -> Callable[[], object]:
+        """What to do each minute about the keys of bank connections: a server marks connections whose key is gone."""
+        return partial(missing_keys.settle, self._everybody, keys) if for_server else keys.look_again
+
+    def fetch_rates(self) -> None:
+        """Copy the rates that all processes use into the data folder of this one."""
+
+    def share_rates(self) -> None:
+        """Give rates that were just installed here to all processes of the store."""
+
+    def check_writable(self) -> None:
+        """Raise StoreError where the store cannot be written to, if that is for others to decide."""
+
+    def background(self, sync_engine: SyncEngine) -> Sequence[tuple[str, Callable[[], object]]]:  # noqa: ARG002 - as below
+        """The names and functions of the threads that a server needs besides."""
+        return ()
+
+
+class SharedStore(OwnStore):
+    """A PostgreSQL store: keys, sealed, and rates lie in it, and leases tell who works at what."""
+
+    has_other_processes = True
+
+    def begin(self) -> None:
+        """Clear nothing away: others may be at work at it."""
+
+    def connection_keys(self) -> ConnectionKeys:
+        """The keys of bank connections, with those of the file that an earlier version wrote."""
+        file, everybody = self._settings.connection_keys, self._everybody
+        keys = ConnectionKeys(
+            self._sealed(CONNECTION_KEYS), may_begin=lambda: not connection_secrets.is_any_kept(everybody)
+        )
+        with suppress(StoreUnavailable):  # one of a cluster's machines is away: the next start takes the file over
+            if file.exists() and connection_secrets.take_over(everybody, keys, file):
+                log.warning("the keys of bank connections are in the store now, sealed: %s is read no more", file)
+        return keys
+
+    def signing_keys(self) -> SealedKeys:
+        """The place of the keys that sign access tokens."""
+        return self._sealed(SIGNING_KEYS)
+
+    def own_profiles(self) -> SharedProfiles:
+        """The operator's profiles."""
+        return SharedProfiles(self._settings.data_dir, self._store)
+
+    def look_after(self, keys: ConnectionKeys, *, for_server: bool) -> Callable[[], object]:  # noqa: ARG002 - as there
+        """What to do each minute about the keys of bank connections: others may have changed them."""
+        return keys.look_again
+
+    def fetch_rates(self) -> None:
+        """Copy the rates that all processes use into the data folder of this one."""
+        shared = documents.find(self._store.of(NOBODY), exchange_rates.FILE_NAME)
+        if shared is not None:
+            self._settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            exchange_rates.install(shared.encode(), folder=self._settings.data_dir)
+
+    def share_rates(self) -> None:
+        """Give rates that were just installed here to all processes of the store."""
+        content = (self._settings.data_dir / exchange_rates.FILE_NAME).read_text("utf-8")
+        before = documents.find(self._everybody, exchange_rates.FILE_NAME)
+        documents.replace(self._everybody, exchange_rates.FILE_NAME, content, before=before, now=self._clock.now())
+        for user in users.everyone(self._everybody):
+            self._everybody.changes(user.id)
+
+    def check_writable(self) -> None:
+        """Raise StoreError where the store cannot be written to, such as a standby."""
+        store_facts.remember(self._everybody, IS_WRITABLE, "yes")
+
+    def background(self, sync_engine: SyncEngine) -> Sequence[tuple[str, Callable[[], object]]]:
+        """The threads that renew leases and do what an upgrade has left over."""
+        return (
+            ("leases", sync_engine.leases.keep_renewing),
+            ("indexes", partial(keep_building, self._store, sync_engine.stopped)),
+        )
+
+    def _sealed(self, kind: str) -> SealedKeys:
+        return SealedKeys(self._everybody, kind, self._settings.keys_secret, self._clock.now)
+
+
+def sharing_of(store: Store, settings: Settings, clock: Clock) -> OwnStore:
+    """What a process of these settings does with this store."""
+    return (SharedStore if store.dialect.is_shared else OwnStore)(store, settings, clock)
