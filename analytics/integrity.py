@@ -12,12 +12,12 @@ from typing import Literal
 
 import polars as pl
 
-from analytics.balance_chain import ToldBalance, between_balances
 from analytics.day_totals import ZERO, DayTotals
 from analytics.ledger_periods import LedgerPeriod
 from analytics.source_windows import hole_before_window
-from analytics.statement_gaps import Stated, gaps
-from analytics.statement_sums import statement_sums
+from analytics.statements.balance_chain import ToldBalance, between_balances
+from analytics.statements.gaps import Stated, gaps
+from analytics.statements.sums import statement_sums
 
 OLD_PENDING_DAYS = 14
 DAY = timedelta(days=1)

@@ -44,12 +44,12 @@ class Block:
         return None if closing is None else (closing - self.total, closing)
 
 
-def blocks(records: Iterable[Record], render: Render, *, encoding: str = "utf-8") -> Iterator[Block]:
+def blocks(records: Iterable[Record], render: Render) -> Iterator[Block]:
     """The accounts as blocks, in order; the rows of a block are deleted when the next one is requested."""
-    return blocks_of_pairs(without_classes(records), lambda account, row, _: render(account, row), encoding=encoding)
+    return blocks_of_pairs(without_classes(records), lambda account, row, _: render(account, row))
 
 
-def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str = "utf-8") -> Iterator[Block]:
+def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair) -> Iterator[Block]:
     """The accounts as blocks, for a format that shows type and category."""
     waiting = iter(pairs)
     number = 0
@@ -68,7 +68,7 @@ def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str 
                 if isinstance(record, StatementRecord):
                     statement = record
                     continue
-                rows.write(render(account, record, classification).encode(encoding))
+                rows.write(render(account, record, classification).encode())
                 if record.status == "booked":
                     day = record.booking_date
                     first, last = min(first or day, day), max(last or day, day)

@@ -136,13 +136,11 @@ class Provider:
         self,
         path: str,
         *,
-        parameters: Mapping[str, str] | None = None,
         document: Json | None = None,
         form: Mapping[str, str] | None = None,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         auth: tuple[str, str] | None = None,
-        also: Collection[int] = (),
     ) -> ProviderAnswer:
         """The answer to a POST of a JSON document, a form or bytes, sent only once. Raises as `get`."""
         sent: dict[str, Any] = {"data": form or {}}
@@ -150,20 +148,11 @@ class Provider:
             sent = {"json": document}
         elif content is not None:
             sent = {"content": content}
-        return self._ask(
-            _Outgoing(method="POST", path=path, parameters=parameters, sent=sent, headers=headers, auth=auth, also=also)
-        )
+        return self._ask(_Outgoing(method="POST", path=path, sent=sent, headers=headers, auth=auth))
 
-    def delete(
-        self,
-        path: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        auth: tuple[str, str] | None = None,
-        also: Collection[int] = (),
-    ) -> ProviderAnswer:
+    def delete(self, path: str, *, headers: Mapping[str, str] | None = None) -> ProviderAnswer:
         """The answer to a DELETE, sent only once. Raises as `get`."""
-        return self._ask(_Outgoing(method="DELETE", path=path, headers=headers, auth=auth, also=also))
+        return self._ask(_Outgoing(method="DELETE", path=path, headers=headers))
 
     def close(self) -> None:
         """Close the connections to the host, for a provider that is not asked any more."""
@@ -272,8 +261,8 @@ class _Outgoing:
     parameters: Mapping[str, str] | None = None
     sent: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] | None
-    auth: tuple[str, str] | None
-    also: Collection[int]
+    auth: tuple[str, str] | None = None
+    also: Collection[int] = ()
 
 
 def _run_on_loop(work: Coroutine[Any, Any, Told]) -> Told:

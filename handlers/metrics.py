@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -23,6 +24,7 @@ from storage.migrations import runner
 # Read by the library: the folder in which the processes of one server keep their figures
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 LOOK_EVERY = 0.25  # seconds
+HOUR = timedelta(hours=1)
 LAGS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0)  # seconds
 PROC = Path("/proc/self")
 
@@ -138,7 +140,7 @@ class _StoreFigures(Collector):
         database, now = self._services.everybody, self._services.clock.now()
         up = GaugeMetricFamily("bankdata_store_up", "Whether the store answers: 1 or 0.")
         try:
-            version, by_status = runner.current_version(database), jobs.by_status(database)
+            version, by_status = runner.current_version(database), jobs.by_status(database, since=now - HOUR)
             waiting_since, size = connections.due_since(database, now=now), self._services.store.bytes
             apart = self._services.clock_watch.apart()
         except StoreError:
@@ -155,9 +157,13 @@ class _StoreFigures(Collector):
             runner.migrations()[-1].number,
         )
         counted = GaugeMetricFamily("bankdata_jobs", "Sync jobs of all users by status.", labels=["status"])
-        for status, count in by_status.items():
+        for status, (count, _) in by_status.items():
             counted.add_metric([status], count)
         yield counted
+        ended = GaugeMetricFamily("bankdata_jobs_last_hour", "Sync jobs that ended in an hour.", labels=["status"])
+        for status in ("completed", "failed"):
+            ended.add_metric([status], by_status.get(status, (0, 0))[1])
+        yield ended
         yield GaugeMetricFamily(
             "bankdata_clock_offset_seconds",
             "How far this machine's clock is ahead of the database's.",

@@ -213,11 +213,13 @@ def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime)
     )
 
 
-def by_status(session: Session) -> dict[Status, int]:
-    """The number of jobs of all users in each status."""
-    return {
-        row["status"]: row["jobs"] for row in session.rows("SELECT status, count(*) AS jobs FROM jobs GROUP BY status")
-    }
+def by_status(session: Session, *, since: datetime) -> dict[Status, tuple[int, int]]:
+    """The number of jobs of all users in each status, and of those that have come there since a moment."""
+    rows = session.rows(
+        "SELECT status, count(*) AS jobs, count(*) FILTER (WHERE updated_at >= $1) AS lately FROM jobs GROUP BY status",
+        since,
+    )
+    return {row["status"]: (row["jobs"], row["lately"]) for row in rows}
 
 
 def release(session: Session, job: Job) -> None:

@@ -38,7 +38,6 @@ DETAIL_COLUMNS = LIST_COLUMNS + (
     ", counterpart_bic, counterpart_bank_name, creditor_id, debitor_id, bank_transaction_code, purpose_code,"
     " is_potential_duplicate, is_adjusting_entry, created_at"
 )
-BOOKING_COLUMNS = ", ".join(BOOKINGS)
 ROWS_AT_ONCE = 10_000
 NOT_HIDDEN = "account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
 RULE_COLUMNS = (

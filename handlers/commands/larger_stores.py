@@ -2,7 +2,8 @@
 machines of a Citus cluster, build its missing indexes."""
 
 import shutil
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +19,7 @@ from handlers.settings import Settings
 from storage import documents
 from storage.backup import STORE_NAME
 from storage.bank_access import connection_keys, connection_secrets
-from storage.database import StoreError
+from storage.database import Store, StoreError
 from storage.engines import distribution, moving
 from storage.engines.duckdb_file import check_free
 from storage.engines.opening import open_database
@@ -91,33 +92,35 @@ def _move(settings: Settings, report: Report, folder: Path, place: Path) -> None
 def distribute(settings: Settings, report: Report) -> None:
     """Spread the store, fresh or filled, over its cluster, and report what was done; what an earlier run left
     unfinished is completed. Raises CommandError."""
-    if settings.store_path is not None:
-        raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database that is to be spread.")
-    try:
-        with closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as store:
-            runner.migrate(store, now=Clock(settings.time_zone).now())
-            moving.check_whole(store.for_everybody())
-            done = distribution.distribute(store)
-    except StoreError as error:
-        raise CommandError(str(error)) from error
+    with _postgresql(settings, "that is to be spread") as store:
+        moving.check_whole(store.for_everybody())
+        done = distribution.distribute(store)
     say(done, report)  # pragma: no cover - on a Citus cluster alone
 
 
 def build_indexes(settings: Settings, report: Report) -> None:
     """Build at once the indexes that an upgrade leaves to the servers' background work; raises CommandError."""
-    if settings.store_path is not None:
-        raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database whose indexes are to be built.")
-    try:
-        with closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as store:
-            runner.migrate(store, now=Clock(settings.time_zone).now())
-            for name in later_indexes.build(store):
-                report.line(f"Built {name}.")
-            missing = later_indexes.missing(store.for_everybody())
-    except StoreError as error:
-        raise CommandError(str(error)) from error
+    with _postgresql(settings, "whose indexes are to be built") as store:
+        for name in later_indexes.build(store):
+            report.line(f"Built {name}.")
+        missing = later_indexes.missing(store.for_everybody())
     if missing:
         raise CommandError(f"Another process is building indexes: {', '.join(missing)} are not there yet.")
     report.line("No index is missing.")
+
+
+@contextmanager
+def _postgresql(settings: Settings, meant: str) -> Iterator[Store]:
+    """The PostgreSQL store of these settings, brought up to date; its failures become CommandErrors. `meant` ends the
+    sentence for settings that name none."""
+    if settings.store_path is not None:
+        raise CommandError(f"Set BANKDATA_DATABASE_URL to the PostgreSQL database {meant}.")
+    try:
+        with closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as store:
+            runner.migrate(store, now=Clock(settings.time_zone).now())
+            yield store
+    except StoreError as error:
+        raise CommandError(str(error)) from error
 
 
 def say(done: distribution.Distributed, report: Report) -> None:

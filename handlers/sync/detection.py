@@ -26,12 +26,10 @@ NO_CHARGES = pl.DataFrame(schema=CHARGES)
 USERS_AT_ONCE = 10  # detected in one call, which takes about 20 ms
 
 
-def subscriptions_of(
-    database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
-) -> pl.DataFrame:
+def subscriptions_of(database: Database, user_id: str, selected: Selected, *, today: date) -> pl.DataFrame:
     """The streams of these accounts that GET /subscriptions lists, as analytics.frames.SUBSCRIPTIONS: those of
     `recurring_of` that were detected, are outgoing, go on, and are not dismissed."""
-    found = current(recurring_of(database, user_id, selected, today=today, session=session), today)
+    found = current(recurring_of(database, user_id, selected, today=today), today)
     return found.filter(pl.col("added_to").is_null(), direction=OUTGOING).select(*SUBSCRIPTIONS)
 
 

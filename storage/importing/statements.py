@@ -11,7 +11,7 @@ import polars as pl
 from analytics.day_totals import DayTotals
 from analytics.frames import FORMER, MONEY, MOVED
 from analytics.records import StatementRecord
-from analytics.statement_gaps import OF_ONE_DAY_MAX, Stated, gaps, number
+from analytics.statements.gaps import OF_ONE_DAY_MAX, Stated, gaps, number
 from storage import accounts
 from storage.changes import feed
 from storage.database import Row, Session

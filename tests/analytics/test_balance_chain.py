@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from analytics.balance_chain import DOUBTFUL_MAX, OVERTAKEN_MAX, ToldBalance, between_balances
 from analytics.day_totals import DayTotals
 from analytics.frames import FORMER, MOVED
+from analytics.statements.balance_chain import DOUBTFUL_MAX, OVERTAKEN_MAX, ToldBalance, between_balances
 from tests.analytics.ledger_evidence import Row, at, booking, day, frame, problems, statement, told
 from tests.conftest import examples
 

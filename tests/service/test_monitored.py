@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -50,6 +50,8 @@ def test_a_server_tells_requests_cache_jobs_store_loop_and_process(figures: dict
     assert figures["bankdata_cache_misses_total"] >= 1
     assert figures["bankdata_cache_bytes"] > 0
     assert figures["bankdata_jobs completed"] >= 1  # the demo's own syncs
+    assert figures["bankdata_jobs_last_hour completed"] >= 1
+    assert figures["bankdata_jobs_last_hour failed"] == figures.get("bankdata_jobs failed", 0)
     assert figures["bankdata_store_bytes"] > 100_000
     assert figures["bankdata_event_loop_lag_seconds_count"] >= 0
     assert figures["process_resident_memory_bytes"] > 50_000_000
@@ -116,7 +118,7 @@ def test_a_store_that_does_not_answer_is_one_figure_and_how_late_syncs_are_anoth
         )
         assert 600 <= told(services)["bankdata_sync_overdue_seconds"] < 700
 
-        def fails(_session: object) -> None:
+        def fails(_session: object, *, since: datetime) -> None:
             raise StoreUnavailable
 
         monkeypatch.setattr(jobs, "by_status", fails)

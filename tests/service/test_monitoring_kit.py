@@ -42,18 +42,23 @@ def test_every_panel_draws_each_figure_that_it_is_about(tmp_path: Path) -> None:
     """Of two figures joined by "or" Prometheus tells the first alone, for both have the same labels."""
     titles = [title for title, _ in queries()]
     assert {title: titles.count(title) for title in titles} == {**dict.fromkeys(titles, 1), **LINES}
-    labels = 'job="bankdata", instance="a", operation="listAccounts", le="+Inf"'
-    series = [
-        {
-            "series": f'{name}{{{labels}, status="{"failed" if name == "bankdata_jobs" else "503"}"}}',
-            "values": "1+60x120",
-        }
-        for name in {name for _, query in queries() for name in NAME.findall(query)}
-    ]
+    labels, names = (
+        'job="bankdata", instance="a", operation="listAccounts", le="+Inf"',
+        set(NAME.findall(str(queries()))),
+    )
     one = [{"labels": "{}", "value": 1}]
     asked = [{"expr": f"count({query})", "eval_time": "2h", "exp_samples": one} for _, query in queries()]
-    test = {"tests": [{"interval": "1m", "input_series": series, "promql_expr_test": asked}]}
-    (tmp_path / "panels.yaml").write_text(json.dumps(test), "utf-8")
+    tests = [
+        {
+            "interval": "1m",
+            "input_series": [
+                {"series": f'{name}{{{labels}, status="{status}"}}', "values": "1+60x120"} for name in names
+            ],
+            "promql_expr_test": asked,
+        }
+        for status in ("503", "200")
+    ]
+    (tmp_path / "panels.yaml").write_text(json.dumps({"tests": tests}), "utf-8")
     done = subprocess.run(
         ["promtool", "test", "rules", tmp_path / "panels.yaml"],
         capture_output=True,

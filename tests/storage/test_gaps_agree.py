@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.statement_gaps import OF_ONE_DAY_MAX, Stated, gaps, number
+from analytics.statements.gaps import OF_ONE_DAY_MAX, Stated, gaps, number
 from tests.conftest import examples
 
 DAY = date(2026, 11, 1)

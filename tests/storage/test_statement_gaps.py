@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from analytics.statement_gaps import Stated, gaps, number
+from analytics.statements.gaps import Stated, gaps, number
 
 
 def stated(opening: int, opened: int, closing: int, closed: int, sequence: str | None = None) -> Stated:

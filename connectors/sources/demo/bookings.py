@@ -115,7 +115,7 @@ def returned_debit(party: Party, price: Price, purpose: str) -> What:
     return what
 
 
-def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = False, code: str | None = None) -> What:
+def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = False) -> What:
     """A credit transfer or standing order to a counterpart."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
@@ -130,7 +130,6 @@ def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = F
                     booking_date=booked,
                     value_date=booked,
                     purpose=worded(purpose, day, dice),
-                    purpose_code=code,
                     gvc="117" if standing else "116",
                     bank_transaction_code="PMNT-ICDT-STDO" if standing else "PMNT-ICDT-ESCT",
                     bank_text="DAUERAUFTRAG" if standing else "ONLINE-ÜBERWEISUNG",

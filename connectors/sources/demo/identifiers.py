@@ -9,9 +9,9 @@ def iban(country: str, bban: str) -> str:
     return f"{country}{_check_digits(bban + country)}{bban}"
 
 
-def creditor_id(national: str, *, country: str = "DE", business_code: str = "ZZZ") -> str:
-    """A SEPA creditor identifier; the check digits do not cover the business code (EPC262-08)."""
-    return f"{country}{_check_digits(national + country)}{business_code}{national}"
+def creditor_id(national: str) -> str:
+    """A German creditor identifier; the check digits do not cover its business code ZZZ (EPC262-08)."""
+    return f"DE{_check_digits(national + 'DE')}ZZZ{national}"
 
 
 @cache

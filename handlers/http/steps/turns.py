@@ -12,7 +12,7 @@ READS_AT_ONCE = 4  # two for each core of a small machine; more would only compe
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
-class _Turn:
+class _ReadersLine:
     """Whose it is reads; `failed` counts those who found that there is nothing to read from."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -34,14 +34,14 @@ class Turns:
         # For shaping strangers' texts for a model: pure Python, so a second thread gains nothing
         self.shaping = CapacityLimiter(1)
         self._away = away or ()
-        self._of_user: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+        self._of_user: WeakValueDictionary[str, _ReadersLine] = WeakValueDictionary()
 
     @asynccontextmanager
     async def of(self, user_id: str) -> AsyncIterator[None]:
         """The turn of one of this user's readers, who read one after the other; so with what else has readers."""
         turn = self._of_user.get(user_id)
         if turn is None:
-            turn = self._of_user[user_id] = _Turn()
+            turn = self._of_user[user_id] = _ReadersLine()
         failed_before = turn.failed
         async with turn.lock:
             if self._away and turn.failed > failed_before:

@@ -172,6 +172,8 @@ def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame
 
 def _paired(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """The n-th booking of a key and the n-th row of it; `place` and `stored_id`."""
+    if told.is_empty() or rows.is_empty():
+        return pl.DataFrame(schema=PAIRS)
     number = pl.int_range(pl.len()).over(keys).alias("number")
     ours, theirs = told.select("place", *keys, number), rows.select(pl.col("id").alias("stored_id"), *keys, number)
     return ours.join(theirs, on=[*keys, "number"]).select("place", "stored_id")

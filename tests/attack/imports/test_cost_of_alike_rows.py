@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from analytics.records import TransactionRecord
-from analytics.statement_gaps import Stated, gaps
+from analytics.statements.gaps import Stated, gaps
 from storage.importing import statements
 from storage.importing.matching.likely_matches import Item, Remaining
 from storage.importing.matching.pending_bookings import BEFORE, pending_matches

@@ -12,7 +12,7 @@ import polars as pl
 
 from analytics.day_totals import DayTotals
 from analytics.ledger_periods import LedgerPeriod
-from analytics.statement_gaps import number
+from analytics.statements.gaps import number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
