@@ -157,18 +157,25 @@ class Entries:
 
     def json(self, positions: Sequence[int]) -> list[bytes]:
         """The JSON of the rows at these positions."""
+        shown = self._kept_json(positions)
+        if all(shown):
+            return shown
         missing = [at for at in positions if not self._json[at]]
-        if missing:
-            for at, row in zip(missing, self._rows_at(missing).iter_rows(named=True), strict=True):
-                self._json[at] = made = fit_copy(orjson.dumps(self._render(row, self._accounts)))
-                self.size += len(made) + OBJECT_BYTES
-        return [self._json[at] for at in positions]
+        for at, row in zip(missing, self._rows_at(missing).iter_rows(named=True), strict=True):
+            self._json[at] = made = fit_copy(orjson.dumps(self._render(row, self._accounts)))
+            self.size += len(made) + OBJECT_BYTES
+        return self._kept_json(positions)
 
     def _rows_at(self, positions: Sequence[int]) -> pl.DataFrame:
         """The rows at these ascending positions. Those that stand side by side are there already; to gather others
         Polars wakes its threads."""
         first, end = positions[0], positions[-1] + 1
         return self.rows[first:end] if end - first == len(positions) else self.rows[positions]
+
+    def _kept_json(self, positions: Sequence[int]) -> list[bytes]:
+        if isinstance(positions, range):
+            return self._json[positions.start : positions.stop]
+        return [self._json[at] for at in positions]
 
     def _positions_of(self, selection: Selection) -> Sequence[int]:
         """The places of the rows of a selection over all days, kept: whoever reads one page of them mostly reads the
