@@ -1,5 +1,5 @@
 """Where threads begin, and where failures end that nobody foresaw. Every other place names the exceptions it catches
-(decision 157)."""
+(decision 146)."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""What a request costs through Connexion's own router, validation and exception middleware, beside ours (decision 158).
+"""What a request costs through Connexion's own router, validation and exception middleware, beside ours (decision 147).
 
     python -m tests.benchmarks.connexion_part
 

@@ -45,7 +45,7 @@ def test_an_operation_id_belongs_to_one_description(make_app: MakeApp) -> None:
 
 
 @pytest.mark.requirement("loop.startup")
-@pytest.mark.requirement("decision 158")
+@pytest.mark.requirement("decision 147")
 def test_a_function_that_does_not_take_its_arguments_stops_the_start(make_app: MakeApp) -> None:
     def get_transaction(_request: object, *, transaction_id: str) -> dict[str, Any]:
         return {"id": transaction_id}

@@ -90,7 +90,7 @@ def test_another_method_is_405_with_the_methods_there_are(
 
 
 @pytest.mark.requirement("loop.allow")
-@pytest.mark.requirement("decision 158")
+@pytest.mark.requirement("decision 147")
 def test_a_concrete_path_is_meant_before_one_with_a_parameter_and_has_its_own_methods_alone(client: TestClient) -> None:
     answer = client.get("/api/v1/subscriptions/added")  # beside GET /api/v1/subscriptions/{id}
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")

@@ -26,7 +26,7 @@ WHERE_STRANGERS_END = {
 }
 
 
-@pytest.mark.requirement("decision 157")
+@pytest.mark.requirement("decision 146")
 def test_a_failure_ends_at_the_boundary_with_its_traceback_and_the_work_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -41,7 +41,7 @@ def test_a_failure_ends_at_the_boundary_with_its_traceback_and_the_work_goes_on(
     assert said.exc_info[0] is ZeroDivisionError
 
 
-@pytest.mark.requirement("decision 157")
+@pytest.mark.requirement("decision 146")
 @pytest.mark.parametrize("failure", [KeyError, KeyboardInterrupt, SystemExit, GeneratorExit])
 def test_what_is_passed_on_and_what_ends_a_process_get_through_unlogged(
     caplog: pytest.LogCaptureFixture, failure: type[BaseException]
@@ -51,7 +51,7 @@ def test_what_is_passed_on_and_what_ends_a_process_get_through_unlogged(
     assert caplog.messages == []
 
 
-@pytest.mark.requirement("decision 157")
+@pytest.mark.requirement("decision 146")
 def test_a_store_that_is_away_is_a_line_without_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
     with contain(log, "failed"):
         raise StoreUnavailable
@@ -60,7 +60,7 @@ def test_a_store_that_is_away_is_a_line_without_a_traceback(caplog: pytest.LogCa
     ]
 
 
-@pytest.mark.requirement("decision 157")
+@pytest.mark.requirement("decision 146")
 @pytest.mark.parametrize("failure", [ZeroDivisionError, StoreUnavailable])
 def test_a_failure_that_is_no_news_leaves_a_line_too(
     caplog: pytest.LogCaptureFixture, failure: type[Exception]
@@ -73,7 +73,7 @@ def test_a_failure_that_is_no_news_leaves_a_line_too(
     ]
 
 
-@pytest.mark.requirement("decision 157")
+@pytest.mark.requirement("decision 146")
 def test_a_thread_carries_what_its_beginning_carried_and_says_why_it_ended(caplog: pytest.LogCaptureFixture) -> None:
     whose: ContextVar[str] = ContextVar("whose", default="nobody's")
     seen: list[str] = []
@@ -92,7 +92,7 @@ def test_a_thread_carries_what_its_beginning_carried_and_says_why_it_ended(caplo
     assert caplog.messages == ["the thread of the test has ended"]
 
 
-@pytest.mark.requirement("decision 157")
+@pytest.mark.requirement("decision 146")
 def test_what_was_begun_is_undone_by_a_failure_alone() -> None:
     undone: list[str] = []
 
@@ -106,7 +106,7 @@ def test_what_was_begun_is_undone_by_a_failure_alone() -> None:
     assert undone == ["failed"]
 
 
-@pytest.mark.requirement("decision 157")
+@pytest.mark.requirement("decision 146")
 def test_a_connection_that_failed_to_open_in_its_thread_is_opened_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -124,7 +124,7 @@ def test_a_connection_that_failed_to_open_in_its_thread_is_opened_again(
     assert caplog.messages == ["the thread states has ended"] * 2
 
 
-@pytest.mark.requirement("decision 157")
+@pytest.mark.requirement("decision 146")
 def test_every_other_place_names_what_it_catches_and_begins_no_thread_of_its_own() -> None:
     broad = {name: text.count("except Exception") + len(_BROAD.findall(text)) for name, text in _product()}
     assert {name: count for name, count in broad.items() if count} == WHERE_STRANGERS_END
