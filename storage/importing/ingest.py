@@ -32,6 +32,8 @@ from storage.importing.teller import Teller
 from storage.users import User
 from storage.words import anchors, exported, rule_tags
 
+BOOKINGS_MAX = 1_000_000  # of one user, who is read into memory as a whole: they take 1.8 GB there
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
@@ -60,7 +62,8 @@ def store(
 ) -> ImportReport:
     """Merge the batches into the user's accounts; runs inside the transaction that also completes the job. `choice` is
     the id of the account they are about, or NEW_ACCOUNT, where the user has said so; `unnamed`
-    is the account of files that do not say theirs. Raises AccountUnclear where nobody says so."""
+    is the account of files that do not say theirs. Raises AccountUnclear where nobody says so, and InvalidRecord for
+    more than BOOKINGS_MAX."""
     teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
     run = _Import(teller, job_id=job_id, choice=choice, unnamed=unnamed)
     reports = {batch.id: run.add(batch) for batch in batches}
@@ -75,6 +78,7 @@ def store(
     if asked or not changes.is_empty():
         changes = pl.concat([changes, journal.changed(transfer_pairs.pair_again(session, user.id), "modified")])
     if not changes.is_empty():
+        _check_number(session, user.id)
         changes = pl.concat([changes, journal.changed(words_settled(session, user.id), "modified")])
         rule_tags.apply(session, user.id, rules.of_user(session, user.id), changes["transaction_id"].to_list())
     changes = _each_once(changes)
@@ -205,6 +209,15 @@ class _Import:
 def _part_of(batch: ReadBatch, part: int) -> str:
     """What a file of a container is called where it is merged."""
     return f"{batch.id}/{part}" if part else batch.id
+
+
+def _check_number(session: Transaction, user_id: str) -> None:
+    """Raise InvalidRecord where the user has more than BOOKINGS_MAX bookings now."""
+    [row] = session.rows("SELECT count(*) AS number FROM transactions WHERE user_id = $1", user_id)
+    if row["number"] > BOOKINGS_MAX:
+        raise InvalidRecord(
+            f"This would make {row['number']:,} bookings of one person; at most {BOOKINGS_MAX:,} can be kept."
+        )
 
 
 def _each_once(changes: pl.DataFrame) -> pl.DataFrame:

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from handlers.commands.control_socket import CommandError
+from storage.importing import ingest
 from tests.imports.command_line import Shell
+from tests.imports.household import Household
 from tests.imports.statement_chain import chain
+from tests.imports.statements_in_xml import GIRO, SAVINGS, camt
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"
 CSV = "Date,Description,Amount,Currency\n2026-03-01,Coffee,-3.50,EUR\n"
@@ -116,3 +120,17 @@ def test_a_file_that_is_not_there_is_told_and_the_others_are_imported(
     assert second == f"{tmp_path}: refused: The file cannot be read: Is a directory."
     assert result.stderr.endswith("Error: 2 of 3 files refused.\n")
     assert len(shell.rows("id")) == 1
+
+
+@pytest.mark.requirement("import.attacks")
+def test_a_person_has_so_many_bookings_at_most_over_all_files(
+    eva: Household, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "BOOKINGS_MAX", 2)
+    eva.bring(write("one.xml", camt(GIRO, "2026-03-01 | -3.50 | Coffee | a |")))
+    eva.bring(write("two.xml", camt(SAVINGS, "2026-03-02 | -4.50 | Coffee | b |")))
+    before = eva.state()
+    with pytest.raises(CommandError):
+        eva.bring(write("three.xml", camt(GIRO, "2026-03-03 | -5.50 | Coffee | c |")))
+    assert eva.state() == before
+    assert eva.lines[-1].endswith("refused: This would make 3 bookings of one person; at most 2 can be kept.")
