@@ -23,6 +23,7 @@ Json = dict[str, Any]
 
 DAY = 86_400
 POSTED_AT = 10 * 3_600  # seconds after midnight UTC: the same date from Honolulu to Auckland, whatever the settings
+NOW_SECONDS = 15 * 60  # by which an app's "now" may be older than ours: it asks for many windows, by a clock of its own
 TEXT_CHARACTERS_MAX = 500
 ROWS_MAX = 100_000  # of one answer
 EPOCH = date(1970, 1, 1).toordinal()
@@ -40,7 +41,7 @@ class AskedDays:
         """The days of bookings that are posted from `start` on and before `end`. Today's bookings may be stamped later
         than now; they are included in a window that ends now."""
         last = _day(end) - 1 if end is not None else date.max.toordinal()
-        if end is not None and end >= now:
+        if end is not None and end >= now - NOW_SECONDS:
             last = max(last, today.toordinal() - EPOCH)
         return cls(first=_day(start), last=last)
 

@@ -28,6 +28,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[0] = str(ROOT)
 
+from tests.archives import unpack  # noqa: E402 - after the line above
 from tests.benchmarks.bench.load import Load, drive  # noqa: E402 - after the line above
 from tests.benchmarks.bench.servers import MeasuredServer, free_port, running  # noqa: E402
 from tests.benchmarks.bench.store import Audience, Someone  # noqa: E402
@@ -79,7 +80,7 @@ def _tree(commit: str, folder: Path) -> Path:
     tree = folder / f"tree of {commit}"
     files = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     with tarfile.open(fileobj=io.BytesIO(files)) as archive:
-        archive.extractall(tree, filter="data")
+        unpack(archive, tree)
     return tree
 
 

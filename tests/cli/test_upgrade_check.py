@@ -17,6 +17,7 @@ from storage import backup
 from storage.database import Store
 from storage.engines.duckdb_file import DuckDBFile
 from storage.migrations import runner
+from tests.archives import unpack
 from tests.cli.conftest import bankdata
 
 RELEASED = Path(__file__).parents[1] / "storage" / "released" / "data.tar.xz"
@@ -44,7 +45,7 @@ def released(tmp_path: Path) -> Path:
     folder = tmp_path / "data" / "backups" / "20261122-120000"
     folder.mkdir(parents=True)
     with tarfile.open(RELEASED) as archive:
-        archive.extractall(tmp_path / "out", filter="data")
+        unpack(archive, tmp_path / "out")
     for name in ("bankdata.duckdb", "oauth-keys.json"):
         (path,) = (tmp_path / "out").rglob(name)
         shutil.copy2(path, folder / name)

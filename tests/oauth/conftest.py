@@ -27,6 +27,7 @@ from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.oauth.site import Site
 from storage import users
+from storage.database import StoreFull, StoreUnavailable
 from storage.users import User
 from tests.conftest import empty_store
 from tests.engines import OpenStore
@@ -305,6 +306,7 @@ def application(server: AuthorizationServer, *, rate: Rate | None = None, extra:
             )
         ),
         shared_paths=oauth_shared_paths(server),
+        unavailable=(StoreUnavailable, StoreFull),
     )
 
 

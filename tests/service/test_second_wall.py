@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.testclient import TestClient
 
 from auth.scopes import ALL_SCOPES, SCOPES
+from handlers.cache.user_data import Need
 from handlers.http.app import CONTRACT_FILE
 from handlers.http.request import Answer, Request
 from handlers.mcp.tools import TOOLS
@@ -66,7 +67,7 @@ def test_an_operation_that_asks_with_the_id_of_another_user_gets_no_rows(
     services: Services, monkeypatch: pytest.MonkeyPatch, operation: Any
 ) -> None:
     if operation is kept:
-        monkeypatch.setitem(KEPT, "getSnapshot", (operation, "figures", lambda _data, _arguments: False))
+        monkeypatch.setitem(KEPT, "getSnapshot", (operation, Need.FIGURES, lambda _data, _arguments: False))
     else:
         monkeypatch.delitem(KEPT, "getSnapshot")
         monkeypatch.setitem(OTHERS, "getSnapshot", operation)

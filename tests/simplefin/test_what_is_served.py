@@ -153,7 +153,8 @@ def test_an_end_of_now_brings_the_rows_of_today_whose_stamp_lies_ahead(service: 
     holder.bring(GIRO, [booked("2026-11-20", "-1.00"), booked("2026-11-19", "-2.00", "Other")], balance("5.00"))
     app, now = connected(service, holder.user.id), int((NOW - timedelta(hours=4)).timestamp())
     assert [day_of(row) for row in app.rows(f"end-date={now + 60}")] == ["2026-11-19", "2026-11-20"]
-    assert [day_of(row) for row in app.rows(f"end-date={now - 3600}")] == ["2026-11-19"]
+    assert [day_of(row) for row in app.rows(f"end-date={now - 840}")] == ["2026-11-19", "2026-11-20"]
+    assert [day_of(row) for row in app.rows(f"end-date={now - 960}")] == ["2026-11-19"]
     clock.offset = before
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from storage.migrations import runner
+from tests.archives import unpack
 from tests.engines import ENGINE
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +52,7 @@ def test_the_oldest_program_that_may_runs_its_own_tests_on_stores_of_this_one(tm
         pytest.skip("no program that may run on a store of this one is in this clone: git fetch --unshallow")
     files = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=BytesIO(files)) as archive:
-        archive.extractall(tmp_path, filter="data")
+        unpack(archive, tmp_path)
     environment = {name: text for name, text in os.environ.items() if not name.startswith(("COV", "PYTEST"))}
     chosen = ["--engine", ENGINE.name, "-k", OF_THE_STORE, "-x", "-p", "stores_of_a_newer_program"]
     done = subprocess.run(

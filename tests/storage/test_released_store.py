@@ -31,6 +31,7 @@ from handlers.commands.table import perform
 from handlers.services import open_services
 from handlers.settings import load
 from storage.migrations import runner
+from tests.archives import unpack
 from tests.engines import OpenStore
 from tests.explanations.conftest import Service, opened
 from tests.service.conftest import Said
@@ -86,7 +87,7 @@ pytestmark = [pytest.mark.requirement("store.released"), pytest.mark.engine("duc
 def folder(tmp_path: Path) -> Path:
     """The data folder as the released program left it."""
     with tarfile.open(RELEASED / "data.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+        unpack(archive, tmp_path)
     return tmp_path
 
 

@@ -87,6 +87,16 @@ ALL = sorted({(name, pattern.pattern): (name, pattern, anywhere) for name, patte
 IDS = [f"{number}-{entry[0]}" for number, entry in enumerate(ALL)]
 
 
+@pytest.fixture(autouse=True)
+def deep_recursion() -> Iterator[None]:
+    """What counts steps calls itself for each; other tests of this process would overflow its stack with such a
+    limit."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(60_000)
+    yield
+    sys.setrecursionlimit(before)
+
+
 def steps(pattern: re.Pattern[Any], text: str, *, is_anywhere: bool) -> float:
     """Steps for each character."""
     run = Steps(pattern, text)
@@ -111,7 +121,6 @@ def grows(pattern: re.Pattern[Any], head: str, pump: str, end: str, *, is_anywhe
 @pytest.mark.requirement("security.linear-patterns")
 @pytest.mark.parametrize(("name", "pattern", "is_anywhere"), ALL, ids=IDS)
 def test_a_character_costs_no_more_in_a_longer_text(name: str, pattern: re.Pattern[Any], is_anywhere: bool) -> None:
-    sys.setrecursionlimit(60_000)
     chance = random.Random(name)
     count = ATTACKS_ON_LONG if len(pattern.pattern) > LONG_PATTERN else ATTACKS
     found = [attack for attack in attacks(pattern, chance, count) if grows(pattern, *attack, is_anywhere=is_anywhere)]
@@ -131,7 +140,6 @@ def test_a_character_costs_no_more_in_a_longer_text(name: str, pattern: re.Patte
 def test_an_expression_that_costs_more_is_found(
     written: str, head: str, pump: str, end: str, is_anywhere: bool
 ) -> None:
-    sys.setrecursionlimit(60_000)
     pattern = re.compile(written)
     if written.startswith("(?:a|a)"):
         assert steps(pattern, "a" * 14, is_anywhere=False) > 4 * steps(pattern, "a" * 11, is_anywhere=False)
