@@ -134,16 +134,16 @@ class Services:
     def is_ready(self) -> bool:
         """Whether the store answers and, if it is a database elsewhere, can be written to. Its schema needs no check:
         it was brought up to date when it was opened."""
-        was_ready, self._was_ready = self._was_ready, False
+        answers = is_ready = False
         # Whatever goes wrong, the answer to the monitor is no
-        with contain(log, "not ready", is_expected=lambda: not was_ready):
+        with contain(log, "not ready", is_expected=lambda: not self._was_ready):
             is_ready = runner.current_version(self.everybody) > 0
             self.sharing.check_writable()
-            if not was_ready:
-                log.warning("ready again")
-            self._was_ready = True
-            return is_ready
-        return False
+            answers = True
+        if answers and not self._was_ready:
+            log.warning("ready again")
+        self._was_ready = answers
+        return answers and is_ready
 
     def close(self) -> bool:
         """Close the store within seconds, whatever the sources do. Returns whether the sync engine is idle; if it is

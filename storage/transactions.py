@@ -159,19 +159,6 @@ def taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> li
     )
 
 
-def entries(
-    session: Session,
-    user_id: str,
-    columns: Mapping[str, pl.DataType],
-    *,
-    hidden: Sequence[str] = (),
-    only: str | None = None,
-) -> pl.DataFrame:
-    """The same as `everything`, in the order of a page."""
-    rows = everything(session, user_id, columns, hidden=hidden, only=only)
-    return rows.sort("booking_date", "id", descending=True)
-
-
 def everything(
     session: Session,
     user_id: str,

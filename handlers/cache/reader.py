@@ -89,7 +89,8 @@ class Reader:
             data.words = annotations.of_user(session, user_id)
         if Need.LIST in missing:
             columns = KEPT | DETAILS if Need.DETAILS in missing else KEPT
-            rows = transactions.entries(session, user_id, columns, hidden=data.hidden, only=only)
+            rows = transactions.everything(session, user_id, columns, hidden=data.hidden, only=only)
+            rows = rows.sort("booking_date", "id", descending=True)
             data.entries = Entries(rows, data.by_id, self.render, data.parts)
             data.figures = data.entries.bookings
             missing |= Need.FIGURES

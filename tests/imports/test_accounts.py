@@ -162,7 +162,7 @@ def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Hous
     selected = selected_accounts(accounts.of_user(database, user), None, reader)
     assert [account.iban for account in selected.accounts] == [GIRO]
     assert transactions.count(database, user, Selection()) == 1
-    assert transactions.entries(database, user, KEPT, hidden=[hidden.id]).height == 1
+    assert transactions.everything(database, user, KEPT, hidden=[hidden.id]).height == 1
     assert matching(database, user, Selection(account_ids=selected.filter)).height == 1
     (row,) = [row for row in eva.rows("transactions") if row["account_id"] == hidden.id]
     assert transactions.find(database, user, row["id"]) is None
