@@ -6,8 +6,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from analytics.classification.facts import CATEGORIES, TYPES
-from analytics.classification.leaves import LEAVES
+from analytics.classification.facts import CATEGORIES, LEAVES, TYPES
 from handlers.sentences import words_of_page
 
 Json = dict[str, Any]
