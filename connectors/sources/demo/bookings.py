@@ -54,7 +54,7 @@ class Party:
     debitor_id: str | None = None
 
 
-def person(name: str, *, bank_name: str | None = None) -> Party:
+def person(name: str, bank_name: str | None = None) -> Party:
     """A counterpart who is paid by transfer."""
     return Party(name=name, iban=german_iban(PAYEE_BANK_CODE, name), bank_name=bank_name)
 
@@ -78,7 +78,7 @@ def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None =
     """A SEPA direct debit of the day's price, collected on the next working day."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
-        yield Movement(ordered=day, record=_debit(party, -price(day), worded(purpose, day, dice), day, code))
+        yield Movement(ordered=day, record=_debit(party, -price(day), fill_in(purpose, day, dice), day, code))
 
     return what
 
@@ -88,16 +88,16 @@ def varying_debit(party: Party, low: str, high: str, purpose: str) -> What:
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         amount = -dice.amount(low, high)
-        yield Movement(ordered=day, record=_debit(party, amount, worded(purpose, day, dice), day, None))
+        yield Movement(ordered=day, record=_debit(party, amount, fill_in(purpose, day, dice), day, None))
 
     return what
 
 
-def returned_debit(party: Party, price: Price, purpose: str) -> What:
+def debit_return(party: Party, price: Price, purpose: str) -> What:
     """A direct debit that comes back two working days later, marked as a return, with swapped roles."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
-        debit = _debit(party, -price(day), worded(purpose, day, dice), day, None)
+        debit = _debit(party, -price(day), fill_in(purpose, day, dice), day, None)
         yield Movement(ordered=day, record=debit)
         back = replace(
             debit,
@@ -129,7 +129,7 @@ def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = F
                     currency="EUR",
                     booking_date=booked,
                     value_date=booked,
-                    purpose=worded(purpose, day, dice),
+                    purpose=fill_in(purpose, day, dice),
                     gvc="117" if standing else "116",
                     bank_transaction_code="PMNT-ICDT-STDO" if standing else "PMNT-ICDT-ESCT",
                     bank_text="DAUERAUFTRAG" if standing else "ONLINE-ÜBERWEISUNG",
@@ -158,9 +158,9 @@ def transfer_in(
                     currency="EUR",
                     booking_date=booked,
                     value_date=booked,
-                    purpose=worded(purpose, day, dice),
+                    purpose=fill_in(purpose, day, dice),
                     purpose_code=code,
-                    end_to_end_id=worded(reference, day, dice) or None,
+                    end_to_end_id=fill_in(reference, day, dice) or None,
                     debitor_id=party.debitor_id,
                     gvc="153" if salary else "166",
                     bank_transaction_code="PMNT-RCDT-SALA" if salary else "PMNT-RCDT-ESCT",
@@ -172,7 +172,9 @@ def transfer_in(
     return what
 
 
-def bank_row(price: Price, *, gvc: str | None, iso: str | None, bank_text: str | None, purpose: str | None) -> What:
+def bank_row(
+    price: Price, *, purpose: str, gvc: str | None = None, iso: str | None = None, bank_text: str | None = None
+) -> What:
     """A booking by the bank itself, on the very day: cash, fees, interest; the price has a sign."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
@@ -183,7 +185,7 @@ def bank_row(price: Price, *, gvc: str | None, iso: str | None, bank_text: str |
                 currency="EUR",
                 booking_date=day,
                 value_date=day,
-                purpose=worded(purpose, day, dice) if purpose else None,
+                purpose=fill_in(purpose, day, dice),
                 gvc=gvc,
                 bank_transaction_code=iso,
                 bank_text=bank_text,
@@ -225,6 +227,6 @@ def _with_counterpart(party: Party, record: TransactionRecord) -> TransactionRec
     )
 
 
-def worded(text: str, day: date, dice: Dice) -> str:
+def fill_in(text: str, day: date, dice: Dice) -> str:
     """The text with its {day} and {number} filled in."""
     return text.format(day=day, number=dice.number(6)) if "{" in text else text
