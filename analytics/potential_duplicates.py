@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from analytics.search_text import folded
+from analytics.search_text import fold_column
 
 DAYS_APART_MAX = 3  # dates of one booking from a file and from an API differ by a weekend at most
 NEAR_EQUAL_CHARACTERS_MIN = 12  # a shorter text inside another proves nothing ("Miete" is in many purposes)
@@ -38,7 +38,7 @@ def _columns() -> list[pl.Expr]:
 def _bare_text(text: str) -> pl.Expr:
     """The text's folded letters and digits only, because banks break, capitalise and spell one text in many ways; null
     when none is left."""
-    letters = folded(pl.col(text)).str.replace_all(r"[^\p{L}\p{N}]", "")
+    letters = fold_column(pl.col(text)).str.replace_all(r"[^\p{L}\p{N}]", "")
     return pl.when(letters != "").then(letters).alias(text)
 
 

@@ -5,7 +5,7 @@ import polars as pl
 from analytics.letters import PLAIN_LENGTH_MAX, SPECIAL_LETTERS, UMLAUT_SPELLED_OUT
 
 
-def folded(text: pl.Expr) -> pl.Expr:
+def fold_column(text: pl.Expr) -> pl.Expr:
     """`fold` on a column of strings; nulls stay null."""
     return plain_text(text).str.replace_all(UMLAUT_SPELLED_OUT.pattern, "${1}")
 
@@ -24,7 +24,7 @@ def searchable(text: pl.Expr) -> pl.Expr:
     A word is found when `fold(word)` or `plain(word)` occurs in the text. The plain line is for words that begin with
     the very e that folding drops: "ela" is in "manuela", but not in "manula".
     """
-    plain, fold = plain_text(text), folded(text)
+    plain, fold = plain_text(text), fold_column(text)
     return pl.when(plain == fold).then(plain).otherwise(pl.concat_str(plain, fold, separator="\n"))
 
 

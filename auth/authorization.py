@@ -248,7 +248,7 @@ def requested_details(asked: Asked) -> AccountInformation | None:
     text = asked.get("authorization_details")
     if text is None:
         return None
-    return authorization_details.understood(text, resource=asked.resource, address=asked.address)
+    return authorization_details.parse(text, resource=asked.resource, address=asked.address)
 
 
 def returned_state(asked: Asked) -> dict[str, str]:

@@ -73,7 +73,7 @@ class AccountInformation(msgspec.Struct, forbid_unknown_fields=True, omit_defaul
         return self.accounts is None if self.later_accounts is None else self.later_accounts
 
 
-def understood(text: str, *, resource: Resource | None, address: str) -> AccountInformation:
+def parse(text: str, *, resource: Resource | None, address: str) -> AccountInformation:
     """The single object in the parameter, checked against the requested resource and its address. Raises
     InvalidAuthorizationDetails.
 
@@ -94,11 +94,11 @@ def understood(text: str, *, resource: Resource | None, address: str) -> Account
 
 
 def as_text(details: AccountInformation) -> str:
-    """The details as text, for storing them while the request waits; `read_back` reads the text."""
+    """The details as text, for storing them while the request waits; `from_text` reads the text."""
     return msgspec.json.encode(details).decode()
 
 
-def read_back(text: str) -> AccountInformation:
+def from_text(text: str) -> AccountInformation:
     """The details from a text that `as_text` wrote."""
     return msgspec.json.decode(text, type=AccountInformation)
 

@@ -128,7 +128,7 @@ class Consent:
             return None  # the form was sent twice at once, and the other one was taken
         if decided is not None:
             answer = "consent given" if decided[1] is not None else "consent denied"
-            self._events.happened(answer, user=user_id, client=decided[0].client_id)
+            self._events.info(answer, user=user_id, client=decided[0].client_id)
             is_given = decided[1] is not None
             self._events.did(user_id, "giveConsent" if is_given else "denyConsent", client_id=decided[0].client_id)
         return decided

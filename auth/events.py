@@ -8,7 +8,7 @@ addresses as they are, for fail2ban. Tokens, codes and passwords are never passe
 import logging
 
 from auth.record import Deed, Record
-from auth.secret_text import derived
+from auth.secret_text import keyed_hash
 
 HASH_CHARACTERS = 12  # 72 bits: enough to tell people apart
 
@@ -16,7 +16,7 @@ log = logging.getLogger("bankdata.auth")
 
 
 class Events:
-    """Writes the lines: `happened` for normal events, `alarm` for possible attacks. `did` adds an entry to the record
+    """Writes the lines: `info` for normal events, `alarm` for possible attacks. `did` adds an entry to the record
     that a person can read about their own account."""
 
     def __init__(self, key: bytes, *, shows_addresses: bool, record: Record) -> None:
@@ -24,7 +24,7 @@ class Events:
         self._record = record
         self._shows_addresses = shows_addresses
 
-    def happened(self, event: str, *, account: str | None = None, address: str | None = None, **facts: str) -> None:
+    def info(self, event: str, *, account: str | None = None, address: str | None = None, **facts: str) -> None:
         """Write a line at the level INFO."""
         self._write(logging.INFO, event, account, address, facts)
 
@@ -47,4 +47,4 @@ class Events:
         log.log(level, "%s %s", event, " ".join(f"{name}={value}" for name, value in shown.items()))
 
     def _keyed_hash(self, text: str) -> str:
-        return derived(self._key, text)[:HASH_CHARACTERS]
+        return keyed_hash(self._key, text)[:HASH_CHARACTERS]

@@ -35,7 +35,7 @@ def stored_hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def derived(key: bytes, text: str) -> str:
+def keyed_hash(key: bytes, text: str) -> str:
     """A secret that only the holder of `key` can compute from `text`: their HMAC."""
     digest = hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

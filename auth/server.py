@@ -134,13 +134,13 @@ class AuthorizationServer:
     def rotate_keys(self) -> str:
         """Make a new signing key, and return its kid. Tokens signed by the old one stay valid for their hour."""
         kid = self.keys.rotate(now=self._now())
-        self._events.happened("signing key rotated", kid=kid)
+        self._events.info("signing key rotated", kid=kid)
         return kid
 
     def reseal_keys(self) -> None:
         """Seal the signing keys with the first line of the operator's secret; tokens stay valid."""
         self.keys.reseal()
-        self._events.happened("signing keys sealed anew")
+        self._events.info("signing keys sealed anew")
 
     def jwks(self) -> dict[str, list[dict[str, str]]]:
         """The public keys as a JWK set (RFC 7517 section 5)."""

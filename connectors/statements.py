@@ -8,7 +8,7 @@ from analytics.records import AccountRecord, Record, StatementRecord, Transactio
 from connectors.bank_csv.layouts import CsvLayout, OnLayout
 from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
-from connectors.parser_process.client import ask_process, interrupted
+from connectors.parser_process.client import ask_process, interruption
 from connectors.parser_process.messages import FormatName, ParseRequest
 
 
@@ -29,7 +29,7 @@ def read_records(
             on_layout(answer)
             continue
         if not isinstance(answer, AccountRecord | TransactionRecord | StatementRecord):
-            raise interrupted()
+            raise interruption()
         yield answer
 
 
@@ -37,7 +37,7 @@ def format_name(source: Path | BinaryIO, check: Callable[[], None] = lambda: Non
     """The name of a file's format for reports, or zip; None where it is neither."""
     answer = next(ask_process(source, ParseRequest(wanted="format"), check), None)
     if not isinstance(answer, FormatName):
-        raise interrupted()
+        raise interruption()
     return answer.name
 
 
@@ -45,5 +45,5 @@ def explain(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) 
     """An explanation of how a CSV file would be read, or why it would be refused."""
     answer = next(ask_process(source, ParseRequest(wanted="explanation", profiles=tuple(profiles or ()))), None)
     if not isinstance(answer, Explanation):
-        raise interrupted()
+        raise interruption()
     return answer

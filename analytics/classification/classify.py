@@ -10,11 +10,11 @@ from analytics.classification.booking_types import Booking, Verdict, booking_typ
 from analytics.classification.categories import Evidence, category
 from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES
 from analytics.classification.intermediaries import is_intermediary
-from analytics.classification.leaves import detailed
+from analytics.classification.leaves import leaf_below
 from analytics.classification.merchants import Merchant, merchant
 from analytics.classification.rules import ChosenCategory, Rule, comparable, correction_key, first_rule
 from analytics.frames import CLASSIFIABLE
-from analytics.search_text import folded
+from analytics.search_text import fold_column
 
 DERIVED: dict[str, pl.DataType] = {
     "type": pl.String(),
@@ -110,7 +110,7 @@ def _derive(
     place, by = chosen or (None, "")
     evidence = Evidence(row, kind.value, shop, is_own, own.get(iban) if iban else None)
     value = decided or (Verdict(place.category, by) if place else None) or category(evidence)
-    leaf = (place.detailed_category, by) if place and place.detailed_category else detailed(value, evidence)
+    leaf = (place.detailed_category, by) if place and place.detailed_category else leaf_below(value, evidence)
     own_id = place.own_category_id if place else None
     return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule, *leaf, own_id
 
@@ -161,7 +161,7 @@ def _rows(rows: pl.DataFrame) -> Iterable[Booking]:
         creditor_id=_filled_text("creditor_id"),
         mandate=_filled_text("mandate_reference"),
         purpose=_filled_text("purpose"),
-        purpose_words=folded(pl.col("purpose").fill_null(""))
+        purpose_words=fold_column(pl.col("purpose").fill_null(""))
         .str.replace_all(r"['’`´]", "")
         .str.replace_all(r"[^\p{L}\p{N}]+", " "),
         bank_transaction_code=_filled_text("bank_transaction_code"),

@@ -10,7 +10,7 @@ import polars as pl
 from analytics.classification.facts import table
 from analytics.classification.phrases import words_of
 from analytics.letters import fold
-from analytics.search_text import folded
+from analytics.search_text import fold_column
 
 
 class Intermediary(NamedTuple):
@@ -51,7 +51,7 @@ def is_intermediary(name: str | None) -> bool:
 
 def are_intermediaries(names: pl.Expr) -> pl.Expr:
     """`is_intermediary` on a column; nulls stay null."""
-    return folded(names).str.contains(BEGINNING)
+    return fold_column(names).str.contains(BEGINNING)
 
 
 def intermediary_of(label_words: Sequence[str], *, has_star: bool) -> tuple[Intermediary, int] | None:

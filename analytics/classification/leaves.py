@@ -14,7 +14,7 @@ Place = Literal["name", "text", "else"]
 OWN_TRANSFER = "OWN_TRANSFER"
 
 
-def detailed(category: Verdict, evidence: Evidence) -> tuple[str | None, str | None]:
+def leaf_below(category: Verdict, evidence: Evidence) -> tuple[str | None, str | None]:
     """The leaf below this category and the rule that gave it, from the first source that has one; both None where none
     has."""
     if category.value is None:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
+from analytics.currencies import in_digits
 from analytics.forecasting.ledgers import AccountLedger
 from analytics.forecasting.projection import Stream, project
-from analytics.recurring.history import listed
 
 TESTED_DAYS = 30
 ORIGINS_MAX = 6
@@ -61,4 +61,4 @@ def accuracy(ledger: AccountLedger, streams: Mapping[date, Iterable[Stream]]) ->
 
 def _mean(values: Sequence[Decimal], currency: str) -> Decimal:
     """The mean, rounded to the digits that are shown, so that a forecast does not win by an invisible difference."""
-    return listed(sum(values, Decimal(0)) / len(values), currency)
+    return in_digits(sum(values, Decimal(0)) / len(values), currency)

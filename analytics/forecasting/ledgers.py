@@ -65,7 +65,7 @@ class AccountLedger:
         return [self.moved.get(self.day - timedelta(days=back), NOTHING).usual for back in range(days)]
 
 
-def together(ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved]) -> AccountLedger:
+def joint_ledger(ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved]) -> AccountLedger:
     """One ledger for several accounts of the same currency and day."""
     each = list(ledgers)
     return AccountLedger(

@@ -11,9 +11,9 @@ from decimal import Decimal
 from math import sqrt
 from statistics import mean, median, pvariance, variance
 
-from analytics.currencies import minor_digits
+from analytics.currencies import in_digits, minor_digits
 from analytics.forecasting.ledgers import AccountLedger
-from analytics.recurring.history import Charge, history, listed
+from analytics.recurring.history import Charge, history
 
 WINDOW_DAYS = 182  # the rest per day is the mean over these days
 MONTH_DAYS = 30  # their net sums show whether a trend continues
@@ -99,7 +99,7 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
     rest_a_day = float(sum(rest)) / span
     trend = float(sum(event.amount for event in events)) / days + rest_a_day
     weight = trend_weight(ledger)
-    rest_per_day = listed(Decimal(rest_a_day - (1 - weight) * trend), ledger.currency)
+    rest_per_day = in_digits(Decimal(rest_a_day - (1 - weight) * trend), ledger.currency)
     weekly = variance([float(sum(rest[week : week + 7])) for week in range(0, span - 6, 7)])
     doubt = weekly / (7 * span) + (trend / 4) ** 2  # variance of the rest per day, and of the trend
     unit = Decimal(1).scaleb(-minor_digits(ledger.currency))
@@ -110,7 +110,7 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
         while open_events and open_events[0].day <= day:
             event = open_events.pop(0)
             expected, of_events = expected + event.amount, of_events + event.variance
-        half = listed(Decimal(BAND * sqrt(weekly * step / 7 + of_events + step**2 * doubt)), ledger.currency)
+        half = in_digits(Decimal(BAND * sqrt(weekly * step / 7 + of_events + step**2 * doubt)), ledger.currency)
         found.append(ForecastDay(day=day, expected=expected, low=expected - half, high=expected + half))
     return Projection(days=found, events=events, rest_per_day=rest_per_day, trend_weight=weight)
 
@@ -125,8 +125,8 @@ def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None
     before = (day - ledger.day).days - 1
     going_out = [stream for stream in streams if stream.expected < 0]
     events = [event for stream in going_out for event in _events(stream, ledger, before)]
-    due = -sum((event.amount for event in events if event.day < day), listed(Decimal(0), ledger.currency))
-    return NextPay(day=day, due=due, left=listed(ledger.balance, ledger.currency) - due)
+    due = -sum((event.amount for event in events if event.day < day), in_digits(Decimal(0), ledger.currency))
+    return NextPay(day=day, due=due, left=in_digits(ledger.balance, ledger.currency) - due)
 
 
 def by_month(found: Projection) -> Projection:
@@ -194,7 +194,7 @@ def _events(stream: Stream, ledger: AccountLedger, days: int) -> list[Event]:
         first_due=stream.first_due,
     )
     tomorrow, around = ledger.day + timedelta(days=1), timedelta(days=told.deviation)
-    amount = listed(stream.expected, ledger.currency)
+    amount = in_digits(stream.expected, ledger.currency)
     doubt = AMOUNT_DOUBT * float(amount) ** 2 + pvariance([float(charge.amount) for charge in stream.charges])
     return [
         Event(

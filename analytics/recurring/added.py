@@ -14,7 +14,7 @@ from analytics.recurring.confirmations import CONFIRMED, UNDECIDED
 from analytics.recurring.contract_ids import digest
 from analytics.recurring.directions import INCOMING
 from analytics.recurring.history import day_before
-from analytics.search_text import folded
+from analytics.search_text import fold_column
 
 LEAST, MOST = Decimal("0.5"), Decimal(2)  # of the stated amount; other amounts are for something else
 
@@ -106,7 +106,7 @@ def _charges(payment: AddedPayment, rows: pl.DataFrame, currency: str, today: da
             account_id=payment.account_id,
             currency=currency,
         )
-        .filter(folded(texts).str.contains(name, literal=True))
+        .filter(fold_column(texts).str.contains(name, literal=True))
         .sort("booking_date", "id")
         .select("id", "booking_date", "amount")
         .rows()

@@ -3,7 +3,7 @@
 import polars as pl
 
 from analytics.recurring.left_out_words import DEPOT, LEFT_OUT, RETURN, SHOP_DEPOT
-from analytics.search_text import folded, in_ascii
+from analytics.search_text import fold_column, in_ascii
 from analytics.transfers import is_between_own
 
 EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidence can never show a yearly rhythm
@@ -69,7 +69,7 @@ def _is_no_payment() -> pl.Expr:
 
 def _folded_text(column: str) -> pl.Expr:
     """The folded text without spaces around it; null where it is empty."""
-    text = folded(pl.col(column)).str.strip_chars()
+    text = fold_column(pl.col(column)).str.strip_chars()
     return pl.when(text != "").then(text)
 
 

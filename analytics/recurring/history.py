@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from itertools import groupby, pairwise
 from typing import Literal
 
-from analytics.currencies import minor_digits
+from analytics.currencies import in_digits
 from analytics.periods import last_day
 from analytics.recurring.frequencies import CHARGES_A_YEAR, GRACE_DAYS, RHYTHMS, Unit
 
@@ -137,11 +137,6 @@ def standing(told: History, *, is_over: bool, today: date) -> WhatIsExpected:
     )
 
 
-def listed(amount: Decimal, currency: str) -> Decimal:
-    """The amount rounded to the digits of its currency, as answers list it."""
-    return amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_EVEN)
-
-
 def _cadence(days: Sequence[date], frequency: str) -> Cadence:
     """The rhythm of this frequency that the charges keep best; of equally good ones the first."""
     candidates = [_place_in_calendar(days[-RECENT_CHARGES:], every, unit) for every, unit in RHYTHMS[frequency]]
@@ -241,7 +236,7 @@ def _coming_days(last: date, cadence: Cadence, *, steps: int, until: date) -> li
 
 def _prices(ordered: Sequence[Charge], currency: str) -> list[Price]:
     prices: list[Price] = []
-    for amount, group in groupby(ordered, key=lambda charge: listed(charge.amount, currency)):
+    for amount, group in groupby(ordered, key=lambda charge: in_digits(charge.amount, currency)):
         same = list(group)
         change = amount - prices[-1].amount if prices else None
         prices.append(Price(since=same[0].day, until=same[-1].day, amount=amount, charges=len(same), change=change))

@@ -47,7 +47,7 @@ def query_words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_WORD.findall(plain(text))))
 
 
-def found(
+def matching_rows(
     rows: pl.DataFrame,
     query: Query,
     *,
@@ -59,9 +59,11 @@ def found(
     """The rows (SEARCHED, all on accounts of `selection`) that match the query, with `left_out` (transfer,
     adjusting_entry, null) and `home_amount` (FIGURE, in `currency`, null without a rate). A booking with parts matches
     if one of its parts does."""
-    is_there = pl.all_horizontal(pl.lit(value=True), *placed(query))
+    is_there = pl.all_horizontal(pl.lit(value=True), *category_conditions(query))
     if not parts.is_empty():
-        of_parts = pl.col("id").is_in(with_part_in(parts, *placed(query), *in_own(query.own_category)).implode())
+        of_parts = pl.col("id").is_in(
+            with_part_in(parts, *category_conditions(query), *in_own(query.own_category)).implode()
+        )
         is_there = pl.when(is_split(parts, may_be_pending=True)).then(of_parts).otherwise(is_there)
     chosen = rows.lazy().filter(*_row_conditions(query), is_there).with_columns(left_out(selection).alias("left_out"))
     foreign = foreign_currencies(rows, currency)
@@ -69,7 +71,7 @@ def found(
     return judged.filter(*_figure_conditions(query))
 
 
-def ordered(rows: pl.LazyFrame, sort: Sort) -> pl.LazyFrame:
+def in_order(rows: pl.LazyFrame, sort: Sort) -> pl.LazyFrame:
     """The rows sorted by day, or by converted amount without its sign with those without a rate last; equal ones with
     the newest first, then by id descending, as in a list (decision 1)."""
     size, downwards = pl.col("home_amount").abs(), sort.startswith("-")
@@ -96,7 +98,7 @@ def is_uncategorised() -> pl.Expr:
     return pl.col("category").is_null() | ((pl.col("category") == NO_CATEGORY) & by_default)
 
 
-def placed(query: Query) -> Iterator[pl.Expr]:
+def category_conditions(query: Query) -> Iterator[pl.Expr]:
     """The conditions of the query on the categories of a row, or of a part."""
     if query.category is not None:
         yield pl.col("category") == query.category

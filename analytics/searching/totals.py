@@ -13,7 +13,7 @@ from analytics.currencies import NO_RATES
 from analytics.frames import FIGURE
 from analytics.refunds import known_category
 from analytics.searching.comparison import Shift
-from analytics.searching.filters import Query, found, merchant, placed
+from analytics.searching.filters import Query, category_conditions, matching_rows, merchant
 from analytics.searching.parts import NO_PARTS, apart
 
 Key = Literal["category", "detailedCategory", "merchant", "account", "type", "day", "week", "month", "year"]
@@ -96,11 +96,11 @@ def totals(
     day = pl.col("booking_date") if shift is None else shift.of(pl.col("booking_date"))
     keys = {column: _KEYS[key](day) for column, key in zip(_columns(group_by), group_by, strict=True)}
     home, is_expense = pl.col("home_amount"), pl.col("amount") < 0
-    whole = found(rows, query, selection=selection, currency=currency, rates=rates, parts=parts)
+    whole = matching_rows(rows, query, selection=selection, currency=currency, rates=rates, parts=parts)
     is_apart = not parts.is_empty()
     if is_apart:
         of_parts = apart(whole, parts, currency=currency, may_be_pending=True, own_category=query.own_category)
-        whole = of_parts.filter(*placed(query))
+        whole = of_parts.filter(*category_conditions(query))
     judged = whole.select(
         *(["booking"] if is_apart else []),
         "currency",
@@ -139,7 +139,7 @@ def expenses_by_place(
 ) -> pl.DataFrame:
     """The expenses as in `totals` for each `place`, which is a category, a finer one or an own one, and the currencies
     without a rate among its rows (`unconverted`). The rows are SEARCHED with `own_category_id`."""
-    whole = found(rows, Query(), selection=selection, currency=currency, rates=rates, parts=parts)
+    whole = matching_rows(rows, Query(), selection=selection, currency=currency, rates=rates, parts=parts)
     each = apart(whole, parts, currency=currency, may_be_pending=True)
     is_spent = (pl.col("amount") < 0) & pl.col("left_out").is_null()
     return (
@@ -154,7 +154,7 @@ def expenses_by_place(
     )
 
 
-def listed(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Group], Group]:
+def top_groups(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Group], Group]:
     """At most `limit` groups, sorted by their first key, then by the second, and the sums of the rest.
 
     Periods are in order of time, and the latest are listed. Other keys are sorted by their expenses in all their

@@ -11,7 +11,7 @@ from auth.errors import OAuthError, RegistrationClosed, RegistrationTokenWrong, 
 from auth.events import Events
 from auth.instants import Now
 from auth.policy import Policy
-from auth.secret_text import derived, is_same, new_client_id
+from auth.secret_text import is_same, keyed_hash, new_client_id
 from auth.tokens.grants import Grants
 from storage.database import Database, Session
 from storage.oauth import clients
@@ -59,12 +59,12 @@ class Clients:
         except OAuthError as error:
             self._events.alarm("registration refused", address=address, reason=error.code)
             raise
-        self._events.happened("client registered", address=address, client=client.id)
+        self._events.info("client registered", address=address, client=client.id)
         return client
 
     def initial_token(self) -> str:
         """The initial access token that registration requires in the mode `token` (RFC 7591 section 3)."""
-        return derived(self._registration_key, "initial access token")
+        return keyed_hash(self._registration_key, "initial access token")
 
     def find(self, client_id: str) -> Client | None:
         """The client with this id; None where it is not registered."""
@@ -137,8 +137,8 @@ class Clients:
         now = self._now()
         client = replace(
             new_client(metadata, client_id=new_client_id(), registered_by="self", now=now),
-            address_hash=derived(self._addresses_key, address),
-            network_hash=derived(self._addresses_key, _network(address)),
+            address_hash=keyed_hash(self._addresses_key, address),
+            network_hash=keyed_hash(self._addresses_key, _network(address)),
         )
 
         def work(session: Session) -> None:

@@ -115,7 +115,7 @@ class Passkeys:
             lambda session: passkeys.add(session, user.id, passkey, at_most=PASSKEYS_MAX)
         )
         if is_added:
-            self._events.happened("passkey added", user=user.id)
+            self._events.info("passkey added", user=user.id)
             self._events.did(user.id, "addPasskey")
         return is_added
 
@@ -136,7 +136,7 @@ class Passkeys:
         """Delete a passkey; False where the user has none with this id."""
         was_there = self._database.atomically(lambda session: passkeys.remove(session, user_id, passkey_id))
         if was_there:
-            self._events.happened("passkey removed", user=user_id)
+            self._events.info("passkey removed", user=user_id)
             self._events.did(user_id, "removePasskey")
         return was_there
 
@@ -158,7 +158,7 @@ class Passkeys:
     def _verify_registration(self, answer: str, challenge: str) -> "VerifiedRegistration | None":
         import webauthn
 
-        return _verified(
+        return _verify_by_webauthn(
             lambda: webauthn.verify_registration_response(
                 credential=answer,
                 expected_challenge=challenge.encode(),
@@ -170,7 +170,7 @@ class Passkeys:
     def _verify(self, answer: str, challenge: str, passkey: Passkey) -> "VerifiedAuthentication | None":
         import webauthn
 
-        return _verified(
+        return _verify_by_webauthn(
             lambda: webauthn.verify_authentication_response(
                 credential=answer,
                 expected_challenge=challenge.encode(),
@@ -182,7 +182,7 @@ class Passkeys:
         )
 
 
-def _verified(verify: Callable[[], T]) -> T | None:
+def _verify_by_webauthn(verify: Callable[[], T]) -> T | None:
     """What webauthn has verified; None where it raised anything at all: then these bytes from outside are no passkey,
     or no signature."""
     try:

@@ -89,7 +89,7 @@ class SecondFactors:
 
         if not self._database.atomically(work):
             return None
-        self._events.happened("second factor turned on", user=user.id)
+        self._events.info("second factor turned on", user=user.id)
         self._events.did(user.id, "turnOnSecondFactor")
         return codes
 
@@ -97,7 +97,7 @@ class SecondFactors:
         """Turn the second factor off, so that the password is enough; False where it was off."""
         was_on = self._database.atomically(lambda session: second_factors.remove(session, user_id))
         if was_on:
-            self._events.happened("second factor turned off", user=user_id)
+            self._events.info("second factor turned off", user=user_id)
             self._events.did(user_id, "turnOffSecondFactor")
         return was_on
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from auth.instants import Now
-from auth.secret_text import derived, is_same, new_secret, stored_hash
+from auth.secret_text import is_same, keyed_hash, new_secret, stored_hash
 from storage.database import Conflict, Database, Session
 from storage.oauth import browsers, pending
 from storage.oauth.browsers import BrowserSession
@@ -119,7 +119,7 @@ class Sessions:
 
     def form_token(self, browser: Browser, purpose: str) -> str:
         """The token that a form of this session and purpose must carry: an HMAC of both."""
-        return derived(self._key, f"form:{purpose}:{browser.secret}")
+        return keyed_hash(self._key, f"form:{purpose}:{browser.secret}")
 
     def is_form_token(self, browser: Browser, purpose: str, token: str) -> bool:
         """Whether the token was made for a form of this session and purpose."""
@@ -129,7 +129,7 @@ class Sessions:
         """A cookie that marks this browser as having signed this user in before. It grants nothing; it only keeps
         strangers' guesses from blocking the user's own browser (oauth.md 3.4)."""
         nonce, day = new_secret()[:16], self._today()
-        return f"{nonce}.{day}.{derived(self._key, f'known:{user_id}:{nonce}.{day}')}"
+        return f"{nonce}.{day}.{keyed_hash(self._key, f'known:{user_id}:{nonce}.{day}')}"
 
     def knows(self, cookie: str | None, user_id: str | None) -> str | None:
         """The browser's name for throttling, from a cookie made for this user that is not too old; else None."""
@@ -137,7 +137,7 @@ class Sessions:
         if user_id is None or len(parts) != 3 or len(cookie or "") > 200 or not parts[1].isascii():
             return None
         nonce, day, seal = parts
-        if not is_same(seal, derived(self._key, f"known:{user_id}:{nonce}.{day}")):
+        if not is_same(seal, keyed_hash(self._key, f"known:{user_id}:{nonce}.{day}")):
             return None
         return nonce if self._today() - int(day) < KNOWN_BROWSER_LIFETIME.days else None
 

@@ -73,13 +73,11 @@ class SignIn:
                 if user is not None:
                     self._events.did(user.id, "signIn", is_refused=True)
                 return Outcome()
-            self._throttles.succeeded(reserved)
+            self._throttles.note_success(reserved)
             if self._passwords.is_outdated(stored):
                 users.set_password_hash(self._database, user.id, self._passwords.hash(password))
             if self._second_factors.is_on(user.id):
-                self._events.happened(
-                    "password right, second factor asked", account=name, address=address, user=user.id
-                )
+                self._events.info("password right, second factor asked", account=name, address=address, user=user.id)
                 return Outcome(half=self._sessions.await_second_factor(before, user.id))
             return self._sign_in(user, before, address=address)
 
@@ -109,9 +107,9 @@ class SignIn:
                 self._events.alarm("wrong second factor", account=user.name, address=address)
                 self._events.did(user.id, "signIn", is_refused=True)
                 return Outcome()
-            self._throttles.succeeded(reserved)
+            self._throttles.note_success(reserved)
             if kind == "recovery code":
-                self._events.happened("recovery code used", account=user.name, address=address, user=user.id)
+                self._events.info("recovery code used", account=user.name, address=address, user=user.id)
                 self._events.did(user.id, "useRecoveryCode")
             return self._sign_in(user, half, address=address)
 
@@ -134,7 +132,7 @@ class SignIn:
             if codes is None:
                 self._events.alarm("wrong first code", account=user.name, address=address)
                 return Outcome()
-            self._throttles.succeeded(reserved)
+            self._throttles.note_success(reserved)
             return codes
 
     def change_password(
@@ -153,12 +151,12 @@ class SignIn:
             users.set_password_hash(self._database, user.id, self._passwords.hash(new))
             renewed = self._sessions.sign_in(browser, user.id)  # a new id after every proof of who it is
             self._sessions.end_all(user.id, but=renewed)
-            self._events.happened("password changed", account=user.name, address=address, user=user.id)
+            self._events.info("password changed", account=user.name, address=address, user=user.id)
             self._events.did(user.id, "changePassword")
             return Outcome(browser=renewed)
 
     def _sign_in(self, user: User, before: Browser | None, *, address: str) -> Outcome:
-        self._events.happened("signed in", account=user.name, address=address, user=user.id)
+        self._events.info("signed in", account=user.name, address=address, user=user.id)
         self._events.did(user.id, "signIn")
         return Outcome(
             browser=self._sessions.sign_in(before, user.id), known_browser=self._sessions.known_browser(user.id)
@@ -172,7 +170,7 @@ class SignIn:
         if not self._is_right(password, user.password_hash, reserved):
             self._events.alarm("wrong password in the password form", account=user.name, address=address)
             return Outcome()
-        self._throttles.succeeded(reserved)
+        self._throttles.note_success(reserved)
         return Outcome(browser=browser)
 
     def _reserve(

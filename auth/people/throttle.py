@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from auth.people.password_hashing import Busy
-from auth.secret_text import derived
+from auth.secret_text import keyed_hash
 from storage.database import Conflict, Database, Session
 from storage.oauth import throttles
 from storage.oauth.throttles import Throttle
@@ -88,7 +88,7 @@ class Throttles:
             raise Busy(Busy.__doc__) from error
         return wait if wait > timedelta() else Reserved(account=account, counted=tuple(subjects))
 
-    def succeeded(self, reserved: Reserved) -> None:
+    def note_success(self, reserved: Reserved) -> None:
         """Note that the attempt succeeded: the counts of account and browser start anew, that of the address is reduced
         by one."""
         self._take_back(reserved, {reserved.account, reserved.counted[0]})
@@ -108,7 +108,7 @@ class Throttles:
             self._database.atomically(work)
 
     def _subject(self, kind: str, value: str) -> str:
-        return derived(self._key, f"{kind}:{value}")
+        return keyed_hash(self._key, f"{kind}:{value}")
 
 
 def _remaining(known: Throttle | None, now: datetime) -> timedelta:

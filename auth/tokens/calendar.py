@@ -30,7 +30,7 @@ class CalendarLinks:
         self._database.atomically(
             lambda session: calendar.replace(session, user_id, secret_hash=stored_hash(secret), now=self._now())
         )
-        self._events.happened("calendar link made", user=user_id)
+        self._events.info("calendar link made", user=user_id)
         self._events.did(user_id, "makeCalendarLink")
         return f"{self._address}/{secret}/payments.ics"
 
@@ -38,7 +38,7 @@ class CalendarLinks:
         """End the address at once; False where there is none."""
         if not self._database.atomically(lambda session: calendar.remove(session, user_id)):
             return False
-        self._events.happened("calendar link ended", user=user_id)
+        self._events.info("calendar link ended", user=user_id)
         self._events.did(user_id, "endCalendarLink")
         return True
 
@@ -52,7 +52,7 @@ class CalendarLinks:
         user_id = calendar.user_of(self._database, stored_hash(secret)) if _SECRET.fullmatch(secret) else None
         user = users.find(self._database, user_id) if user_id is not None else None
         if user is None:
-            self._events.happened("calendar link refused", address=address)
+            self._events.info("calendar link refused", address=address)
             return None
         self._events.did(user.id, "readCalendar", is_refused=not user.has_subscription)
         return user

@@ -96,11 +96,11 @@ class Grants:
         grant = grants.find(self._database, grant_id)
         return grant.session_hash if grant is not None else None
 
-    def connected(self, user_id: str | None = None) -> list[Connected]:
+    def connected_apps(self, user_id: str | None = None) -> list[Connected]:
         """The grants of the apps connected to a user, or to everybody, newest first."""
         return grants.connected(self._database, now=self._now(), user_id=user_id)
 
-    def told_at(self, user_id: str) -> list[tuple[str, str]]:
+    def webhook_addresses(self, user_id: str) -> list[tuple[str, str]]:
         """The addresses of the user's active webhooks, each after the id of its grant."""
         found = hooks.of_user(self._database, user_id)
         return [(each.grant_id, each.url) for each in found if each.disabled_reason is None]
@@ -129,7 +129,7 @@ class Grants:
             terms=terms,
         )
         self._database.atomically(lambda session: grants.add(session, grant))
-        self._events.happened("token issued by the operator", user=user_id, grant=grant.id)
+        self._events.info("token issued by the operator", user=user_id, grant=grant.id)
         self._events.did(user_id, "issueToken", client_id=client_id, grant_id=grant.id)
         return self._tokens.issue(
             user_id=user_id,
@@ -170,7 +170,7 @@ class Grants:
 
         self._retry_conflicts(work)
         self._access.forget()
-        self._events.happened("grant changed", user=grant.user_id, grant=grant.id, deed=deed)
+        self._events.info("grant changed", user=grant.user_id, grant=grant.id, deed=deed)
         self._events.did(grant.user_id, deed, client_id=grant.client_id, grant_id=grant.id)
 
     def widened_by_merge(self, user_id: str, *, source_id: str, target_id: str) -> list[Connected]:
@@ -179,7 +179,7 @@ class Grants:
 
         To be shown to the user; the grants to which they agree are passed to `keep_exclusions`.
         """
-        connected = self.connected(user_id)
+        connected = self.connected_apps(user_id)
         return [each for each in connected if would_widen(each.grant.terms, source_id=source_id, target_id=target_id)]
 
     def keep_exclusions(self, user_id: str, *, source_id: str, target_id: str, may_widen: Collection[str] = ()) -> None:
@@ -206,7 +206,7 @@ class Grants:
         self._access.forget()
         for grant in changed:
             deed: Deed = "widenGrant" if grant.id in may_widen else "narrowGrant"
-            self._events.happened("grant of merged accounts", user=user_id, grant=grant.id, deed=deed)
+            self._events.info("grant of merged accounts", user=user_id, grant=grant.id, deed=deed)
             self._events.did(user_id, deed, client_id=grant.client_id, grant_id=grant.id)
 
     def revoke(self, grant_id: str, *, because: str) -> bool:
@@ -219,7 +219,7 @@ class Grants:
         ended = self._retry_conflicts(lambda session: grants.revoke(session, grant_id, because=because, now=now))
         self._access.forget()
         if ended:
-            self._events.happened(f"grant {because}", grant=grant_id)
+            self._events.info(f"grant {because}", grant=grant_id)
             self._events.did(grant.user_id, "revokeGrant", client_id=grant.client_id, grant_id=grant.id)
         return ended
 
@@ -241,7 +241,7 @@ class Grants:
         )
         self._access.forget()
         if ended:
-            self._events.happened(
+            self._events.info(
                 f"grants {because}", number=str(ended), user=user_id or "every", client=client_id or "every"
             )
             if user_id is not None:
@@ -266,7 +266,7 @@ class Grants:
                 lambda session: tokens.revoke_access(session, claims.token_id, expires_at=claims.expires_at)
             )
             self._access.forget()
-            self._events.happened("access token revoked by the app", grant=claims.grant_id)
+            self._events.info("access token revoked by the app", grant=claims.grant_id)
 
     def _retry_conflicts(self, work: Callable[[Session], T]) -> T:
         """The result of `work` in a transaction, tried more often than usual, so that no revocation is lost to

@@ -45,11 +45,11 @@ class OneTime:
                 grant_id = reused.grant_id
             except InvalidGrant as error:
                 # Unknown, expired, foreign and reused look the same to the caller and different in the log
-                self._events.happened(f"{kind} refused", client=client_id, reason=error.reason.replace(" ", "-"))
+                self._events.info(f"{kind} refused", client=client_id, reason=error.reason.replace(" ", "-"))
                 raise
             except Conflict:
                 # Another process is redeeming the same secret this moment: it wins, this caller loses
-                self._events.happened(f"{kind} refused", client=client_id, reason="lost-a-race")
+                self._events.info(f"{kind} refused", client=client_id, reason="lost-a-race")
                 raise InvalidGrant() from None
             self._events.alarm(f"{kind} used twice", client=client_id, grant=grant_id)
             self._grants.revoke(grant_id, because=f"ended: {kind} used twice")

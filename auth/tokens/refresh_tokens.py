@@ -14,7 +14,7 @@ from auth.errors import InvalidGrant, InvalidScope
 from auth.instants import Now
 from auth.policy import Policy, Resource
 from auth.scopes import scope_set, scope_text
-from auth.secret_text import derived, new_secret, stored_hash
+from auth.secret_text import keyed_hash, new_secret, stored_hash
 from auth.tokens.access_check import coverage_of
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.grants import Grants, check_resource
@@ -130,7 +130,7 @@ class RefreshTokens:
         """Exchange a refresh token for the next tokens of its grant, for `resource` where the app names one. Raises
         InvalidGrant, InvalidScope, InvalidTarget."""
         token_hash = stored_hash(refresh_token)
-        successor = derived(self._successor_key, refresh_token)
+        successor = keyed_hash(self._successor_key, refresh_token)
 
         def work(session: Session) -> TokenAnswer:
             row = tokens.find_refresh(session, token_hash)

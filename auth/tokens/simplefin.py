@@ -90,7 +90,7 @@ class SimpleFinAccess:
             return grant
 
         grant = self._database.atomically(work)
-        self._events.happened("setup token made", user=user_id, client=app.id, grant=grant.id)
+        self._events.info("setup token made", user=user_id, client=app.id, grant=grant.id)
         self._events.did(user_id, deed, client_id=app.id, grant_id=grant.id)
         return base64.b64encode(f"{self._address}/claim/{code}".encode()).decode()
 
@@ -129,7 +129,7 @@ class SimpleFinAccess:
         if grant is None:
             self._note_reuse(code_hash, address)
             raise InvalidGrant(reason="unknown, over or used")
-        self._events.happened("setup token exchanged", user=grant.user_id, client=grant.client_id, grant=grant.id)
+        self._events.info("setup token exchanged", user=grant.user_id, client=grant.client_id, grant=grant.id)
         self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id)
         parts = urlsplit(self._address)
         return f"{parts.scheme}://{user_part}:{password}@{parts.netloc}{parts.path}"
@@ -144,7 +144,7 @@ class SimpleFinAccess:
             )
         grant = grants.find(self._database, grant_id) if grant_id is not None else None
         if grant is None:
-            self._events.happened("setup token refused", address=address)
+            self._events.info("setup token refused", address=address)
             return
         self._events.alarm("setup token used twice", address=address, client=grant.client_id, grant=grant.id)
         self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id, is_refused=True)

@@ -57,7 +57,7 @@ class CsvLayout:
     dates: tuple[str, ...]
     profile: str | None
 
-    def named(self, *fields: str) -> str | None:
+    def columns_in_words(self, *fields: str) -> str | None:
         """The columns read as one of these fields, in words; None where there is none."""
         return " + ".join(f'"{column.name}"' for column in self.columns if column.field in fields) or None
 
@@ -94,12 +94,12 @@ def layout_of(file: RecognisedFile, above: Metadata, *, is_signed: bool, currenc
 def guess_in_words(layout: CsvLayout) -> str:
     """One sentence that says what was guessed, for reports in text form."""
     parts = [
-        ("booking date", layout.named("date")),
-        ("amount", layout.named("amount")),
-        ("outgoing", layout.named("debit")),
-        ("incoming", layout.named("credit")),
-        ("counterpart", layout.named("name", "payer", "payee")),
-        ("purpose", layout.named("purpose")),
+        ("booking date", layout.columns_in_words("date")),
+        ("amount", layout.columns_in_words("amount")),
+        ("outgoing", layout.columns_in_words("debit")),
+        ("incoming", layout.columns_in_words("credit")),
+        ("counterpart", layout.columns_in_words("name", "payer", "payee")),
+        ("purpose", layout.columns_in_words("purpose")),
     ]
     columns = ", ".join(f"{role} from {name}" for role, name in parts if name)
     return f"{GUESSED}{columns}; {_SIGNS[layout.sign]}; {_CURRENCIES[layout.currency_source].format(layout.currency)}."

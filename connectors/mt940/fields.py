@@ -28,7 +28,7 @@ def fields(source: "NumberedLines") -> Iterator[Field]:
     """The fields of all blocks, without envelopes, headers and terminators."""
     current: Field | None = None
     is_after_entries = False
-    lines = source.numbered()
+    lines = source.numbered_lines()
     held: tuple[int, str] | None = None
     while (numbered := held or next(lines, None)) is not None:
         held = None
@@ -67,7 +67,7 @@ class NumberedLines:
         self._lines = Lines(stream, utf16_errors="strict")
         self.entries = 0  # lines that begin with :61:, counted before fields are read
 
-    def numbered(self) -> Iterator[tuple[int, str]]:
+    def numbered_lines(self) -> Iterator[tuple[int, str]]:
         """Each line with its number, counted from 1. Raises LimitExceeded and MalformedFile."""
         characters = 0
         end = "\r"

@@ -60,9 +60,9 @@ NO_LETTERS = re.compile("[^A-Za-z0-9]+")
 def write(pairs: Iterable[Pair], stream: BinaryIO) -> None:
     """Write the records as a ledger, each booking against its category."""
     ledger = _LedgerNames()
-    stream.write(ledger.opened(OPENING_BALANCES).encode())
+    stream.write(ledger.open_directive(OPENING_BALANCES).encode())
     for block in blocks_of_pairs(pairs, ledger.transaction):
-        if opened := ledger.opened(ledger.account(block.account)):
+        if opened := ledger.open_directive(ledger.account(block.account)):
             stream.write((opened + _metadata(account_cells(block.account), ACCOUNT)).encode())
         block.copy_rows(stream)
         stream.write(ledger.balances(block).encode())
@@ -86,7 +86,7 @@ class _LedgerNames:
             self._accounts[key] = next(found for found in candidates if found not in taken)
         return self._accounts[key]
 
-    def opened(self, name: str) -> str:
+    def open_directive(self, name: str) -> str:
         """The directive that opens an account of the ledger; empty after the first time."""
         if name in self._open:
             return ""
@@ -107,7 +107,7 @@ class _LedgerNames:
         payee = row.merchant_name or row.counterpart_name
         told = f"{f'{_quote(payee)} ' if payee else ''}{_quote(row.purpose or '')}{_hashtags(classification)}"
         return (
-            "".join(self.opened(other) for other, _ in others)
+            "".join(self.open_directive(other) for other, _ in others)
             + f"{row.booking_date} * {told}\n"
             + _metadata(booking_cells(row), BOOKING | MERCHANT if row.merchant_name else BOOKING)
             + _metadata(classification._asdict(), DERIVED)
@@ -133,7 +133,7 @@ class _LedgerNames:
         ):
             if amount:
                 text += (
-                    f'{self.opened(other)}{day} * "{words}"\n  {name}  {amount:f} {currency}\n'
+                    f'{self.open_directive(other)}{day} * "{words}"\n  {name}  {amount:f} {currency}\n'
                     f"  {other}  {-amount:f} {currency}\n\n"
                 )
         return f"{text}{closed + timedelta(days=1)} balance {name}  {closing:f} {currency}\n\n"

@@ -58,7 +58,7 @@ def write(pairs: Iterable[Pair], stream: BinaryIO, *, is_detailed: bool = False,
         lines = csv.writer(text, lineterminator="\r\n")
         lines.writerow((*columns, *words))
         for line in _lines(pairs):
-            cells = [guarded(line.get(column) or "") for column in columns]
+            cells = [guard_cell(line.get(column) or "") for column in columns]
             lines.writerow([*cells, *(_wrap(line.get(column) or "") for column in words)])
     finally:
         text.detach()
@@ -169,7 +169,7 @@ def _statement(line: Line, known: StatementRecord) -> StatementRecord:
     )
 
 
-def guarded(cell: str) -> str:
+def guard_cell(cell: str) -> str:
     """The cell, with an apostrophe in front where a spreadsheet would take it for a formula."""
     return f"'{cell}" if cell.startswith(FORMULA) and not NUMBER.fullmatch(cell) else cell
 

@@ -91,10 +91,10 @@ def _answers(said: bytes, following: Callable[[], bytes], spool: int, place: int
             yield answer
         place += LENGTH_BYTES + size
         said = following()
-    raise interrupted()
+    raise interruption()
 
 
-def interrupted() -> MalformedFile:
+def interruption() -> MalformedFile:
     """The error for a parsing process that crashed over a file or broke the protocol."""
     return MalformedFile("the file cannot be read: its reader was stopped.")
 

@@ -48,7 +48,7 @@ class SendingProcess:
         except OSError as error:
             raise SendingProcessGone from error
 
-    def heard(self, *, within: float) -> Sequence[Mapping[str, Any]]:
+    def outcomes(self, *, within: float) -> Sequence[Mapping[str, Any]]:
         """The outcomes of requests, as soon as there is one; empty after `within` seconds. Raises
         SendingProcessGone."""
         assert self._process.stdout is not None

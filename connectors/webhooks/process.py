@@ -61,7 +61,7 @@ async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object
     tls, sending = ssl.create_default_context(), set[asyncio.Task[None]]()
 
     async def one(request: Json) -> None:
-        answer(json.dumps({"id": request["id"], **await sent(request, allowed, tls)}).encode() + b"\n")
+        answer(json.dumps({"id": request["id"], **await outcome_of(request, allowed, tls)}).encode() + b"\n")
 
     while line := await requests.readline():
         task = asyncio.create_task(one(json.loads(line)))
@@ -71,7 +71,7 @@ async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object
         task.cancel()
 
 
-async def sent(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> Json:
+async def outcome_of(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> Json:
     """The outcome of a request: status or error, its duration, and the seconds that the receiver wants us to wait."""
     begun, status, error, wait = time.monotonic(), None, None, 0
     try:

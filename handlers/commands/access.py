@@ -83,7 +83,7 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
 def list_grants(services: Services, report: Report, *, user: User | None) -> None:
     """List which apps are connected to which users."""
     wanted = user.id if user else None
-    for each in services.authorization.grants.connected(wanted):
+    for each in services.authorization.grants.connected_apps(wanted):
         report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")
 
 

@@ -241,7 +241,7 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
 def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzinfo) -> list[ConnectedApp]:
     """One entry per grant, the newest first, with moments in this time zone. The server's own page, which has a grant
     for each signed-in browser, is listed once."""
-    told = server.grants.told_at(user_id)
+    told = server.grants.webhook_addresses(user_id)
     apps = [
         ConnectedApp(
             grant=each.grant,
@@ -254,7 +254,7 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
             told_at=", ".join(sorted({urlsplit(url).hostname or "" for id_, url in told if id_ == each.grant.id})),
             ends_soon=each.grant.expires_at < server.grants.end_of(REMINDED_BEFORE),
         )
-        for each in server.grants.connected(user_id)
+        for each in server.grants.connected_apps(user_id)
     ]
     first_page = next((app for app in apps if app.is_page), None)
     ids_by_name: dict[str, set[str]] = {}
@@ -290,7 +290,7 @@ def _days_of(site: Site, grant: Grant) -> list[int]:
 
 def _grant_of_form(site: Site, user: User, visit: Visit) -> Grant | None:
     """The grant that a form is about, if it is one of this user's and still active."""
-    connected = (each.grant for each in site.server.grants.connected(user.id))
+    connected = (each.grant for each in site.server.grants.connected_apps(user.id))
     return next((grant for grant in connected if grant.id == visit.form.get("grant")), None)
 
 

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 
 from auth.apps.clients import PAGE
 from auth.record import DEEDS, KEPT_FOR
-from connectors.own_formats.csv import guarded
+from connectors.own_formats.csv import guard_cell
 from handlers.json_shapes import instant, recorded
 from handlers.oauth.rendering import page_headers
 from handlers.oauth.site import Site, Visit
@@ -161,7 +161,7 @@ def _as_csv(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
 
 
 def _cells(entry: Entry) -> tuple[str | int | None, ...]:
-    name = guarded(entry.client_name)  # an app may be named by anybody: no cell may begin a formula
+    name = guard_cell(entry.client_name)  # an app may be named by anybody: no cell may begin a formula
     told = (instant(entry.hour), name, entry.client_id, entry.grant_id, entry.operation)
     return (*told, entry.calls, entry.refusals, instant(entry.last_at))
 

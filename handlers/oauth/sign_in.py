@@ -296,7 +296,7 @@ def _finish_consent(
 
 
 def _details(request: PendingRequest) -> AccountInformation | None:
-    return authorization_details.read_back(request.details) if request.details is not None else None
+    return authorization_details.from_text(request.details) if request.details is not None else None
 
 
 def _refuse_scripts(visit: Visit) -> None:

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics.currencies import in_digits
 from analytics.forecasting.back_test import accuracy, origins
 from analytics.forecasting.flows import names_of, recurring_flows, streams_of
-from analytics.forecasting.ledgers import AccountLedger, DayMoved, together
+from analytics.forecasting.ledgers import AccountLedger, DayMoved, joint_ledger
 from analytics.forecasting.projection import Projection, Stream, by_month, project, trend_weight
 from analytics.recurring.detection import detect
-from analytics.recurring.history import Charge, listed
+from analytics.recurring.history import Charge
 from tests.analytics.ledgers import TODAY
 from tests.recurring.conftest import table
 
@@ -249,7 +250,7 @@ def test_forecasts_that_were_wrong_are_said_to_be() -> None:
         assert last.day == origin + timedelta(days=30)
         errors.append(abs(last.expected - came))
         hits += last.low <= came <= last.high
-    assert found.mean_absolute_error == listed(sum(errors, Decimal(0)) / 6, "EUR")
+    assert found.mean_absolute_error == in_digits(sum(errors, Decimal(0)) / 6, "EUR")
     assert found.coverage == hits / 6
 
 
@@ -275,7 +276,7 @@ def test_a_forecast_of_the_past_knows_what_recurred_then() -> None:
 @pytest.mark.requirement("forecast.form")
 def test_accounts_together_hold_what_each_holds() -> None:
     one, other = ledger(["1.00"] * 40), ledger(["2.00"] * 60, opening="-7.00")
-    both = together([one, other], other.moved)
+    both = joint_ledger([one, other], other.moved)
     assert (both.balance, both.opening) == (one.balance + other.balance, Decimal("93.00"))
     assert (both.first, both.bookings, both.day) == (other.first, 100, TODAY)
 

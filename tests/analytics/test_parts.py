@@ -17,9 +17,9 @@ from analytics.cashflow_categories import monthly_categories
 from analytics.currencies import in_digits, minor_digits
 from analytics.frames import BALANCES, BOOKINGS, RATES, SEARCHED
 from analytics.refunds import refund_ids
-from analytics.searching.filters import Query, found
+from analytics.searching.filters import Query, matching_rows
 from analytics.searching.parts import PARTS, apart, fit, shares
-from analytics.searching.totals import Totals, listed, totals
+from analytics.searching.totals import Totals, top_groups, totals
 from analytics.snapshot import category_transactions, snapshot
 from tests.analytics.ledgers import ACCOUNTS, TODAY, Row, frame, rate_rows, searched_rows
 
@@ -72,7 +72,7 @@ def test_random_parts_are_to_the_cent_what_plain_sums_are(data: st.DataObject) -
     parts = frame(data.draw(split_rows(rows.to_dicts())), PARTS)
     refunds = refund_ids(rows, rows, selection=SELECTION)
     named: dict[str, Any] = {"selection": SELECTION, "currency": "EUR", "rates": rates}
-    judged = found(rows, Query(), **named).collect()
+    judged = matching_rows(rows, Query(), **named).collect()
 
     plain: dict[tuple[str, str], Fraction] = defaultdict(Fraction)  # by category and kind
     spent: dict[tuple[str, Any], Fraction] = defaultdict(Fraction)  # by category and month
@@ -99,19 +99,19 @@ def test_random_parts_are_to_the_cent_what_plain_sums_are(data: st.DataObject) -
                 costs[1] += share if is_refund else 0
 
     grouped = totals(rows, Query(), refunds=refunds, group_by=("category",), parts=parts, **named)
-    groups = {group.named[0]: group.sums for group in listed(grouped, None, limit=100)[0]}
+    groups = {group.named[0]: group.sums for group in top_groups(grouped, None, limit=100)[0]}
     for category, sums in groups.items():
         assert category is not None
         for kind in ("income", "expenses", "refunds"):
             assert Fraction(getattr(sums, kind)) == plain[category, kind], (category, kind)
         assert sums.count == len(bookings[category])
     assert set(groups) == set(bookings)
-    [first, *_], rest = listed(grouped, None, limit=1) if groups else ([None], None)
+    [first, *_], rest = top_groups(grouped, None, limit=1) if groups else ([None], None)
     if first is not None and rest is not None:
         assert rest.sums.count == len(set().union(*(each for name, each in bookings.items() if name != first.named[0])))
     alone = totals(rows, Query(), refunds=refunds, group_by=("month",), **named)
     both = totals(rows, Query(), refunds=refunds, group_by=("month",), parts=parts, **named)
-    assert (listed(both, None, limit=100), both.left_out) == (listed(alone, None, limit=100), alone.left_out)
+    assert (top_groups(both, None, limit=100), both.left_out) == (top_groups(alone, None, limit=100), alone.left_out)
     assert both.unconverted == alone.unconverted
     assert grouped.whole == both.whole == alone.whole
     some: Totals = totals(rows, Query(categories=CATEGORIES[1:3]), refunds=refunds, parts=parts, **named)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.frames import RATES, SEARCHED
-from analytics.searching.filters import Query, Sort, found, is_uncategorised, ordered, query_words
+from analytics.searching.filters import Query, Sort, in_order, is_uncategorised, matching_rows, query_words
 from tests.analytics import reference
 from tests.analytics.ledgers import ACCOUNTS, TODAY, Row, frame, rate_rows, searched, searched_rows
 
@@ -65,7 +65,7 @@ def asked(draw: st.DrawFn) -> tuple[list[Row], list[Row], set[str], Query, str]:
 def test_a_search_finds_what_the_slow_reference_finds(asked: tuple[list[Row], list[Row], set[str], Query, str]) -> None:
     rows, rates, selection, query, wanted = asked
     ids = (
-        found(frame(rows, SEARCHED), query, selection=selection, currency="EUR", rates=frame(rates, RATES))
+        matching_rows(frame(rows, SEARCHED), query, selection=selection, currency="EUR", rates=frame(rates, RATES))
         .collect()["id"]
         .to_list()
     )
@@ -83,14 +83,14 @@ def test_rows_come_in_the_order_of_the_slow_reference(
 ) -> None:
     rows, rates, selection, _, _ = asked
     listed = frame(rows, SEARCHED)
-    judged = found(listed, Query(), selection=selection, currency="EUR", rates=frame(rates, RATES))
+    judged = matching_rows(listed, Query(), selection=selection, currency="EUR", rates=frame(rates, RATES))
     expected = sorted(rows, key=lambda row: str(row["id"]), reverse=True)
     expected.sort(key=reference.day_of, reverse=sort != "bookingDate")
     if sort.endswith("amount"):
         sizes = {row["id"]: reference.home_amount(row, "EUR", rates) for row in rows}
         sign = -1 if sort == "-amount" else 1
         expected.sort(key=lambda row: (sizes[row["id"]] is None, sign * abs(sizes[row["id"]] or Fraction(0))))
-    assert ordered(judged, sort).collect()["id"].to_list() == [row["id"] for row in expected]
+    assert in_order(judged, sort).collect()["id"].to_list() == [row["id"] for row in expected]
 
 
 LEDGER = """
@@ -105,7 +105,7 @@ LEDGER = """
 def ids(**query: Any) -> list[str]:
     rows = searched(LEDGER)
     query["words"] = query_words(query.get("words", ""))
-    told = found(rows, Query(**query), selection=("a",), currency="EUR")
+    told = matching_rows(rows, Query(**query), selection=("a",), currency="EUR")
     return sorted(told.collect()["id"].to_list())
 
 

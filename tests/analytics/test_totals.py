@@ -16,7 +16,7 @@ from analytics.frames import RATES, SEARCHED
 from analytics.refunds import refund_ids
 from analytics.searching.comparison import Shift
 from analytics.searching.filters import Query
-from analytics.searching.totals import Group, Key, Named, Sums, Totals, listed, totals
+from analytics.searching.totals import Group, Key, Named, Sums, Totals, top_groups, totals
 from tests.analytics import reference
 from tests.analytics.ledgers import ACCOUNTS, TODAY, Row, frame, quotes, rate_rows, searched, searched_rows
 
@@ -44,7 +44,7 @@ def added(rows: pl.DataFrame, *group_by: Key, selection: Collection[str], **name
 
 
 def in_groups(found: Totals) -> list[tuple[Named, int, str, str, str]]:
-    groups, _ = listed(found, None, limit=1000)
+    groups, _ = top_groups(found, None, limit=1000)
     return [(group.named, *said(group.sums)) for group in groups]
 
 
@@ -105,7 +105,7 @@ def test_each_key_comes_by_what_it_adds_up_to_in_all_groups_also_where_few_are_l
         ("DINING", "maier"),
         ("DINING", None),
     ]
-    first, rest = listed(found, None, limit=3)
+    first, rest = top_groups(found, None, limit=3)
     assert [group.named[0] for group in first] == ["RENT", "RENT", "DINING"]
     assert said(rest.sums) == (1, "0.00", "3.00", "-3.00")
 
@@ -149,7 +149,7 @@ def test_refunds_are_part_of_the_income_and_are_not_capped() -> None:
 def test_nothing_adds_up_to_nothing() -> None:
     found = added(searched(LEDGER).clear(), "month", selection=("a",))
     assert (found.whole, found.left_out) == (Sums(), {})
-    assert listed(found, found, limit=1) == ([], Group((), Sums(), Sums()))
+    assert top_groups(found, found, limit=1) == ([], Group((), Sums(), Sums()))
 
 
 @pytest.mark.requirement("totals.figures")
@@ -221,7 +221,7 @@ def test_totals_are_those_of_the_slow_reference(data: st.DataObject, selection: 
     assert found.whole.count == sum(map(len, days.values()))
     assert found.whole.net == sum(income - expenses for income, expenses, _ in sums.values())
     limit = data.draw(st.integers(1, 30))
-    groups, rest = listed(found, None, limit=limit) if group_by else ([Group((), found.whole, None)], NO_REST)
+    groups, rest = top_groups(found, None, limit=limit) if group_by else ([Group((), found.whole, None)], NO_REST)
     for group in groups if days else []:
         named = tuple(
             value.lower() if value and key == "merchant" else value

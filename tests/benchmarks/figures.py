@@ -21,7 +21,7 @@ from analytics.cashflow import month_transactions, monthly_cashflow
 from analytics.frames import BALANCES, BOOKINGS, LEGS, OWN_ACCOUNTS, SEARCHED
 from analytics.refunds import refund_ids
 from analytics.searching.filters import Query
-from analytics.searching.totals import Key, listed, totals
+from analytics.searching.totals import Key, top_groups, totals
 from analytics.snapshot import category_transactions, snapshot
 from analytics.transfers import pair
 from connectors.reference.exchange_rates import bundled_rates
@@ -79,7 +79,7 @@ def searched(rows: pl.DataFrame) -> pl.DataFrame:
 def grouped(rows: pl.DataFrame, refunds: pl.Series, *keys: Key, rates: pl.DataFrame) -> None:
     """The first groups of these keys, and what the rest adds up to."""
     found = totals(rows, Query(), refunds=refunds, selection=ACCOUNTS, currency="EUR", group_by=keys, rates=rates)
-    listed(found, None, limit=50)
+    top_groups(found, None, limit=50)
 
 
 def of_three_years(count: int, *, currencies: list[str]) -> pl.DataFrame:

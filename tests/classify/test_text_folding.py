@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.letters import PLAIN_LENGTH_MAX, fold, plain
-from analytics.search_text import folded, in_ascii, plain_text, searchable
+from analytics.search_text import fold_column, in_ascii, plain_text, searchable
 
 LETTERS = st.text(
     st.characters(min_codepoint=0x20, max_codepoint=0x24F) | st.sampled_from("ΣσςİıẞﬁßüÜ™́aoue"), max_size=20
@@ -42,7 +42,7 @@ def test_sharp_s_and_accents_fold_and_signs_stay(text: str, expected: str) -> No
 @given(LETTERS)
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_the_column_and_the_plain_function_agree_and_folding_twice_changes_nothing(text: str) -> None:
-    column = pl.DataFrame({"text": [text]}).select(folded=folded(pl.col("text")), plain=plain_text(pl.col("text")))
+    column = pl.DataFrame({"text": [text]}).select(folded=fold_column(pl.col("text")), plain=plain_text(pl.col("text")))
     assert column.row(0) == (fold(text), plain(text))
     assert fold(fold(text)) == fold(text)
 
@@ -63,7 +63,7 @@ def test_a_text_of_one_spelling_is_kept_once() -> None:
 @pytest.mark.requirement("decision 9")
 def test_an_unknown_text_stays_unknown() -> None:
     nothing = pl.DataFrame({"text": [None]}, schema={"text": pl.String})
-    assert nothing.select(folded(pl.col("text"))).item() is None
+    assert nothing.select(fold_column(pl.col("text"))).item() is None
 
 
 def test_a_letter_that_stands_for_a_sentence_makes_no_text_longer_than_any_person_writes() -> None:

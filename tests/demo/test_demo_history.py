@@ -26,8 +26,8 @@ def test_any_days_asked_for_give_the_rows_that_the_whole_range_gives(
 ) -> None:
     last = first + timedelta(days=more)
     for account in household(name, seed="a seed"):
-        whole = list(Ledger(account).booked(first - timedelta(days=after), last + timedelta(days=after)))
-        part = list(Ledger(account).booked(first, last))
+        whole = list(Ledger(account).bookings(first - timedelta(days=after), last + timedelta(days=after)))
+        part = list(Ledger(account).bookings(first, last))
         assert part == [row for row in whole if first <= row.booking_date <= last]
 
 
@@ -46,7 +46,7 @@ def test_another_seed_makes_another_history_with_other_account_numbers() -> None
     one, other = household("solo", seed="one")[0], household("solo", seed="other")[0]
     first, last = date(2025, 1, 1), date(2025, 6, 30)
     assert one.iban != other.iban
-    assert list(Ledger(one).booked(first, last)) != list(Ledger(other).booked(first, last))
+    assert list(Ledger(one).bookings(first, last)) != list(Ledger(other).bookings(first, last))
 
 
 @pytest.mark.requirement("demo.balances")
@@ -108,7 +108,7 @@ def test_every_announced_row_books_within_a_week_under_another_text_for_the_same
     ledger = Ledger(card)
     for day in (date(2026, 11, 20), date(2026, 2, 3), date(2025, 7, 14)):
         announced = list(ledger.pending(day))
-        booked = list(ledger.booked(day + timedelta(days=1), day + timedelta(days=8)))
+        booked = list(ledger.bookings(day + timedelta(days=1), day + timedelta(days=8)))
         assert announced
         for row in announced:
             same = [later for later in booked if later.amount == row.amount]

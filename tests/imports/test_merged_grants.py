@@ -37,7 +37,7 @@ def allow(eva: Household, terms: Terms) -> None:
 
 
 def grants(eva: Household) -> list[Grant]:
-    return [each.grant for each in eva.services.authorization.grants.connected(eva.user.id)]
+    return [each.grant for each in eva.services.authorization.grants.connected_apps(eva.user.id)]
 
 
 def deeds(eva: Household) -> list[str]:

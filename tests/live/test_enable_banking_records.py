@@ -9,7 +9,7 @@ import pytest
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import ProviderUnavailable
 from connectors.sources.enable_banking.answers import moment
-from connectors.sources.enable_banking.records import currency_of, known_of, name_of, records
+from connectors.sources.enable_banking.records import account_facts, currency_of, name_of, records
 
 pytestmark = pytest.mark.requirement("live.enable_banking")
 
@@ -75,7 +75,7 @@ def stated(closing: Decimal | None, closing_date: date | None) -> StatementRecor
 def told(*rows: Any, account: Any = ACCOUNT, balances: Any = (), told_from: date | None = FIRST) -> list[Record]:
     return list(
         records(
-            known_of(account),
+            account_facts(account),
             balances,
             rows,
             key="WwpbCiJh",
@@ -118,7 +118,7 @@ def test_an_account_is_known_by_its_lasting_hash_and_called_as_its_holder_calls_
 def test_an_account_is_named_by_its_details_else_by_its_name_else_by_its_product(
     said: dict[str, Any], name: str | None
 ) -> None:
-    assert name_of(known_of(said)) == name
+    assert name_of(account_facts(said)) == name
 
 
 def test_an_account_of_which_nothing_is_told_has_a_key_and_a_currency() -> None:
@@ -287,7 +287,7 @@ def test_a_merchant_category_has_four_digits(code: str, found: str | None) -> No
 def test_the_currency_is_that_of_the_account_else_of_what_it_holds(
     account: dict[str, Any], balances: list[Any], rows: list[Any], currency: str
 ) -> None:
-    assert currency_of(known_of(account), balances, rows) == currency
+    assert currency_of(account_facts(account), balances, rows) == currency
 
 
 DAMAGED = "Enable Banking sent a damaged answer."
@@ -323,7 +323,7 @@ def test_a_booking_that_is_not_what_is_described_refuses_the_answer(spoilt: dict
 @pytest.mark.parametrize("spoilt", [{"product": 7}, {"account_id": "DE89370400440532013000"}, {"currency": 978}])
 def test_an_account_that_is_not_what_is_described_refuses_the_answer(spoilt: dict[str, Any]) -> None:
     with pytest.raises(ProviderUnavailable) as refused:
-        known_of({**ACCOUNT, **spoilt})
+        account_facts({**ACCOUNT, **spoilt})
     assert str(refused.value) == "Enable Banking sent a damaged answer."
 
 

@@ -128,7 +128,7 @@ def test_access_ends_when_the_person_said(person: Person) -> None:
     answer = person.answers(page, account=boxes(page.text), bookings="on", full_numbers="on", lasts="1")
     tokens = person.tokens(answer)
     clock = person.service.services.clock
-    held = person.service.services.authorization.grants.connected()[0].grant
+    held = person.service.services.authorization.grants.connected_apps()[0].grant
     assert held.expires_at - held.created_at == timedelta(days=1)
     assert (held.resource, held.terms.full_numbers, held.terms.all_but) == ("mcp", True, False)
     clock.offset += timedelta(hours=23, minutes=30)
@@ -167,7 +167,7 @@ def test_details_preset_the_boxes_and_are_answered_as_granted(person: Person) ->
         "fullNumbers": True,
     }
     assert tokens["authorization_details"] == [granted]
-    held = person.service.services.authorization.grants.connected()[0].grant
+    held = person.service.services.authorization.grants.connected_apps()[0].grant
     assert (held.expires_at - held.created_at).days == 30
     form = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": person.client_id}
     assert person.browser.post("/oauth/token", data=form).json()["authorization_details"] == [granted]
@@ -231,7 +231,7 @@ def refresh_of(person: Person, tokens: Any) -> dict[str, str]:
 
 def connection(person: Person) -> tuple[dict[str, str], Any]:
     """The form of the newest connection on /account, and the connection."""
-    held = person.service.services.authorization.grants.connected()[0].grant
+    held = person.service.services.authorization.grants.connected_apps()[0].grant
     page = person.browser.get("/account").text
     form = re.search(rf'<form[^>]*narrow"(?:(?!</form>).)*?value="{held.id}".*?</form>', page, re.DOTALL)
     assert form is not None

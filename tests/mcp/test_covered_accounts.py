@@ -472,15 +472,15 @@ def test_account_numbers_are_whole_only_where_they_were_allowed_and_asked_for(de
 def test_narrowing_counts_from_the_next_request_on(granted: Granted) -> None:
     first, second, *_ = granted.ids
     grants = granted.service.services.authorization.grants
-    before = {each.grant.id for each in grants.connected(granted.user_id)}
+    before = {each.grant.id for each in grants.connected_apps(granted.user_id)}
     client = granted.rest(Terms())
     path = asked("/transactions", f"{first},{second}")
     assert client.get(path).status_code == 200
-    (held,) = [each.grant for each in grants.connected(granted.user_id) if each.grant.id not in before]
+    (held,) = [each.grant for each in grants.connected_apps(granted.user_id) if each.grant.id not in before]
     grants.narrow(held, terms=only(first), ends=held.expires_at)
     assert client.get(path).status_code == 400
     assert [account["id"] for account in body_of(client, "/accounts")["accounts"]] == [first]
-    (held,) = [each.grant for each in grants.connected(granted.user_id) if each.grant.id == held.id]
+    (held,) = [each.grant for each in grants.connected_apps(granted.user_id) if each.grant.id == held.id]
     grants.narrow(held, terms=Terms(figures_only=True), ends=held.expires_at)
     assert client.get("/transactions").status_code == 403
     assert [account["id"] for account in body_of(client, "/accounts")["accounts"]] == [first]

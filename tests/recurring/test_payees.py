@@ -12,7 +12,7 @@ from analytics.letters import fold
 from analytics.recurring import left_out_words
 from analytics.recurring.noise_words import DROPPED_WORDS
 from analytics.recurring.payees import behind_intermediary, key_of
-from analytics.search_text import folded
+from analytics.search_text import fold_column
 
 Row = dict[str, object]
 
@@ -20,8 +20,8 @@ Row = dict[str, object]
 def key(text: str, note: str | None = None) -> str:
     """The payee key of a text."""
     frame = pl.DataFrame({"text": [text], "note": [note]}, schema={"text": pl.String, "note": pl.String})
-    said = folded(pl.col("text"))
-    behind = behind_intermediary(said, folded(pl.col("note")), via=are_intermediaries(said))
+    said = fold_column(pl.col("text"))
+    behind = behind_intermediary(said, fold_column(pl.col("note")), via=are_intermediaries(said))
     return str(frame.select(key_of(behind)).item())
 
 

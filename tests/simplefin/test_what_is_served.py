@@ -335,7 +335,9 @@ def test_an_app_sees_what_its_person_lets_it_see(service: Service, holder: Holde
     app = connected(service, holder.user.id, terms=Terms(accounts=(cash,)))
     assert app.read(f"account={giro}")["accounts"] == []
     grants = service.services.authorization.grants
-    (grant,) = [each.grant for each in grants.connected(holder.user.id) if each.grant.terms.accounts == (cash,)][:1]
+    (grant,) = [each.grant for each in grants.connected_apps(holder.user.id) if each.grant.terms.accounts == (cash,)][
+        :1
+    ]
     grants.narrow(grant, terms=Terms(accounts=(cash,), figures_only=True), ends=grant.expires_at)
     assert [len(each["transactions"]) for each in app.read("start-date=0")["accounts"]] == [0]
     grants.widen(grant, terms=Terms(), ends=grant.expires_at)

@@ -77,7 +77,7 @@ def test_an_access_ends_at_once_for_revocation_and_in_time_for_its_end(service: 
     clock.offset = before + timedelta(days=1, seconds=1)
     assert app.get().status_code == 403
     clock.offset = before
-    for each in grants.connected(holder.user.id):
+    for each in grants.connected_apps(holder.user.id):
         grants.revoke(each.grant.id, because="revoked by the user")
     assert lasting.get().status_code == 403
     assert lasting.get().json()["errors"] == [NOT_OPEN]

@@ -189,16 +189,16 @@ def test_the_process_has_nothing_of_ours_and_its_end_is_noticed(
     try:
         environment = Path(f"/proc/{sender._process.pid}/environ").read_bytes()
         assert b"BANKDATA" not in environment
-        assert sender.heard(within=0.01) == []
+        assert sender.outcomes(within=0.01) == []
         sender.send(request(f"{receiver.address}/a"))
         found: list[Any] = []
         while not found:
-            found = list(sender.heard(within=5))
+            found = list(sender.outcomes(within=5))
         assert (found[0]["id"], found[0]["status"]) == ("d1", 204)
         sender._process.kill()
         sender._process.wait()
         with pytest.raises(SendingProcessGone):
-            sender.heard(within=5)
+            sender.outcomes(within=5)
         with pytest.raises(SendingProcessGone):
             sender.send(request(f"{receiver.address}/a"))
     finally:
@@ -228,7 +228,7 @@ def test_a_server_with_more_than_a_thousand_open_streams_hears_it_all_the_same(r
         sender.send(request(f"{receiver.address}/a"))
         found: list[Any] = []
         while not found:
-            found = list(sender.heard(within=5))
+            found = list(sender.outcomes(within=5))
         assert found[0]["status"] == 204
     finally:
         sender.close()

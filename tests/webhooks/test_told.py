@@ -312,17 +312,17 @@ def test_outcomes_that_a_store_does_not_take_are_sent_again_by_the_same_process(
         raise StoreUnavailable
 
     outcomes: list[Any] = []
-    heard = SendingProcess.heard
+    read = SendingProcess.outcomes
 
     def later(process: SendingProcess, **how: Any) -> list[Any]:
-        outcomes.extend(heard(process, **how))
+        outcomes.extend(read(process, **how))
         return []
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(SendingProcess, "heard", later)
+        meanwhile.setattr(SendingProcess, "outcomes", later)
         told.until(lambda: len(outcomes) == 2)
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(SendingProcess, "heard", lambda *_ignored, **_too: outcomes)  # both at once
+        meanwhile.setattr(SendingProcess, "outcomes", lambda *_ignored, **_too: outcomes)  # both at once
         meanwhile.setattr(deliveries, "settle", away)
         with pytest.raises(StoreUnavailable):
             told.deliverer.round()

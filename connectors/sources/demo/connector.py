@@ -139,7 +139,7 @@ def _records(accounts: tuple[Account, ...], first: date, today: date) -> Iterato
         yield account.record
         opening = ledger.balance(first - timedelta(days=1))
         total = Decimal(0)
-        for row in ledger.booked(first, today):
+        for row in ledger.bookings(first, today):
             total += row.amount
             yield row
         yield from ledger.pending(today)

@@ -100,7 +100,7 @@ def own_transfer(
 def open_debt(card: Account) -> Decimal:
     """The debt of a card before 2024: its last month of 2023, which the first settlement pays."""
     last = ANCHOR - timedelta(days=1)
-    return sum((row.amount for row in Ledger(card).booked(last.replace(day=1), last)), Decimal("0.00"))
+    return sum((row.amount for row in Ledger(card).bookings(last.replace(day=1), last)), Decimal("0.00"))
 
 
 def settlement(card: Account, payer: Party) -> tuple[Habit, Habit]:
@@ -111,7 +111,7 @@ def settlement(card: Account, payer: Party) -> tuple[Habit, Habit]:
 
     def total(day: date) -> Decimal:
         last = working_day(day).replace(day=1) - timedelta(days=1)
-        spent = -sum((row.amount for row in ledger.booked(last.replace(day=1), last)), Decimal("0.00"))
+        spent = -sum((row.amount for row in ledger.bookings(last.replace(day=1), last)), Decimal("0.00"))
         assert spent > 0  # something is booked every month: the restaurant habit alone brings ten rows
         return spent
 

@@ -61,7 +61,7 @@ class Ledger:
         self._account = account
         self._days: dict[date, list[Movement]] = {}
 
-    def booked(self, first: date, last: date) -> Iterator[TransactionRecord]:
+    def bookings(self, first: date, last: date) -> Iterator[TransactionRecord]:
         """The bookings from the first to the last day, both included, oldest first."""
         by_day: dict[date, list[TransactionRecord]] = {}
         for ordered in _days(first - timedelta(days=LAG_DAYS_MAX), last):
@@ -80,8 +80,8 @@ class Ledger:
     def balance(self, day: date) -> Decimal:
         """The booked balance at the end of the day; on the last day of 2023 it is the account's `opening`."""
         if day < ANCHOR:
-            return self._account.opening - _sum(self.booked(day + timedelta(days=1), ANCHOR - timedelta(days=1)))
-        return self._account.opening + _sum(self.booked(ANCHOR, day))
+            return self._account.opening - _sum(self.bookings(day + timedelta(days=1), ANCHOR - timedelta(days=1)))
+        return self._account.opening + _sum(self.bookings(ANCHOR, day))
 
     def _movements(self, day: date) -> list[Movement]:
         known = self._days.get(day)

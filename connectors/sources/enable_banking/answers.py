@@ -9,7 +9,7 @@ from connectors.connector import Json, ProviderUnavailable
 from connectors.text import parse_amount, parse_date
 
 
-def damaged(detail: str) -> ProviderUnavailable:
+def damage(detail: str) -> ProviderUnavailable:
     """The error for a damaged answer; `detail` is for the log."""
     return ProviderUnavailable("Enable Banking sent a damaged answer.", detail=detail)
 
@@ -19,21 +19,21 @@ def members(found: object) -> Json:
     if found is None:
         return {}
     if not isinstance(found, Mapping):
-        raise damaged("not an object")
+        raise damage("not an object")
     return found
 
 
 def objects(found: object) -> list[dict[str, Any]]:
     """The value as a list of objects. Raises ProviderUnavailable."""
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise damaged("not a list of objects")
+        raise damage("not a list of objects")
     return found
 
 
 def text(found: object) -> str | None:
     """The value as a text or None. Raises ProviderUnavailable."""
     if found is not None and not isinstance(found, str):
-        raise damaged("not a text")
+        raise damage("not a text")
     return found
 
 
@@ -42,7 +42,7 @@ def texts(found: object) -> list[str]:
     if found is None:
         return []
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise damaged("not a list of texts")
+        raise damage("not a list of texts")
     return found
 
 
@@ -51,7 +51,7 @@ def amount(found: object) -> Decimal:
     try:
         return parse_amount(str(found))
     except ValueError as error:
-        raise damaged("no amount") from error
+        raise damage("no amount") from error
 
 
 def day(found: object) -> date | None:
@@ -59,7 +59,7 @@ def day(found: object) -> date | None:
     try:
         return parse_date(told) if (told := text(found)) else None
     except ValueError as error:
-        raise damaged("no day") from error
+        raise damage("no day") from error
 
 
 def moment(found: object) -> datetime | None:

@@ -30,9 +30,9 @@ from connectors.connector import (
     Waiting,
 )
 from connectors.reachable import is_reachable
-from connectors.sources.enable_banking.answers import damaged, members, moment, objects, texts
+from connectors.sources.enable_banking.answers import damage, members, moment, objects, texts
 from connectors.sources.enable_banking.application import Application, NotAccessible, RequestRefused, WrongPeriod
-from connectors.sources.enable_banking.records import booking_date, currency_of, known_of, name_of, records
+from connectors.sources.enable_banking.records import account_facts, booking_date, currency_of, name_of, records
 from connectors.text import is_currency
 
 FIRST_DAYS = (365, 90, 28)  # tried in this order until the bank accepts the period
@@ -159,7 +159,7 @@ class EnableBanking(LiveSource):
             key, path = account["key"], f"/accounts/{account['uid']}"
             known = members(members(connection.settings.get("accounts")).get(key))
             try:
-                known = known or known_of(ask(f"{path}/details"))
+                known = known or account_facts(ask(f"{path}/details"))
                 balances = objects(ask(f"{path}/balances").get("balances"))
                 ask_bookings = partial(ask, f"{path}/transactions")
                 rows, told_from = _rows(ask_bookings, _days(until.get(key), today), today)
@@ -228,7 +228,7 @@ class EnableBanking(LiveSource):
         session = self._application.post("/sessions", {"code": code}, now=now)
         id_ = session.get("session_id")
         if not isinstance(id_, str) or not SESSION_ID.fullmatch(id_):
-            raise damaged("no session")
+            raise damage("no session")
         bank = str(reply.memo.get("bank") or connection.bank_name)
         return Done(
             bank_name=bank,
@@ -236,7 +236,7 @@ class EnableBanking(LiveSource):
                 "bank": bank,
                 "country": str(reply.memo.get("country", "")),
                 **_kept_settings(reply.memo.get("psu_type") == BUSINESS),
-                "accounts": {_key_of(each): known_of(each) for each in objects(session.get("accounts"))},
+                "accounts": {_key_of(each): account_facts(each) for each in objects(session.get("accounts"))},
             },
             secrets={"session": id_},
             consent_expires_at=moment(members(session.get("access")).get("valid_until")),

@@ -7,7 +7,7 @@ from datetime import date
 
 from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import Json, ProviderUnavailable
-from connectors.sources.enable_banking.answers import amount, damaged, day, members, text, texts
+from connectors.sources.enable_banking.answers import amount, damage, day, members, text, texts
 from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_creditor_id, parse_iban
 
 CLOSING = ("CLBD", "ITBD", "XPCD")  # booked balances, the best first; never CLAV, which includes credit lines
@@ -25,7 +25,7 @@ MCC = re.compile("[0-9]{4}")
 MANDATE, CREDITOR, END_TO_END = (re.compile(rf"\b{mark}\+\s*(\S+)") for mark in ("MREF", "CRED", "EREF"))
 
 
-def known_of(account: Json) -> dict[str, str | None]:
+def account_facts(account: Json) -> dict[str, str | None]:
     """The facts about an account that are stored when it is connected."""
     return {
         "iban": text(members(account.get("account_id")).get("iban")),
@@ -140,7 +140,7 @@ def _is_debit(row: Json) -> bool:
             return True
         case "CRDT":
             return False
-    raise damaged("neither DBIT nor CRDT")
+    raise damage("neither DBIT nor CRDT")
 
 
 def _iso_code(code: Json) -> str | None:

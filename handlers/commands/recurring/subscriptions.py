@@ -3,9 +3,9 @@
 from datetime import date
 from decimal import Decimal
 
+from analytics.currencies import in_digits
 from analytics.recurring.added import AddedPayment
 from analytics.recurring.directions import INCOMING, OUTGOING
-from analytics.recurring.history import listed
 from handlers.commands.accounts import AMOUNT
 from handlers.commands.control_socket import CommandError, Report
 from handlers.operations.recurring.added import add
@@ -26,7 +26,7 @@ def list_subscriptions(services: Services, report: Report, *, user: User) -> Non
     everything = Selected(accounts.of_user(services.everybody, user.id), is_everything=True)
     found = recurring_of(services.everybody, user.id, everything, today=services.clock.today())
     for row in found.iter_rows(named=True):
-        amount = f"{listed(row['amount'], row['currency'])} {row['currency']}"
+        amount = f"{in_digits(row['amount'], row['currency'])} {row['currency']}"
         ended = "ended" if row["is_over"] else "goes on"
         told = (row["id"], row["direction"], ended, row["frequency"], amount, row["confirmation"], row["merchant_name"])
         report.line("\t".join(told))

@@ -95,7 +95,7 @@ class Deliverer:
             if self._sender is None:
                 self._stop_event.wait(left)
                 return
-            for outcome in self._sender.heard(within=left):
+            for outcome in self._sender.outcomes(within=left):
                 self._settle(outcome)
 
     @property

@@ -5,10 +5,11 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from analytics.currencies import in_digits
 from analytics.letters import fold
 from analytics.recurring.added import AddedPayment, id_of
 from analytics.recurring.directions import OUTGOING
-from analytics.recurring.history import day_before, listed
+from analytics.recurring.history import day_before
 from handlers.http.errors import BadRequest
 from handlers.http.request import Json, Request
 from handlers.http.steps.parameters import Unreadable, read_date
@@ -90,7 +91,7 @@ def add(
     name = name.strip()
     if not NAME_LETTERS_MIN <= len(fold(name)) <= len(name) <= NAME_LETTERS_MAX:
         raise CannotBeAdded("name", f"A name has {NAME_LETTERS_MIN} to {NAME_LETTERS_MAX} characters.")
-    if amount <= 0 or amount != listed(amount, account.currency):
+    if amount <= 0 or amount != in_digits(amount, account.currency):
         raise CannotBeAdded("amount", "An amount is above 0, in the digits of its currency.")
     if next_day < today or day_before(next_day, frequency) > today:
         raise CannotBeAdded("nextExpected", "The next day is today or later, and no more than one period ahead.")

@@ -12,9 +12,8 @@ from analytics.classification.leaves import OWN_TRANSFER
 from analytics.periods import last_day
 from analytics.refunds import refund_ids
 from analytics.searching.comparison import CompareWith, Span, comparison, whole_months
-from analytics.searching.filters import Sort, found, ordered
-from analytics.searching.totals import KEYS_MAX, Group, Key, Sums, Totals, totals
-from analytics.searching.totals import listed as listed_groups
+from analytics.searching.filters import Sort, in_order, matching_rows
+from analytics.searching.totals import KEYS_MAX, Group, Key, Sums, Totals, top_groups, totals
 from auth.principal import Principal
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
@@ -58,11 +57,8 @@ def search_transactions(
     selected = filters.selected(reading.accounts, caller)
     rows, query = _read(reading, caller, filters, filters.selection(selected, caller)), filters.query()
     currency, rates = money_of(services, reading, selected.accounts, rows)
-    whole = (
-        ordered(found(rows, query, selection=selected.ids, currency=currency, rates=rates, parts=reading.parts), sort)
-        .select("id", "is_pending")
-        .collect(engine="in-memory")
-    )
+    matching = matching_rows(rows, query, selection=selected.ids, currency=currency, rates=rates, parts=reading.parts)
+    whole = in_order(matching, sort).select("id", "is_pending").collect(engine="in-memory")
     offset = min((page - 1) * per_page, whole.height)
     of_page = whole[offset : offset + per_page].rows()
     pagination = json_shapes.pagination(page=page, per_page=per_page, total=whole.height)
@@ -205,7 +201,7 @@ def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sum
     def shape_group(group: Group) -> Json:
         return {**shape(group.sums), **({} if group.compared is None else {"compared": shape(group.compared)})}
 
-    groups, rest = listed_groups(now, before, limit=limit)
+    groups, rest = top_groups(now, before, limit=limit)
     return {
         "groups": [
             {

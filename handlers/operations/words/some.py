@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import polars as pl
 
-from analytics.searching.filters import found
+from analytics.searching.filters import matching_rows
 from handlers.cache.user_data import Need
 from handlers.http.errors import BadRequest, Conflicting
 from handlers.http.request import Json, Request
@@ -100,6 +100,8 @@ def _ids(services: Services, request: Request, session: Transaction, filters: Fi
     if wanted is not None:
         rows = rows.filter(pl.col("id").is_in(wanted))
     currency, rates = money_of(services, reading, selected.accounts, rows)
-    chosen = found(rows, filters.query(), selection=selected.ids, currency=currency, rates=rates, parts=reading.parts)
+    chosen = matching_rows(
+        rows, filters.query(), selection=selected.ids, currency=currency, rates=rates, parts=reading.parts
+    )
     ids: list[str] = chosen.select("id").collect(engine="in-memory")["id"].to_list()
     return ids

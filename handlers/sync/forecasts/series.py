@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from analytics.forecasting.ledgers import AccountLedger, DayMoved, Reason, together
+from analytics.forecasting.ledgers import AccountLedger, DayMoved, Reason, joint_ledger
 from analytics.frames import CHARGES
 from storage.accounts import StoredAccount
 from storage.database import Row
@@ -73,7 +73,7 @@ def _pool(currency: str, members: Sequence[Series]) -> Series:
     rows = pl.concat([each.rows for each in members])
     return Series(
         key=currency,
-        ledger=together([each.ledger for each in members], _moved_by_day(rows, within=ids)),
+        ledger=joint_ledger([each.ledger for each in members], _moved_by_day(rows, within=ids)),
         balance_date=min(each.balance_date for each in members),
         rows=rows.filter(~_is_within(ids)),
     )

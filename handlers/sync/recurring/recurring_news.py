@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from analytics.currencies import in_digits
 from analytics.recurring.confirmations import DISMISSED, by_stream
-from analytics.recurring.history import Charge, history, listed
+from analytics.recurring.history import Charge, history
 from analytics.recurring.news import PaymentState, ToldPayment, news_of, state_of
 from analytics.recurring.report import over_on
 from storage import accounts, connections, transactions
@@ -96,7 +97,7 @@ def _payment(row: Mapping[str, Any], stands: PaymentState) -> ToldPayment:
         id=row["id"],
         transaction_id=row["charge_ids"][-1],
         last_charged=row["last_charged"],
-        amount=listed(row["amount"], row["currency"]),
+        amount=in_digits(row["amount"], row["currency"]),
         missed=len(stands.missed),
         has_ended=stands.has_ended,
     )

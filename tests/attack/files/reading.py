@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from analytics.records import Record
 from connectors.connector import SourceError
 from connectors.limits import READ_SECONDS_BASE, READ_WAIT_FACTOR
-from connectors.parser_process.client import interrupted
+from connectors.parser_process.client import interruption
 
 Read = Callable[[io.BytesIO], Iterator[Record]]
 REASON_CHARACTERS_MAX = 300
-CRASHES = (str(interrupted()), "the file cannot be read.")
+CRASHES = (str(interruption()), "the file cannot be read.")
 
 
 def fault(read: Read, content: bytes) -> str | None:

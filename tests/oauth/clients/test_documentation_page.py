@@ -67,7 +67,7 @@ def test_a_new_sign_in_ends_the_one_before_of_the_same_person_only(served: Any) 
     assert served.api(first["access_token"]).status_code == 401
     for kept in (second, others, apps):
         assert served.api(kept["access_token"]).status_code == 200
-    assert [entry.client_name for entry in served.server.grants.connected(served.user.id)].count(
+    assert [entry.client_name for entry in served.server.grants.connected_apps(served.user.id)].count(
         "Interface documentation"
     ) == 1
 

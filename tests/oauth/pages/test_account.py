@@ -73,7 +73,7 @@ def test_tokens_of_the_command_line_are_listed_and_revocable(fresh: Any) -> None
 
     token = fresh.server.issue_token(fresh.user.id, frozenset({"read:accounts"}), timedelta(hours=2))
     assert fresh.api(token).status_code == 200
-    (entry,) = fresh.server.grants.connected(fresh.user.id)
+    (entry,) = fresh.server.grants.connected_apps(fresh.user.id)
     assert entry.client_name == "bankdata token"
     browser = signed_in(fresh)
     browser.client.post("/account/revoke", data=forms(browser.client.get("/account").text)["revoke"])
@@ -174,13 +174,13 @@ def test_the_operator_adds_lists_and_removes_clients(fresh: Any) -> None:
 @pytest.mark.requirement("oauth.grants")
 def test_the_operator_lists_and_revokes_grants(fresh: Any) -> None:
     tokens = fresh.tokens()
-    (entry,) = fresh.server.grants.connected()
+    (entry,) = fresh.server.grants.connected_apps()
     assert (entry.user_name, entry.client_name) == ("alice", "Budget")
     assert fresh.server.grants.revoke(entry.grant.id, because="revoked by the operator")
     assert not fresh.server.grants.revoke(entry.grant.id, because="revoked by the operator")
     assert not fresh.server.grants.revoke("nothing", because="revoked by the operator")
     assert fresh.api(tokens["access_token"]).status_code == 401
-    assert fresh.server.grants.connected() == []
+    assert fresh.server.grants.connected_apps() == []
 
 
 @pytest.mark.requirement("oauth.consent")
@@ -195,7 +195,7 @@ def test_not_you_lets_somebody_else_answer_the_same_request(fresh: Any) -> None:
     assert browser.client.cookies["bds_session"] != before
     answer = browser.consent(browser.sign_in(login, "bob"))
     assert "code=" in answer.headers["location"]
-    assert [entry.user_name for entry in fresh.server.grants.connected()] == []
+    assert [entry.user_name for entry in fresh.server.grants.connected_apps()] == []
     assert fresh.http.get("/account", headers={"Cookie": f"bds_session={before}"}).status_code == 303
 
 

@@ -145,7 +145,7 @@ def test_two_consents_of_one_hour_are_two_rows(fresh: Any) -> None:
 def test_the_account_page_shows_it_and_hands_it_out(fresh: Any) -> None:
     client_id = fresh.register(client_name="=Budget")
     fresh.tokens(client_id)
-    (entry,) = fresh.server.grants.connected(fresh.user.id)
+    (entry,) = fresh.server.grants.connected_apps(fresh.user.id)
     read = ("listTransactions", "getTransaction", "search_transactions", "somethingNew")
     for operation in read:
         fresh.server.record.note(fresh.user.id, operation, grant_id=entry.grant.id, client_id=client_id)
@@ -239,7 +239,7 @@ def test_whatever_shows_bookings_is_called_by_words_that_people_know() -> None:
 def test_what_an_app_read_stays_on_the_page_after_its_access_has_ended(fresh: Any) -> None:
     client_id = fresh.register(client_name="Gone")
     fresh.tokens(client_id)
-    (entry,) = fresh.server.grants.connected(fresh.user.id)
+    (entry,) = fresh.server.grants.connected_apps(fresh.user.id)
     fresh.server.record.note(fresh.user.id, "listTransactions", grant_id=entry.grant.id, client_id=client_id)
     fresh.server.record.note(fresh.user.id, "listAccounts", grant_id="g of a session", client_id=PAGE)
     fresh.server.grants.revoke(entry.grant.id, because="revoked by the user")

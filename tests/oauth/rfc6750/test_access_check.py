@@ -207,7 +207,7 @@ def test_a_grant_that_is_over_ends_its_tokens_whatever_they_say_themselves(fresh
 @pytest.mark.requirement("grants.widened")
 def test_a_grant_of_figures_that_is_widened_to_other_accounts_keeps_to_figures(fresh: Any) -> None:
     fresh.tokens()
-    (connected,) = fresh.server.grants.connected(fresh.user.id)
+    (connected,) = fresh.server.grants.connected_apps(fresh.user.id)
     grant = connected.grant
     fresh.server.grants.widen(grant, terms=Terms(figures_only=True), ends=grant.expires_at)
     (row,) = fresh.database.rows("SELECT scope FROM oauth_grants")

@@ -71,7 +71,7 @@ def test_of_two_answers_to_one_question_the_second_is_told_that_it_is_over(
     monkeypatch.setattr(fresh.server.sign_in, "user_of", overtaken)
     answer = browser.client.post("/oauth/consent", data={**form, "decision": "allow"})
     assert (answer.status_code, "This sign-in is over" in answer.text) == (400, True)
-    assert fresh.server.grants.connected() == []
+    assert fresh.server.grants.connected_apps() == []
 
 
 @pytest.mark.requirement("oauth.races")
@@ -84,7 +84,7 @@ def test_forms_of_a_user_who_was_just_removed_change_nothing(fresh: Any) -> None
     for path, html in (("/oauth/consent", consent), ("/account/sign-out", account)):
         form = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', html))
         assert browser.client.post(path, data={**form, "decision": "allow"}).status_code == 400
-    assert fresh.server.grants.connected() == []
+    assert fresh.server.grants.connected_apps() == []
 
 
 @pytest.mark.requirement("oauth.races")

@@ -92,7 +92,7 @@ def test_one_of_twelve_clicks_counts(fresh: Any) -> None:
 def test_a_revocation_has_the_last_word_over_requests_under_way(fresh: Any) -> None:
     for _ in range(ROUNDS):
         tokens = fresh.tokens()
-        entry = fresh.server.grants.connected()[0]
+        entry = fresh.server.grants.connected_apps()[0]
         stop = threading.Event()
 
         def ask(token: str = tokens["access_token"], stop: threading.Event = stop) -> None:

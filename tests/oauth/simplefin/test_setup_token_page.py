@@ -47,7 +47,7 @@ def test_the_token_is_shown_once_and_waits_for_its_app(fresh: World) -> None:
     assert code not in page
     assert "Not fetched yet" in page
     assert "SimpleFIN</span>" in page
-    (app,) = fresh.server.grants.connected(fresh.user.id)
+    (app,) = fresh.server.grants.connected_apps(fresh.user.id)
     assert app.grant.expires_at - app.grant.created_at == timedelta(days=90)
     fresh.server.simplefin.claim(code, agent="actual <26>", address="192.0.2.1")
     page = browser.client.get("/account").text
@@ -76,7 +76,7 @@ def test_an_app_that_does_not_say_what_it_is_was_fetched_by_nobody(fresh: World)
     fresh.server.simplefin.claim(code_of(answer.text), agent="", address="192.0.2.1")
     page = browser.client.get("/account").text
     assert "Fetched by" not in page
-    assert fresh.server.grants.connected(fresh.user.id)[0].grant.terms.figures_only
+    assert fresh.server.grants.connected_apps(fresh.user.id)[0].grant.terms.figures_only
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_what_is_wrong_is_said_in_the_form_and_makes_nothing(
     assert answer.status_code == 400
     assert sentence in answer.text
     assert '<details class="choices" open>' in answer.text
-    assert fresh.server.grants.connected(fresh.user.id) == []
+    assert fresh.server.grants.connected_apps(fresh.user.id) == []
 
 
 def test_guesses_of_the_password_are_slowed_down(fresh: World) -> None:
@@ -112,7 +112,7 @@ def test_guesses_of_the_password_are_slowed_down(fresh: World) -> None:
 def test_an_access_lasts_as_long_as_can_be_chosen(fresh: World, lasts: str) -> None:
     _, answer = made(fresh, lasts=lasts)
     assert answer.status_code == 400
-    assert fresh.server.grants.connected(fresh.user.id) == []
+    assert fresh.server.grants.connected_apps(fresh.user.id) == []
 
 
 def test_an_address_without_tls_is_said(make_world: Any) -> None:

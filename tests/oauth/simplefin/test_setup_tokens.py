@@ -37,7 +37,7 @@ def claimed(world: Any, code: str, agent: str = "actual/26.9") -> tuple[str, str
 
 
 def shown(world: Any) -> list[Connected]:
-    found: list[Connected] = world.server.grants.connected(world.user.id)
+    found: list[Connected] = world.server.grants.connected_apps(world.user.id)
     return found
 
 

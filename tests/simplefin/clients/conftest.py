@@ -47,7 +47,7 @@ class Behind:
     def revoke(self, name: str) -> None:
         """End the access of an app."""
         grants = self.service.services.authorization.grants
-        (grant,) = [each.grant for each in grants.connected(self.user_id) if each.client_name == name]
+        (grant,) = [each.grant for each in grants.connected_apps(self.user_id) if each.client_name == name]
         assert grants.revoke(grant.id, because="revoked by the user")
 
     @cached_property
