@@ -104,10 +104,10 @@ def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
         speaking_out, speaking_in = out.filter(_speaks(out_keys)), into.filter(_speaks(in_keys))
         if speaking_out.is_empty() or speaking_in.is_empty():
             continue
-        found = _in_order(speaking_out, speaking_in, out_keys, in_keys, days=days)
-        out = out.filter(~pl.col("id").is_in(found["out_id"].implode()))
-        into = into.filter(~pl.col("id").is_in(found["in_id"].implode()))
-        pairs.append(found)
+        paired = _in_order(speaking_out, speaking_in, out_keys, in_keys, days=days)
+        out = out.filter(~pl.col("id").is_in(paired["out_id"].implode()))
+        into = into.filter(~pl.col("id").is_in(paired["in_id"].implode()))
+        pairs.append(paired)
     return pl.concat(pairs)
 
 

@@ -21,8 +21,8 @@ class SaidPart(NamedTuple):
     def json(self) -> dict[str, object]:
         """The part as in our own formats, without empty members."""
         place = {"category": self.category, "ownCategory": self.own}
-        told = {"amount": f"{self.amount:f}", **place, "note": self.note, "tags": list(self.tags)}
-        return {name: value for name, value in told.items() if value}
+        members = {"amount": f"{self.amount:f}", **place, "note": self.note, "tags": list(self.tags)}
+        return {name: value for name, value in members.items() if value}
 
 
 class Said(NamedTuple):

@@ -98,8 +98,8 @@ def format_name(source: Path | BinaryIO) -> str | None:
     head = _head(source)
     if archive.detect(head):
         return "zip"
-    found = format_of(head)
-    return found.name if found else None
+    kind = format_of(head)
+    return kind.name if kind else None
 
 
 def format_of(head: bytes) -> Format | None:
@@ -109,17 +109,17 @@ def format_of(head: bytes) -> Format | None:
 
 def _read(stream: BinaryIO, profiles: Sequence[Profile] | None, on_layout: OnLayout) -> Iterator[Record]:
     head = _head(stream)
-    found = format_of(head)
+    kind = format_of(head)
     if not head.strip(b"\x00\xef\xbb\xbf\xff\xfe \t\r\n"):
         raise UnsupportedFile("the file is empty.")
     if archive.detect(head):
         raise UnsupportedFile("a ZIP container inside a ZIP container is not opened.")
-    if found is None:
+    if kind is None:
         raise UnsupportedFile("not a bank statement in a known format (camt, MT940, OFX, CSV, or a ZIP of them).")
-    if found.name == "csv":
+    if kind.name == "csv":
         yield from csv_statements.read(stream, profiles, on_layout)
     else:
-        yield from found.read(stream)
+        yield from kind.read(stream)
 
 
 def _digest(stream: BinaryIO) -> str:

@@ -75,20 +75,20 @@ class ProviderAnswer:
                 f"{self.host} answered with something that is not JSON.", detail=f"content type {self.content_type!r}"
             )
         try:
-            found = json.loads(self.body, parse_float=Decimal, parse_constant=_refuse_constant)
+            document = json.loads(self.body, parse_float=Decimal, parse_constant=_refuse_constant)
         except (ValueError, InvalidOperation, RecursionError) as error:
             raise ProviderUnavailable(
                 f"{self.host} sent a damaged answer.", detail=f"{type(error).__name__} in {len(self.body)} bytes"
             ) from error
-        _check_depth(self.host, found)
-        return found
+        _check_depth(self.host, document)
+        return document
 
     def members(self) -> dict[str, Any]:
         """The body as a JSON object. Raises ProviderUnavailable for anything else."""
-        found = self.document()
-        if not isinstance(found, dict):
+        document = self.document()
+        if not isinstance(document, dict):
             raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="no JSON object")
-        return found
+        return document
 
     def line(self) -> str:
         """The body as one line of text. Raises ProviderUnavailable for anything else."""
@@ -317,7 +317,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _moment(text: str) -> datetime | None:
     try:
-        found = parsedate_to_datetime(text)
+        moment = parsedate_to_datetime(text)
     except (ValueError, OverflowError):  # a year of twenty digits
         return None
-    return found if found.tzinfo is not None else None
+    return moment if moment.tzinfo is not None else None

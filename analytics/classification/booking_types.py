@@ -167,12 +167,12 @@ def _from_words(booking: Booking) -> Verdict | None:
             return Verdict("card_payment", "word:card")
         if booking.swift_code in OFX_SIGNS and US_SHOP.search(name):
             return Verdict("card_payment", "word:card")
-    found = TYPE_WORDS.best(purpose_words[:HEAD_WORDS_MAX])
-    if found is not None and len(found.phrase) > CODE_LENGTH_MAX:
-        if found.meaning == "fee" and _says_interest(purpose_words):
+    word = TYPE_WORDS.best(purpose_words[:HEAD_WORDS_MAX])
+    if word is not None and len(word.phrase) > CODE_LENGTH_MAX:
+        if word.meaning == "fee" and _says_interest(purpose_words):
             return Verdict("interest", "word:zinsen")
-        if not has_iban or found.meaning in NAMED_TYPES - {"fee", "interest"}:
-            return Verdict(found.meaning, f"word:{found.phrase}")
+        if not has_iban or word.meaning in NAMED_TYPES - {"fee", "interest"}:
+            return Verdict(word.meaning, f"word:{word.phrase}")
     iso = booking.bank_transaction_code or ""
     if iso.startswith("ACMT-") or booking.gvc == "805":
         return Verdict("interest" if _says_interest(purpose_words) else "fee", f"iso-code:{iso}" if iso else "gvc:805")

@@ -22,8 +22,8 @@ class Keyword(NamedTuple):
 def keywords_of(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
     """The keywords in a text; a street named after a museum is no keyword, and MIETE04 counts as Miete."""
     bare = [word.rstrip(DIGITS) or word for word in words]
-    found = KEYWORDS.all(bare)
-    return tuple(hit for hit in found if not ("*" in hit.phrase and bare[hit.position].endswith(STREETS)))
+    hits = KEYWORDS.all(bare)
+    return tuple(hit for hit in hits if not ("*" in hit.phrase and bare[hit.position].endswith(STREETS)))
 
 
 def trades_of(label_words: tuple[str, ...]) -> Iterator[Found[Keyword]]:

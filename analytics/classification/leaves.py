@@ -54,8 +54,8 @@ def _is_elsewhere(category: Verdict, leaf: Verdict, evidence: Evidence, *, unhea
     name: Place = "name" if category.value == "OTHER" and category.rule.startswith("default:") else "text"
     for place, words in ((name, evidence.merchant.label_words), ("text", evidence.booking.purpose_words)):
         for hit in _all_words(place, words):
-            told = {other for other, scope in hit.meaning if evidence.booking.is_credit or scope != "credit"}
-            is_ours, others = category.value in told, told - {category.value, "TRANSFER", *unheard}
+            categories = {other for other, scope in hit.meaning if evidence.booking.is_credit or scope != "credit"}
+            is_ours, others = category.value in categories, categories - {category.value, "TRANSFER", *unheard}
             if others and (leaf.rule == f"keyword:{hit.phrase}" if is_ours else hit.length > longest):
                 return True
     return False
@@ -115,8 +115,8 @@ def _by_bank(category: Verdict, evidence: Evidence) -> Verdict | None:
     and that a fee may be somebody else's: the town's, or a gym's."""
     if evidence.kind != "fee":
         return _by_type(category, evidence) if evidence.kind in OF_THE_BANK else None
-    told = _by_word(category, evidence)
-    return told if told is not None and told.value in WITH_FEES else _by_type(category, evidence)
+    leaf = _by_word(category, evidence)
+    return leaf if leaf is not None and leaf.value in WITH_FEES else _by_type(category, evidence)
 
 
 def _leaf_of_words(
@@ -153,11 +153,11 @@ def _all_words(place: Place, words: Sequence[str]) -> tuple[Found[frozenset[tupl
 
 def _all_entries(place: Place) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
     """The words of all leaves, each with the categories that it stands for and where it counts for them."""
-    told: dict[str, set[tuple[str, str]]] = {}
+    categories_of: dict[str, set[tuple[str, str]]] = {}
     for category in CATEGORIES:
         for phrase, (_, scope) in _entries(category, place):
-            told.setdefault(phrase, set()).add((category, scope))
-    return ((phrase, frozenset(categories)) for phrase, categories in told.items())
+            categories_of.setdefault(phrase, set()).add((category, scope))
+    return ((phrase, frozenset(categories)) for phrase, categories in categories_of.items())
 
 
 def _entries(category: str, place: Place) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -168,11 +168,11 @@ def _entries(category: str, place: Place) -> Iterator[tuple[str, tuple[str, str]
 
 def _mccs() -> dict[str, str]:
     """The leaf of each merchant category code; a code listed for two leaves is left out."""
-    told: dict[str, set[str]] = {}
+    leaves_of: dict[str, set[str]] = {}
     for leaf in LEAVES.values():
         for code in (f"{code:04}" for codes in leaf.mccs.split() for code in spread(codes)):
-            told.setdefault(code, set()).add(leaf.code)
-    return {code: leaves.pop() for code, leaves in told.items() if len(leaves) == 1}
+            leaves_of.setdefault(code, set()).add(leaf.code)
+    return {code: leaves.pop() for code, leaves in leaves_of.items() if len(leaves) == 1}
 
 
 Source = Callable[[Verdict, Evidence], Verdict | None]

@@ -41,9 +41,9 @@ class Phrases(Generic[T]):
     def best(self, words: Sequence[str]) -> Found[T] | None:
         """The longest phrase in the text, the earliest of equals; None for none."""
         best: Found[T] | None = None
-        for found in self.all(words):
-            if best is None or found.length > best.length:
-                best = found
+        for hit in self.all(words):
+            if best is None or hit.length > best.length:
+                best = hit
         return best
 
     def all(self, words: Sequence[str]) -> list[Found[T]]:

@@ -41,7 +41,7 @@ def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
 
 
 def streams_of(
-    found: pl.DataFrame, charges: Mapping[str, Charge], ids: Mapping[str, str], *, salaries: Container[str] = ()
+    flows: pl.DataFrame, charges: Mapping[str, Charge], ids: Mapping[str, str], *, salaries: Container[str] = ()
 ) -> defaultdict[tuple[str, date], list[Stream]]:
     """The result of `recurring_flows` by account (or user) and day.
 
@@ -49,7 +49,7 @@ def streams_of(
     latest charge, and `salaries` the charges that are pay.
     """
     streams: defaultdict[tuple[str, date], list[Stream]] = defaultdict(list)
-    for row in found.iter_rows(named=True):
+    for row in flows.iter_rows(named=True):
         whose, direction, day = row["user_id"].split(SEPARATOR)
         streams[whose, date.fromisoformat(day)].append(
             Stream(

@@ -103,7 +103,7 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
     weekly = variance([float(sum(rest[week : week + 7])) for week in range(0, span - 6, 7)])
     doubt = weekly / (7 * span) + (trend / 4) ** 2  # variance of the rest per day, and of the trend
     unit = Decimal(1).scaleb(-minor_digits(ledger.currency))
-    found, expected, of_events, open_events = [], ledger.balance.quantize(unit), 0.0, list(events)
+    days_ahead, expected, of_events, open_events = [], ledger.balance.quantize(unit), 0.0, list(events)
     for step in range(1, days + 1):
         day = ledger.day + timedelta(days=step)
         expected += rest_per_day
@@ -111,8 +111,8 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
             event = open_events.pop(0)
             expected, of_events = expected + event.amount, of_events + event.variance
         half = in_digits(Decimal(BAND * sqrt(weekly * step / 7 + of_events + step**2 * doubt)), ledger.currency)
-        found.append(ForecastDay(day=day, expected=expected, low=expected - half, high=expected + half))
-    return Projection(days=found, events=events, rest_per_day=rest_per_day, trend_weight=weight)
+        days_ahead.append(ForecastDay(day=day, expected=expected, low=expected - half, high=expected + half))
+    return Projection(days=days_ahead, events=events, rest_per_day=rest_per_day, trend_weight=weight)
 
 
 def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None:
@@ -129,13 +129,13 @@ def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None
     return NextPay(day=day, due=due, left=in_digits(ledger.balance, ledger.currency) - due)
 
 
-def by_month(found: Projection) -> Projection:
+def by_month(projection: Projection) -> Projection:
     """The projection at the ends of months and on the last day, which still adds up; each month has at most one
     nameless event."""
-    ends = [day for day in found.days if day is found.days[-1] or (day.day + timedelta(days=1)).day == 1]
-    first, events = found.days[0].day, []
+    ends = [day for day in projection.days if day is projection.days[-1] or (day.day + timedelta(days=1)).day == 1]
+    first, events = projection.days[0].day, []
     for end in ends:
-        within = [event for event in found.events if first <= event.day <= end.day]
+        within = [event for event in projection.events if first <= event.day <= end.day]
         if within:
             events.append(
                 Event(
@@ -150,7 +150,7 @@ def by_month(found: Projection) -> Projection:
                 )
             )
         first = end.day + timedelta(days=1)
-    return replace(found, days=ends, events=events)
+    return replace(projection, days=ends, events=events)
 
 
 def trend_weight(ledger: AccountLedger) -> float:
@@ -163,10 +163,10 @@ def trend_weight(ledger: AccountLedger) -> float:
     sums = [sum(nets[first : first + MONTH_DAYS]) for first in range(0, len(nets), MONTH_DAYS)]
     pairs = [(actual, mean(before)) for place, actual in enumerate(sums) if (before := _months_before(sums, place))]
     scale = median(map(abs, sums)) ** 2
-    told = 2 * scale + sum(before**2 for _, before in pairs)
-    if not told:
+    squares = 2 * scale + sum(before**2 for _, before in pairs)
+    if not squares:
         return 0.0
-    return min(max((scale + sum(actual * before for actual, before in pairs)) / told, 0.0), 1.0)
+    return min(max((scale + sum(actual * before for actual, before in pairs)) / squares, 0.0), 1.0)
 
 
 def _months_before(sums: Sequence[float], place: int) -> Sequence[float]:
@@ -185,7 +185,7 @@ def _rest(rest: list[Decimal], streams: Iterable[Stream], today: date) -> list[D
 
 def _events(stream: Stream, ledger: AccountLedger, days: int) -> list[Event]:
     """The expected charges of a stream in the coming days; an overdue one is expected tomorrow."""
-    told = history(
+    past = history(
         stream.charges,
         frequency=stream.frequency,
         currency=ledger.currency,
@@ -193,7 +193,7 @@ def _events(stream: Stream, ledger: AccountLedger, days: int) -> list[Event]:
         coming_days=days,
         first_due=stream.first_due,
     )
-    tomorrow, around = ledger.day + timedelta(days=1), timedelta(days=told.deviation)
+    tomorrow, around = ledger.day + timedelta(days=1), timedelta(days=past.deviation)
     amount = in_digits(stream.expected, ledger.currency)
     doubt = AMOUNT_DOUBT * float(amount) ** 2 + pvariance([float(charge.amount) for charge in stream.charges])
     return [
@@ -207,5 +207,5 @@ def _events(stream: Stream, ledger: AccountLedger, days: int) -> list[Event]:
             id=stream.id,
             is_overdue=due < tomorrow,
         )
-        for due in told.coming
+        for due in past.coming
     ]

@@ -39,7 +39,7 @@ def id_of(user_id: str, account_id: str, name: str, direction: str, frequency: s
 
 
 def with_added(
-    found: pl.DataFrame, added: Sequence[AddedPayment], rows: pl.DataFrame, currencies: Mapping[str, str], today: date
+    streams: pl.DataFrame, added: Sequence[AddedPayment], rows: pl.DataFrame, currencies: Mapping[str, str], today: date
 ) -> pl.DataFrame:
     """The found streams with `added_id`, the id of an added payment that is the same, followed by the added payments
     that were not found, with their account as `added_to`; both are confirmed.
@@ -49,7 +49,7 @@ def with_added(
     with one of them is the same payment.
     """
     holders = {
-        (row["direction"], charge): row["id"] for row in found.iter_rows(named=True) for charge in row["charge_ids"]
+        (row["direction"], charge): row["id"] for row in streams.iter_rows(named=True) for charge in row["charge_ids"]
     }
     same: dict[str, str] = {}
     others: list[dict[str, Any]] = []
@@ -63,7 +63,7 @@ def with_added(
         last, amount = charges[-1][1:] if charges else (day_before(payment.next_day, payment.frequency), payment.amount)
         others.append(
             {
-                **dict.fromkeys(found.columns),
+                **dict.fromkeys(streams.columns),
                 "id": payment.id,
                 "merchant_name": payment.name,
                 "amount": abs(amount),
@@ -80,8 +80,8 @@ def with_added(
                 "added_to": payment.account_id,
             }
         )
-    marked = found.with_columns(
-        added_id=pl.Series([same.get(id_) for id_ in found["id"]], dtype=pl.String),
+    marked = streams.with_columns(
+        added_id=pl.Series([same.get(id_) for id_ in streams["id"]], dtype=pl.String),
         added_to=pl.lit(None, pl.String),
     ).with_columns(
         confirmation=pl.when(pl.col("added_id").is_not_null(), pl.col("confirmation") == UNDECIDED)

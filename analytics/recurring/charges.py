@@ -17,13 +17,13 @@ EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"
 def eligible(charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False) -> pl.DataFrame:
     """The outgoing bookings of the evidence that may recur, oldest first, each with its `row` number; `of_any_kind`
     includes those that pay for nothing, such as savings."""
-    found, returns = [], []
+    payments, returns = [], []
     for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]:
         rows = _with_texts(_evidence(piece, users))
-        found.append(_that_may_recur(rows, of_any_kind=of_any_kind))
+        payments.append(_that_may_recur(rows, of_any_kind=of_any_kind))
         returns.append(rows.filter(pl.col("amount") > 0, "is_return"))
-    outgoing = pl.concat(found).sort("booking_date", "id")
-    del found
+    outgoing = pl.concat(payments).sort("booking_date", "id")
+    del payments
     return without_returned(outgoing, pl.concat(returns)).with_row_index("row")
 
 

@@ -31,15 +31,15 @@ class About(Protocol):
 A = TypeVar("A", bound=About)
 
 
-def with_confirmations(found: pl.DataFrame, decisions: Iterable[Decision]) -> pl.DataFrame:
+def with_confirmations(streams: pl.DataFrame, decisions: Iterable[Decision]) -> pl.DataFrame:
     """The streams (SUBSCRIPTIONS) with their `confirmation`, "none" where the user has not decided."""
-    said = {id_: about[0].confirmation for id_, about in by_stream(found, decisions).items()}
-    return found.with_columns(
-        confirmation=pl.Series([said.get(id_, UNDECIDED) for id_ in found["id"]], dtype=pl.String)
+    said = {id_: about[0].confirmation for id_, about in by_stream(streams, decisions).items()}
+    return streams.with_columns(
+        confirmation=pl.Series([said.get(id_, UNDECIDED) for id_ in streams["id"]], dtype=pl.String)
     )
 
 
-def by_stream(found: pl.DataFrame, known: Iterable[A]) -> Mapping[str, list[A]]:
+def by_stream(streams: pl.DataFrame, known: Iterable[A]) -> Mapping[str, list[A]]:
     """The facts about each stream (such as decisions) by its id, in their order.
 
     A fact belongs to the stream with its charge; only where none has it, to the stream with its id, because another
@@ -48,8 +48,8 @@ def by_stream(found: pl.DataFrame, known: Iterable[A]) -> Mapping[str, list[A]]:
     known = list(known)
     if not known:
         return {}
-    ids = set(found["id"])
-    holders = {charge: row["id"] for row in found.iter_rows(named=True) for charge in row["charge_ids"]}
+    ids = set(streams["id"])
+    holders = {charge: row["id"] for row in streams.iter_rows(named=True) for charge in row["charge_ids"]}
     about: dict[str, list[A]] = {}
     for each in known:
         meant = holders.get(each.transaction_id, each.id)

@@ -27,7 +27,7 @@ def with_id(streams: pl.DataFrame) -> pl.DataFrame:
     return streams.with_columns(id=pl.Series(map(digest, identities), dtype=pl.String))
 
 
-def named_as_in(found: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
+def named_as_in(some: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
     """The streams of some accounts, with the ids of the same streams among all accounts (both SUBSCRIPTIONS of one
     user).
 
@@ -36,7 +36,7 @@ def named_as_in(found: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
     than half of that one's charges in the same time; two contracts that all accounts together show as one never have
     such a majority. A stream without a counterpart among all accounts gets an id made of its first charge.
     """
-    rows = found.to_dicts()
+    rows = some.to_dicts()
     claims = [
         (shared, number, other["id"])
         for number, row in enumerate(rows)

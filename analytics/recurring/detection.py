@@ -35,15 +35,15 @@ def detect(
     rows = with_group_keys(with_axes(with_payee(payments)))
     del payments
     left = rows
-    found: list[pl.DataFrame] = []
-    while len(found) < ROUNDS and (streams := streams_in(left)) is not None:
-        found.append(streams)
+    rounds: list[pl.DataFrame] = []
+    while len(rounds) < ROUNDS and (streams := streams_in(left)) is not None:
+        rounds.append(streams)
         touched = left.join(streams, on="row", how="semi").select(*WHOSE, "payee").unique()
         left = left.join(streams, on="row", how="anti").join(touched, on=[*WHOSE, "payee"], how="semi")
-    if not found:
+    if not rounds:
         return NONE
     return report_streams(
-        rows, join_successors(rows, pl.concat(found).filter(~pl.col("odd")).drop("odd")), with_ended=with_ended
+        rows, join_successors(rows, pl.concat(rounds).filter(~pl.col("odd")).drop("odd")), with_ended=with_ended
     )
 
 

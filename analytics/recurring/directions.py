@@ -24,15 +24,15 @@ def detect_both(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     return detect(pl.concat([charges, turned], how="diagonal"), asked, with_ended=True)
 
 
-def of_user(found: pl.DataFrame, user_id: str) -> pl.DataFrame:
+def of_user(streams: pl.DataFrame, user_id: str) -> pl.DataFrame:
     """The payments of one user, in both directions."""
-    return found.filter(pl.col("user_id").is_in([user_id, user_id + MARK]))
+    return streams.filter(pl.col("user_id").is_in([user_id, user_id + MARK]))
 
 
-def with_direction(found: pl.DataFrame) -> pl.DataFrame:
+def with_direction(streams: pl.DataFrame) -> pl.DataFrame:
     """The payments with a column `direction` in place of the mark."""
     comes_in = pl.col("user_id").str.ends_with(MARK)
-    return found.with_columns(
+    return streams.with_columns(
         pl.col("user_id").str.strip_suffix(MARK),
         direction=pl.when(comes_in).then(pl.lit(INCOMING)).otherwise(pl.lit(OUTGOING)),
     )

@@ -123,16 +123,16 @@ def day_before(day: date, frequency: str) -> date:
     return _due_after(day, _cadence([day], frequency), -1)
 
 
-def standing(told: History, *, is_over: bool, today: date) -> WhatIsExpected:
+def standing(past: History, *, is_over: bool, today: date) -> WhatIsExpected:
     """The standing of the stream with this history; `is_over` as in `analytics.recurring.report`."""
     if is_over:
         return WhatIsExpected(status="ended", expected_from=None, expected_until=None, overdue_since=None)
-    around = timedelta(days=told.deviation)
-    awaited = [*told.overdue, told.next_expected]
+    around = timedelta(days=past.deviation)
+    awaited = [*past.overdue, past.next_expected]
     return WhatIsExpected(
-        status="paused" if told.overdue else "active",
-        expected_from=told.next_expected - around,
-        expected_until=told.next_expected + around,
+        status="paused" if past.overdue else "active",
+        expected_from=past.next_expected - around,
+        expected_until=past.next_expected + around,
         overdue_since=awaited[0] if awaited[0] < today else None,
     )
 
@@ -171,8 +171,8 @@ def _unrest(days: Sequence[date], cadence: Cadence) -> int:
 def _usual_deviation(days: Sequence[date], cadence: Cadence, frequency: str) -> int:
     """The number of days by which nine of ten charges differ at most; at least one, and no more than makes a charge
     missed."""
-    found = sorted(_deviations(days, cadence))
-    usual = found[-(-9 * len(found) // 10) - 1] if found else 0
+    deviations = sorted(_deviations(days, cadence))
+    usual = deviations[-(-9 * len(deviations) // 10) - 1] if deviations else 0
     return min(max(usual, 1), GRACE_DAYS[frequency])
 
 

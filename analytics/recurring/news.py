@@ -41,15 +41,15 @@ class PaymentState:
     look_at: date | None
 
 
-def state_of(told: History, *, frequency: str, over_on: date, today: date) -> PaymentState:
+def state_of(past: History, *, frequency: str, over_on: date, today: date) -> PaymentState:
     """The state of the payment with this history; it is over from the day `over_on`."""
     grace, has_ended = timedelta(days=GRACE_DAYS[frequency]), over_on <= today
-    charges = sum(price.charges for price in told.prices)
+    charges = sum(price.charges for price in past.prices)
     return PaymentState(
-        missed=[day for day in told.overdue if day + grace < over_on],
+        missed=[day for day in past.overdue if day + grace < over_on],
         has_ended=has_ended,
-        has_price=2 * (len(told.prices) - 1) <= charges - 1,
-        look_at=None if has_ended else min(told.next_expected + grace + DAY, over_on),
+        has_price=2 * (len(past.prices) - 1) <= charges - 1,
+        look_at=None if has_ended else min(past.next_expected + grace + DAY, over_on),
     )
 
 

@@ -55,8 +55,8 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     """The charges with `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null
     for an intermediary), `contract_key` and `iban_key` (null when via), and without the columns they were read from:
     `name`, `note`, `brand` and `mandate_reference`."""
-    found = _payees(charges.select(*READ, pl.col("name").is_null().alias("is_nameless"), text=TEXT))
-    return charges.drop("name", "note", "brand", "mandate_reference").with_columns(found.select(ADDED))
+    payees = _payees(charges.select(*READ, pl.col("name").is_null().alias("is_nameless"), text=TEXT))
+    return charges.drop("name", "note", "brand", "mandate_reference").with_columns(payees.select(ADDED))
 
 
 def _payees(charges: pl.DataFrame) -> pl.DataFrame:

@@ -37,12 +37,12 @@ def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: boo
         .with_columns(merchant_name=stream_name())
     )
     named = with_id(charges)  # ended ones included, so that a present stream does not take their ids
-    found = (named if with_ended else named.filter(is_listed())).with_columns(
+    listed = (named if with_ended else named.filter(is_listed())).with_columns(
         confidence=pl.col("score").clip(0.0, 1.0),
         next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
         yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),
     )
-    ordered = found.sort("user_id", "yearly", "merchant_name", "id", descending=[False, True, False, False])
+    ordered = listed.sort("user_id", "yearly", "merchant_name", "id", descending=[False, True, False, False])
     return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items())
 
 

@@ -166,9 +166,9 @@ def top_groups(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[
     shown = _first_groups(groups, now.group_by, limit)
     left = groups.filter(~pl.col("place").is_in(shown["place"].implode()))
     names: Mapping[Key, Callable[[Any], Any]] = {**_NAMES, "merchant": _merchant_spellings(shown, now, before).get}
-    told = [names.get(key, _as_it_is) for key in now.group_by]
+    spellings = [names.get(key, _as_it_is) for key in now.group_by]
     keys = shown[_columns(now.group_by)].rows()
-    named = [tuple(name(value) for name, value in zip(told, row, strict=True)) for row in keys]
+    named = [tuple(name(value) for name, value in zip(spellings, row, strict=True)) for row in keys]
     sums_now = _sums_of_each(shown, "")
     sums_before = [None] * len(named) if before is None else _sums_of_each(shown, _BEFORE)
     compared = None if before is None else _sum_groups(left, before.shared, _BEFORE)

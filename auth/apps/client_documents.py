@@ -111,19 +111,19 @@ def client_of_document(client_id: str, document: Document, *, now: datetime) -> 
     if not MEDIA_TYPES.fullmatch(document.media_type):
         raise DocumentRefused("It is not sent as JSON.")
     try:
-        told: Any = orjson.loads(document.body)
+        content: Any = orjson.loads(document.body)
     except ValueError:
         raise DocumentRefused("It is not JSON.") from None
-    if not isinstance(told, dict):
+    if not isinstance(content, dict):
         raise DocumentRefused("It is not a JSON object.")
-    if told.get("client_id") != client_id:
+    if content.get("client_id") != client_id:
         raise DocumentRefused("It is about another client_id.")
-    if any(name.startswith("client_secret") for name in told):
+    if any(name.startswith("client_secret") for name in content):
         raise DocumentRefused("It holds a secret, which everybody could read.")
-    if "token_endpoint_auth_method" in told and told["token_endpoint_auth_method"] != NO_SECRET:
+    if "token_endpoint_auth_method" in content and content["token_endpoint_auth_method"] != NO_SECRET:
         raise DocumentRefused("token_endpoint_auth_method must be none.")
     try:
-        metadata = read_registration(told)
+        metadata = read_registration(content)
     except (InvalidClientMetadata, OAuthError) as error:
         raise DocumentRefused(error.description) from None
     return new_client(metadata, client_id=client_id, registered_by="document", now=now)
@@ -133,8 +133,8 @@ def lifetime(cache_control: str) -> timedelta:
     """How long a document is remembered: as its server says, but at least five minutes and at most a day."""
     if "no-store" in cache_control or "no-cache" in cache_control:
         return KEPT_MIN
-    found = _MAX_AGE.search(cache_control)
-    return min(max(timedelta(seconds=int(found[1])), KEPT_MIN), KEPT_MAX) if found else KEPT_MIN
+    stated = _MAX_AGE.search(cache_control)
+    return min(max(timedelta(seconds=int(stated[1])), KEPT_MIN), KEPT_MAX) if stated else KEPT_MIN
 
 
 def _store(session: Session, client: Client) -> Client:

@@ -93,14 +93,14 @@ class AccessCheck:
         if known is not None:
             return known
         generation = self._generation
-        found = grants.standing(self._database, grant_id)
+        standing = grants.standing(self._database, grant_id)
         with self._lock:
             # A revocation between the query and here wins: what was read before it is not remembered
-            if found is not None and generation == self._generation:
+            if standing is not None and generation == self._generation:
                 if len(self._standing) >= CACHED_GRANTS_MAX:
                     self._standing.clear()
-                self._standing[grant_id] = found, now
-        return found
+                self._standing[grant_id] = standing, now
+        return standing
 
     def _revoked_tokens(self, now: datetime) -> frozenset[str]:
         known = self._revoked

@@ -102,8 +102,8 @@ class Grants:
 
     def webhook_addresses(self, user_id: str) -> list[tuple[str, str]]:
         """The addresses of the user's active webhooks, each after the id of its grant."""
-        found = hooks.of_user(self._database, user_id)
-        return [(each.grant_id, each.url) for each in found if each.disabled_reason is None]
+        webhooks = hooks.of_user(self._database, user_id)
+        return [(each.grant_id, each.url) for each in webhooks if each.disabled_reason is None]
 
     def issue_alone(
         self,

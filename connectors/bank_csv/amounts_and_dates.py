@@ -57,14 +57,14 @@ def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
 
 def currency_in(text: str) -> str | None:
     """The ISO code, or the code of an unambiguous symbol, of the currency in a text; None where there is none."""
-    if found := _CODE.search(text):
-        return found[0]
+    if match := _CODE.search(text):
+        return match[0]
     return next((code for symbol, code in _SYMBOLS.items() if symbol in text), None)
 
 
 def decimal_mark(samples: Iterable[str]) -> Mark | None:
     """The decimal mark of these amounts; None where they leave it open. Raises `ValueError` where they disagree."""
-    found: set[Mark] = set()
+    marks: set[Mark] = set()
     for sample in samples:
         number = _NO_FIGURE.sub("", sample).strip(".,")
         comma, point = number.rfind(","), number.rfind(".")
@@ -73,12 +73,12 @@ def decimal_mark(samples: Iterable[str]) -> Mark | None:
         last: Mark = "," if comma > point else "."
         other: Mark = "." if last == "," else ","
         if number.count(last) > 1:
-            found.add(other)
+            marks.add(other)
         elif min(comma, point) >= 0 or len(number) - number.rfind(last) != 4:
-            found.add(last)
-    if len(found) > 1:
+            marks.add(last)
+    if len(marks) > 1:
         raise ValueError("two decimal marks")
-    return found.pop() if found else None
+    return marks.pop() if marks else None
 
 
 def date_reader(formats: Sequence[str]) -> Callable[[str], date]:

@@ -131,10 +131,10 @@ class Metadata:
             self.name = self.name or clean(value)
 
     def _day_in(self, text: str) -> date | None:
-        for found in reversed(_DAY.findall(text)):
+        for written in reversed(_DAY.findall(text)):
             for read in (self.read_day, _read_any_day):
                 try:
-                    return read(found)
+                    return read(written)
                 except ValueError:
                     continue
         return None

@@ -20,22 +20,22 @@ _MARK = re.compile(r"[A-Za-z]{1,8}|[*+-]|[A-Z]{1,2}\.?")
 def kinds(cell: str) -> set[str]:
     """All kinds that fit the cell."""
     text = cell.strip()
-    found = {"any", "blank" if not text else "text"}
+    fitting = {"any", "blank" if not text else "text"}
     if _DATE.fullmatch(text):
-        found.add("date")
+        fitting.add("date")
     if not text:
-        found.add("figure")
+        fitting.add("figure")
     elif any(character.isdigit() for character in text) and _AMOUNT.fullmatch(text):
-        found |= {"amount", "figure"}
+        fitting |= {"amount", "figure"}
     if _CURRENCY.fullmatch(text):
-        found.add("currency")
+        fitting.add("currency")
     if _IBAN.fullmatch(text):
-        found.add("iban")
+        fitting.add("iban")
     if text.isascii() and text.isdigit():
-        found.add("digits")
+        fitting.add("digits")
     if _MARK.fullmatch(text):
-        found.add("mark")
-    return found
+        fitting.add("mark")
+    return fitting
 
 
 def fits(row: Sequence[str], shape: Sequence[str]) -> bool:
@@ -55,6 +55,6 @@ def fits(row: Sequence[str], shape: Sequence[str]) -> bool:
 
 def is_booking(row: Sequence[str]) -> bool:
     """Whether a row has a date, an amount with a decimal mark or sign, and a third cell."""
-    found = [kinds(cell) for cell in row]
-    has_amount = any("amount" in cell and "date" not in cell and "digits" not in cell for cell in found)
-    return len(row) > 2 and has_amount and any("date" in cell for cell in found)
+    cells = [kinds(cell) for cell in row]
+    has_amount = any("amount" in cell and "date" not in cell and "digits" not in cell for cell in cells)
+    return len(row) > 2 and has_amount and any("date" in cell for cell in cells)

@@ -37,12 +37,12 @@ def place_of(text: str, names: Sequence[str]) -> int | None:
 
 def conditions(declared: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> list[tuple[int, frozenset[str]]]:
     """The conditions of a profile on columns that this table has: each column's index, and the words it may contain."""
-    found = []
+    applying = []
     for name, words in declared.items():
         place = place_of(name, names)
         if place is not None:
-            found.append((place, frozenset(words)))
-    return found
+            applying.append((place, frozenset(words)))
+    return applying
 
 
 def label_pattern(labels: Mapping[str, str]) -> re.Pattern[str]:

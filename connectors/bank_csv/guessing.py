@@ -86,11 +86,11 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
         return None
     columns = [[row[index] for row in data] for index in range(width)]
     all_kinds = [set.intersection(*(kinds(cell) for cell in column)) for column in columns]
-    dates = [index for index, found in enumerate(all_kinds) if "date" in found]
+    dates = [index for index, each in enumerate(all_kinds) if "date" in each]
     amounts = [
         index
-        for index, found in enumerate(all_kinds)
-        if "amount" in found and "date" not in found and any(mark in cell for cell in columns[index] for mark in ",.-+")
+        for index, each in enumerate(all_kinds)
+        if "amount" in each and "date" not in each and any(mark in cell for cell in columns[index] for mark in ",.-+")
     ]
     if not dates or not 1 <= len(amounts) <= 2:
         return None
@@ -110,14 +110,14 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
     texts: list[str] = []
     debit_words: tuple[str, ...] = ()
     credit_words: tuple[str, ...] = ()
-    for index, found in enumerate(all_kinds):
+    for index, each in enumerate(all_kinds):
         words = {comparable(cell) for cell in columns[index]}
         if index in dates or index in amounts:
             continue
         if words <= DEBIT_WORDS | CREDIT_WORDS and words & DEBIT_WORDS and "indicator" not in fields:
             fields["indicator"] = (f"@{index + 1}",)
             debit_words, credit_words = tuple(sorted(words & DEBIT_WORDS)), tuple(sorted(words & CREDIT_WORDS))
-        elif "currency" in found and len(set(columns[index])) == 1 and "currency" not in fields:
+        elif "currency" in each and len(set(columns[index])) == 1 and "currency" not in fields:
             fields["currency"] = (f"@{index + 1}",)
         elif any(character.isalpha() for cell in columns[index] for character in cell):
             texts.append(f"@{index + 1}")
@@ -186,13 +186,13 @@ def _has_sign_words(fields: dict[str, tuple[str, ...]], header: Row, data: Seque
 
 def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[str]:
     names = [comparable(cell) for cell in header]
-    found = []
+    cells = []
     for reference in references:
         name, _, number = reference.partition("#")
         places = [index for index, other in enumerate(names) if other == name]
         place = places[int(number) - 1 if number else 0]
-        found += [row[place] for row in data if place < len(row) and row[place].strip()]
-    return found
+        cells += [row[place] for row in data if place < len(row) and row[place].strip()]
+    return cells
 
 
 def _mark(amounts: Sequence[str], delimiter: str) -> Mark:

@@ -196,7 +196,7 @@ def _currency_source(file: RecognisedFile, reader: RowReader, above: Metadata) -
     """The source of the currency: the first that applies, in the order in which `RowReader` looks."""
     is_known = file.profile.currency is not None
     cells = [reader.cell(row, field) for row in file.sample for field in ("amount", "debit", "credit")]
-    found: tuple[tuple[bool, CurrencySource], ...] = (
+    sources: tuple[tuple[bool, CurrencySource], ...] = (
         (any(currency_in(cell) for cell in cells), "amounts"),
         ("currency" in reader.places, "column"),
         (reader.unit is not None, "header"),
@@ -204,4 +204,4 @@ def _currency_source(file: RecognisedFile, reader: RowReader, above: Metadata) -
         (any(map(compact_iban, [above.iban, *(reader.cell(row, "account") for row in file.sample)])), "account"),
         (is_known, "layout"),
     )
-    return next((source for holds, source in found if holds), "assumed")
+    return next((source for holds, source in sources if holds), "assumed")

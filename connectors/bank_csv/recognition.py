@@ -90,11 +90,11 @@ def recognise(
     if any(profile.standing == "chosen" for profile in chosen):
         raise UnsupportedFile("The file does not have the columns that the chosen layout is for.")
     kept = [profile for profile in profiles if profile.standing == "kept"]
-    found: list[RecognisedFile] = []
+    by_header: list[RecognisedFile] = []
     for some in (kept, profiles):
-        found = [file for entry in tried for file in _by_header(entry, some)]
-        found.sort(key=lambda file: (-len(file.profile.header), file.header_row))
-        if best := next((file for file in found if is_suitable(file)), None):
+        by_header = [file for entry in tried for file in _by_header(entry, some)]
+        by_header.sort(key=lambda file: (-len(file.profile.header), file.header_row))
+        if best := next((file for file in by_header if is_suitable(file)), None):
             return best
     shaped = [file for entry in tried for file in _by_shape(entry, profiles) if is_suitable(file)]
     if shaped and shaped[0].header_row < 0:
@@ -102,15 +102,16 @@ def recognise(
     try:
         return _by_guessing(tried)  # before the shapes of rows with a line above them, which may be a header
     except UnsupportedFile:
-        if shaped or found:
-            return [*shaped, *found][0]  # for a profile found by its header, the reader says which row cannot be read
+        if shaped or by_header:
+            # For a profile recognised by its header, the reader says which row cannot be read
+            return [*shaped, *by_header][0]
         raise
 
 
-def _by_choice(found: Sequence[RecognisedFile], is_suitable: Callable[[RecognisedFile], bool]) -> RecognisedFile:
+def _by_choice(fitting: Sequence[RecognisedFile], is_suitable: Callable[[RecognisedFile], bool]) -> RecognisedFile:
     """The file as read by the profile that was chosen for it. Raises UnsupportedFile where the profile's columns are
     missing; which row cannot be read is found by the reader."""
-    best = next((file for file in found if is_suitable(file)), found[0])
+    best = next((file for file in fitting if is_suitable(file)), fitting[0])
     names = [comparable(name) for name in best.names]
     width = len(names) or len(best.profile.shape)
     for field, references in best.profile.columns.items():

@@ -123,14 +123,14 @@ class RowReader:
             return Note(row, is_skipped=True)
         text = self.cell(row, "date")
         day = self._read_day(text)
-        found = self._amount(row)
-        if found is None and len(row) != self.width:
+        amount_and_currency = self._amount(row)
+        if amount_and_currency is None and len(row) != self.width:
             shifted = from_the_right(row, width=self.width, split=self.places.get("amount", [-1])[0])
             if shifted is not None and (realigned := self._amount(shifted)) is not None:
-                row, found = shifted, realigned
-        if found is None:
+                row, amount_and_currency = shifted, realigned
+        if amount_and_currency is None:
             return self._without_amount(row, line, day)
-        amount, written = found
+        amount, written = amount_and_currency
         is_dated = day is not None
         if day is None:
             day = self._read_day(self.cell(row, "value_date"))
@@ -162,7 +162,7 @@ class RowReader:
         party = get("name") or (get("payee") or get("payer") if amount < 0 else get("payer") or get("payee"))
         weak = reference("bank", get("reference")) if "reference" in texts else None
         original = self._original(texts)
-        values = {name: cleaner(found) for name, field, cleaner in self._plan if (found := get(field))}
+        values = {name: cleaner(cell) for name, field, cleaner in self._plan if (cell := get(field))}
         record = TransactionRecord(
             amount=amount,
             currency=currency,
@@ -301,7 +301,7 @@ class RowReader:
 
     def _are_negative(self, file: RecognisedFile, field: str) -> bool:
         """Whether every amount of a column is written with a minus (Citi: the credits of a card)."""
-        amounts = [found for row in file.sample if (found := self._optional_amount(self.cell(row, field)))]
+        amounts = [amount for row in file.sample if (amount := self._optional_amount(self.cell(row, field)))]
         return bool(amounts) and max(amounts) < 0
 
     def _mark_of(self, file: RecognisedFile) -> Mark:

@@ -136,10 +136,10 @@ class Reading:
 
     def _other_row(self, row: Sequence[str], note: Note | None = None) -> Iterator[Record]:
         """The records after a row that is no booking: the next table's title or header, a balance, a remark."""
-        if self.siblings and (found := header_profiles(row, self.siblings)):
+        if self.siblings and (profiles := header_profiles(row, self.siblings)):
             if self.accounts:
                 yield from self._end_of_table()
-            self.file = replace(self.file, profile=found[0], names=tuple(row), sample=())
+            self.file = replace(self.file, profile=profiles[0], names=tuple(row), sample=())
             self.rows = RowReader(self.file, currency=self._currency())
             return
         if (

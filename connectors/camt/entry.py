@@ -171,11 +171,11 @@ def _transaction(
 def _booking_date(entry: Texts, detail: Texts, value_date: date | None, own: Own) -> date:
     """The booking date: BookgDt, else ValDt, else the settlement between the banks, else the statement's own day.
     Raises `ValueError`."""
-    found = read_day(entry, "BookgDt/Dt", "BookgDt/DtTm") or value_date
-    found = found or read_day(detail, "RltdDts/IntrBkSttlmDt") or own.last_day
-    if found is None:
+    day = read_day(entry, "BookgDt/Dt", "BookgDt/DtTm") or value_date
+    day = day or read_day(detail, "RltdDts/IntrBkSttlmDt") or own.last_day
+    if day is None:
         raise ValueError("has no date")
-    return found
+    return day
 
 
 def _references(entry: Texts, detail: Texts, index: int | None) -> tuple[str, ...]:
@@ -237,14 +237,14 @@ def _iban(detail: Texts, side: "_Side") -> str | None:
 
 
 def _identifications(detail: Texts, side: "_Side") -> list[str]:
-    found = [written for path in side.ids if path in detail for written in detail.all(path)]
-    return [key for written in found if (key := clean_key(written))] if found else found
+    texts = [written for path in side.ids if path in detail for written in detail.all(path)]
+    return [key for written in texts if (key := clean_key(written))] if texts else texts
 
 
 def _creditor_id(detail: Texts) -> str | None:
     for key in _identifications(detail, _CREDITOR):
-        if found := parse_creditor_id(key):
-            return found
+        if creditor_id := parse_creditor_id(key):
+            return creditor_id
     return None
 
 

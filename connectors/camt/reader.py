@@ -214,19 +214,19 @@ Balance = tuple[Decimal | None, date | None]
 def _opening(statement: _OpenStatement) -> Balance:
     """The opening balance and its day: OPBD, else the previous statement's PRCD; ITBD on later pages of a statement
     (sources 1.2)."""
-    found = _of_kind(statement, "OPBD") or _of_kind(statement, "PRCD")
-    if not found and _of_kind(statement, "CLBD"):
-        found = _of_kind(statement, "ITBD")
-    return min(found, key=lambda balance: balance[1] or date.max) if found else (None, None)
+    balances = _of_kind(statement, "OPBD") or _of_kind(statement, "PRCD")
+    if not balances and _of_kind(statement, "CLBD"):
+        balances = _of_kind(statement, "ITBD")
+    return min(balances, key=lambda balance: balance[1] or date.max) if balances else (None, None)
 
 
 def _closing(statement: _OpenStatement) -> Balance:
     """The closing balance and its day: CLBD, else ITBD in an intraday report or after an OPBD on a first page; never
     CLAV, which includes the overdraft."""
-    found = _of_kind(statement, "CLBD")
-    if not found and (statement.message == "052" or _of_kind(statement, "OPBD")):
-        found = _of_kind(statement, "ITBD")
-    return max(found, key=lambda balance: balance[1] or date.min) if found else (None, None)
+    balances = _of_kind(statement, "CLBD")
+    if not balances and (statement.message == "052" or _of_kind(statement, "OPBD")):
+        balances = _of_kind(statement, "ITBD")
+    return max(balances, key=lambda balance: balance[1] or date.min) if balances else (None, None)
 
 
 def _of_kind(statement: _OpenStatement, kind: str) -> list[Balance]:

@@ -27,10 +27,10 @@ class Texts(dict[str, str]):
 
     def all(self, path: str) -> list[str]:
         """Every text at the path, in order."""
-        found = self.get(path)
-        if found is None:
+        first = self.get(path)
+        if first is None:
             return []
-        return [found, *(self.repeated or {}).get(path, ())]
+        return [first, *(self.repeated or {}).get(path, ())]
 
     def add(self, path: str, written: str) -> None:
         """Add a text at a path that may already have one."""
@@ -45,9 +45,9 @@ class Texts(dict[str, str]):
 def text(texts: Texts, *paths: str) -> str | None:
     """The first text at the first of the paths that has one, stripped; None where none has."""
     for path in paths:
-        found = texts.get(path)
-        if found and (found := found.strip()):
-            return found
+        written = texts.get(path)
+        if written and (written := written.strip()):
+            return written
     return None
 
 

@@ -166,7 +166,7 @@ def _non_swift_details(lines: Iterable[str]) -> Details:
 def _account(supplement: Sequence[str], customer: str) -> str | None:
     """The counterpart's IBAN from the :61: itself, or from its supplementary line (Rabobank); None where there is
     none."""
-    return _iban(customer) or next((found for line in supplement if (found := _iban(line))), None)
+    return _iban(customer) or next((iban for line in supplement if (iban := _iban(line))), None)
 
 
 def _bank_text(supplement: Sequence[str]) -> str | None:

@@ -62,8 +62,8 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     source = NumberedLines(stream)
     statement: _OpenBlock | None = None
     statements = transactions = 0
-    for found in fields(source):
-        if found.tag == "20" or statement is None:
+    for item in fields(source):
+        if item.tag == "20" or statement is None:
             statements += 1
             if statements > STATEMENTS_MAX:
                 raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
@@ -71,9 +71,9 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                 transactions += len(statement.held) + (statement.entry is not None)
                 yield from _close_statement(statement)
             statement = _OpenBlock()
-        if found.tag in ("61", "62") and statement.currency and statement.record is None:
+        if item.tag in ("61", "62") and statement.currency and statement.record is None:
             yield _open_account(statement)
-        for record in _take(found, statement):
+        for record in _take(item, statement):
             transactions += 1
             yield record
     if statement is None:
@@ -103,33 +103,33 @@ class _OpenBlock:
     held: list[tuple[Field, list[Field]]] = field(default_factory=list)  # entries that wait until the currency is known
 
 
-def _take(found: Field, statement: _OpenBlock) -> Iterator[Record]:
-    if found.tag in ("86", "NS"):
+def _take(item: Field, statement: _OpenBlock) -> Iterator[Record]:
+    if item.tag in ("86", "NS"):
         if statement.entry is not None:
-            statement.details.append(found)
-            statement.details_size += sum(map(len, found.lines)) + len(found.lines)
+            statement.details.append(item)
+            statement.details_size += sum(map(len, item.lines)) + len(item.lines)
             if statement.details_size > DETAILS_CHARACTERS_MAX:
-                raise LimitExceeded(f"line {found.line}: a booking with more text than allowed.")
+                raise LimitExceeded(f"line {item.line}: a booking with more text than allowed.")
         return
     yield from _end_entry(statement)
-    content = found.lines[0].strip()
-    if found.tag == "61":
-        statement.entry = found
-    elif found.tag == "25" and content:
+    content = item.lines[0].strip()
+    if item.tag == "61":
+        statement.entry = item
+    elif item.tag == "25" and content:
         statement.account = content
-    elif found.tag == "28":
+    elif item.tag == "28":
         statement.sequence = clean_key(content)
-    elif found.tag in ("60", "62"):
-        amount, day, currency = _balance(found)
+    elif item.tag in ("60", "62"):
+        amount, day, currency = _balance(item)
         statement.currency = statement.currency or currency
-        if amount is not None and found.tag == "60":
+        if amount is not None and item.tag == "60":
             statement.opening = statement.opening or (amount, day)
         elif amount is not None:
             statement.closing = (amount, day)
-    elif found.tag in ("34", "90", "13"):
+    elif item.tag in ("34", "90", "13"):
         statement.is_interim = statement.opening is None
         currency_found = _FLOOR.search(content)
-        if found.tag != "13" and currency_found:
+        if item.tag != "13" and currency_found:
             statement.currency = statement.currency or currency_found[1]
 
 
@@ -215,7 +215,7 @@ def _transaction(entry: Field, extra: list[Field], statement: _OpenBlock, accoun
     currency = account.currency
     supplement = [text for text in entry.lines[1:] if text.strip()]
     details = read_details(
-        [(found.tag, found.lines) for found in extra], supplement, parts["customer"], is_german=_is_german(account)
+        [(item.tag, item.lines) for item in extra], supplement, parts["customer"], is_german=_is_german(account)
     )
     code = bank_transaction_code_of(details.gvc, is_credit=amount > 0)
     details = details._replace(is_return=details.is_return or (code is not None and code[-4:] in _RETURNS))
@@ -245,11 +245,11 @@ def _is_german(account: AccountRecord) -> bool:
 def _original(supplement: str, currency: str) -> tuple[Decimal | None, str | None]:
     """The amount and currency before conversion, from /OCMT/USD12,50/, without a sign; None where the currency is that
     of the account."""
-    found = _ORIGINAL.search(supplement)
-    if found is None or found[1] == currency:
+    match = _ORIGINAL.search(supplement)
+    if match is None or match[1] == currency:
         return None, None
     try:
-        return _amount(found[2]), found[1]
+        return _amount(match[2]), match[1]
     except ValueError:
         return None, None  # a text that only looks like an amount
 
@@ -257,21 +257,21 @@ def _original(supplement: str, currency: str) -> tuple[Decimal | None, str | Non
 def _references(bank: str | None) -> tuple[str, ...]:
     written = (bank or "").strip()
     is_key = " " not in written and sum(map(str.isdigit, written)) >= _REFERENCE_DIGITS_MIN
-    found = reference("servicer", written) if is_key else None
-    return (found,) if found else ()
+    key = reference("servicer", written) if is_key else None
+    return (key,) if key else ()
 
 
-def _balance(found: Field) -> tuple[Decimal | None, date | None, str | None]:
-    content = found.lines[0].replace(" ", "")
+def _balance(item: Field) -> tuple[Decimal | None, date | None, str | None]:
+    content = item.lines[0].replace(" ", "")
     parts = _BALANCE.fullmatch(content)
     if parts is None:
         if not content or "null" in content.lower():  # an empty value in the bank's own program
             return None, None, None
-        raise MalformedFile(f"line {found.line}: a balance that cannot be read.")
+        raise MalformedFile(f"line {item.line}: a balance that cannot be read.")
     try:
         amount = _amount(parts["amount"])
     except ValueError as error:
-        raise MalformedFile(f"line {found.line}: a balance with {error}.") from None
+        raise MalformedFile(f"line {item.line}: a balance with {error}.") from None
     try:
         day = _short_date(parts["date"][-6:])
     except ValueError:
@@ -300,10 +300,10 @@ def _booking_date(entry: str | None, value_date: date) -> date:
     """The booking date: MMDD in the year that makes it nearest to the value date; without it, the value date."""
     if not entry or not entry.strip():
         return value_date
-    found = []
+    days = []
     for year in (value_date.year - 1, value_date.year, value_date.year + 1):
         try:
-            found.append(day_or_month_end(year, int(entry[:2]), int(entry[2:])))
+            days.append(day_or_month_end(year, int(entry[:2]), int(entry[2:])))
         except ValueError:
             return value_date
-    return min(found, key=lambda day: abs(day - value_date))
+    return min(days, key=lambda day: abs(day - value_date))

@@ -94,8 +94,8 @@ def declared_charset(head: bytes) -> str:
     """The single-byte (or East Asian) charset that an OFX header names, as a Python codec; cp1252 where it names
     none."""
     text = head.partition(b"<OFX>")[0].decode("ascii", "replace")
-    found = _CHARSET.search(text)
-    codec = _CODEC.fullmatch(found[1]) if found else None
+    named = _CHARSET.search(text)
+    codec = _CODEC.fullmatch(named[1]) if named else None
     if codec is None or codec[3] == "1":
         return "cp1252"  # ISO 8859-1 as every browser reads it
     name = f"cp{codec[1]}" if codec[1] else f"iso8859-{codec[3]}"

@@ -92,8 +92,8 @@ def _statement(block: Block, stream: IO[bytes], today: date) -> None:
         f"{tag('DTEND', _day(closing_date))}\n".encode()
     )
     block.copy_rows(stream)
-    found = block.balances()
-    ledger = "" if found is None else f"{tag('BALAMT', f'{found[1]:f}')}{tag('DTASOF', _day(closing_date))}"
+    balances = block.balances()
+    ledger = "" if balances is None else f"{tag('BALAMT', f'{balances[1]:f}')}{tag('DTASOF', _day(closing_date))}"
     stream.write(f"</BANKTRANLIST>\n{tag('LEDGERBAL', raw=ledger)}</{card}STMTRS></{card}STMTTRNRS>\n".encode())
 
 
@@ -124,8 +124,8 @@ def _type(row: TransactionRecord) -> str:
     if row.swift_code in TYPES:
         return row.swift_code
     code = row.bank_transaction_code or ""
-    found = next((name for part, name in FAMILIES if part in f"{code}-"), None)
-    return found or ("DEBIT" if row.amount < 0 else "CREDIT")
+    kind = next((name for part, name in FAMILIES if part in f"{code}-"), None)
+    return kind or ("DEBIT" if row.amount < 0 else "CREDIT")
 
 
 def _made_id(row: TransactionRecord) -> str:

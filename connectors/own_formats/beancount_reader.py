@@ -56,10 +56,10 @@ class Directive:
 
     def keep(self, line: str) -> None:
         """Add one of the lines below. Raises ValueError for a line that we would not write."""
-        if found := POSTING.fullmatch(line):
-            self.postings.append(_posting(found))
-        elif (found := METADATA.fullmatch(line)) and found[1] in NAMES and found[1] not in self.metadata:
-            self.metadata[found[1]] = found[2]
+        if match := POSTING.fullmatch(line):
+            self.postings.append(_posting(match))
+        elif (match := METADATA.fullmatch(line)) and match[1] in NAMES and match[1] not in self.metadata:
+            self.metadata[match[1]] = match[2]
         else:
             raise ValueError("neither metadata of ours nor a posting")
         others_max = SPLITS_MAX if "splits" in self.metadata else 1
@@ -162,13 +162,13 @@ def _booking(directive: Directive, amount: Decimal, currency: str) -> Transactio
     cells = directive.cells(BOOKING | MERCHANT | DERIVED | WORDS)
     if cells["merchant_name"] is None:
         cells["counterpart_name"] = _unquote(said, 1)
-    told: Cells = cells | {
+    facts: Cells = cells | {
         "booking_date": directive.day,
         "purpose": _unquote(said, 2),
         "amount": f"{amount:f}",
         "currency": currency,
     }
-    return booking_of(told)
+    return booking_of(facts)
 
 
 def _directives(lines: Lines) -> Iterator[Directive]:
@@ -184,10 +184,10 @@ def _directives(lines: Lines) -> Iterator[Directive]:
                 current = None
             if not text:
                 continue
-            found = DIRECTIVE.fullmatch(text)
-            if found is None:
+            match = DIRECTIVE.fullmatch(text)
+            if match is None:
                 raise ValueError("not a directive of ours")
-            current = Directive(lines.number, found[1], found[2], found[3])
+            current = Directive(lines.number, match[1], match[2], match[3])
         except ValueError as error:
             raise _damage(lines.number, error) from error
     if current is not None:
@@ -202,17 +202,17 @@ def _strip_lines(lines: Iterable[str]) -> Iterator[str]:
         yield text
 
 
-def _posting(found: re.Match[str] | None) -> tuple[str, Decimal, str]:
-    if found is None:
+def _posting(match: re.Match[str] | None) -> tuple[str, Decimal, str]:
+    if match is None:
         raise ValueError("not an account with an amount")
-    return found[1], parse_amount(found[2]), found[3]
+    return match[1], parse_amount(match[2]), match[3]
 
 
-def _unquote(found: re.Match[str] | None, group: int) -> str | None:
-    if found is None:
+def _unquote(match: re.Match[str] | None, group: int) -> str | None:
+    if match is None:
         raise ValueError("not a text in quotes")
-    text = found[group]
-    return text and ESCAPED.sub(lambda found: WHITE_SPACE.get(found[1], found[1]), text)
+    text = match[group]
+    return text and ESCAPED.sub(lambda match: WHITE_SPACE.get(match[1], match[1]), text)
 
 
 def _damage(number: int, error: Exception) -> MalformedFile:

@@ -83,7 +83,7 @@ class _LedgerNames:
             name = f"Assets:{_component(account.bank_name or 'Bank')}:{_component(account.name or f'Account {number}')}"
             taken = self._accounts.values()
             candidates = (name, f"{name}-{number}", f"{name}-{number}-{len(self._accounts)}")
-            self._accounts[key] = next(found for found in candidates if found not in taken)
+            self._accounts[key] = next(candidate for candidate in candidates if candidate not in taken)
         return self._accounts[key]
 
     def open_directive(self, name: str) -> str:
@@ -105,10 +105,10 @@ class _LedgerNames:
             places = [(classification.category or "OTHER", row.amount)]
         others = [(f"{side}:{_component(category.title())}", amount) for category, amount in places]
         payee = row.merchant_name or row.counterpart_name
-        told = f"{f'{_quote(payee)} ' if payee else ''}{_quote(row.purpose or '')}{_hashtags(classification)}"
+        words = f"{f'{_quote(payee)} ' if payee else ''}{_quote(row.purpose or '')}{_hashtags(classification)}"
         return (
             "".join(self.open_directive(other) for other, _ in others)
-            + f"{row.booking_date} * {told}\n"
+            + f"{row.booking_date} * {words}\n"
             + _metadata(booking_cells(row), BOOKING | MERCHANT if row.merchant_name else BOOKING)
             + _metadata(classification._asdict(), DERIVED)
             + _metadata(classification.said.cells(), SAID)

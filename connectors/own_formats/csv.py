@@ -87,11 +87,11 @@ def read(stream: BinaryIO, *, head: bytes = b"") -> Iterator[Record]:
                 name: (_unwrap(cell) if name in WORDS else _unguard(cell)) or None
                 for name, cell in zip(header, cells, strict=True)
             }
-            found = account_of(line)
-            if found != account:
+            named = account_of(line)
+            if named != account:
                 if account is not None:
                     yield statement or StatementRecord()
-                account, statement = found, None
+                account, statement = named, None
                 yield account
             if line["record"] in ("booked", "pending"):
                 yield booking_of(line)

@@ -62,7 +62,7 @@ class Number(str):
 def line(detail: Json, account: AccountRecord, closing: StatementRecord, row: TransactionRecord) -> bytes:
     """The line of one booking; `detail` is its TransactionDetail, `closing` has the balance of its account."""
     day = closing.closing_date
-    told = {
+    members = {
         **detail,
         "amount": _exact_number(row.amount),
         "bankAccount": {**_object(detail["bankAccount"]), "accountName": account.name},  # the name in the source
@@ -76,7 +76,7 @@ def line(detail: Json, account: AccountRecord, closing: StatementRecord, row: Tr
         },
         "source": _source(row),
     }
-    return orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(members, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def detect(head: bytes) -> bool:
@@ -102,10 +102,10 @@ def _rows(stream: BinaryIO) -> Iterator[dict[str, str | None]]:
         yield row
 
 
-def _cells(told: Json) -> dict[str, str | None]:
+def _cells(members: Json) -> dict[str, str | None]:
     """The cells of one line, by the names that our formats share. Raises `TypeError` or `KeyError` where it is not
     ours."""
-    bank_account, account, source = (_object(told[name]) for name in ("bankAccount", "account", "source"))
+    bank_account, account, source = (_object(members[name]) for name in ("bankAccount", "account", "source"))
     return {
         "account": _text(account["key"]),
         "iban": _text(bank_account["iban"]),
@@ -116,25 +116,25 @@ def _cells(told: Json) -> dict[str, str | None]:
         "bic": _text(account["bic"]),
         "balance": _number(account["balance"]),
         "balance_date": _text(account["balanceDate"]),
-        "amount": _number(told["amount"]),
+        "amount": _number(members["amount"]),
         "original_amount": _number(source.get("originalAmount")),
-        "is_adjusting_entry": _flag(told["isAdjustingEntry"]),
-        "note": _text(told.get("note")),
-        "tags": json.dumps(told["tags"]) if "tags" in told else None,
-        "chosen_category": _text(told.get("chosenCategory")),
-        "own_category": _text(told.get("ownCategory")),
-        "splits": json.dumps(told["splits"]) if "splits" in told else None,
-        **{cell: _text(told[name]) for cell, name in BOOKING.items()},
+        "is_adjusting_entry": _flag(members["isAdjustingEntry"]),
+        "note": _text(members.get("note")),
+        "tags": json.dumps(members["tags"]) if "tags" in members else None,
+        "chosen_category": _text(members.get("chosenCategory")),
+        "own_category": _text(members.get("ownCategory")),
+        "splits": json.dumps(members["splits"]) if "splits" in members else None,
+        **{cell: _text(members[name]) for cell, name in BOOKING.items()},
         **{cell: _text(source.get(name)) for cell, name in SOURCE.items()},
         **{cell: _flag(source.get(name, False)) for cell, name in FLAGS.items()},
     }
 
 
 def _source(row: TransactionRecord) -> dict[str, object]:
-    told: dict[str, object] = {name: getattr(row, cell) for cell, name in (SOURCE | FLAGS).items()}
+    facts: dict[str, object] = {name: getattr(row, cell) for cell, name in (SOURCE | FLAGS).items()}
     if row.original_amount is not None:
-        told["originalAmount"] = _exact_number(row.original_amount)
-    return {name: value for name, value in told.items() if value is not None and value is not False}
+        facts["originalAmount"] = _exact_number(row.original_amount)
+    return {name: value for name, value in facts.items() if value is not None and value is not False}
 
 
 def _exact_number(amount: Decimal) -> orjson.Fragment:

@@ -70,10 +70,10 @@ def _open_database(path: Path) -> "duckdb.DuckDBPyConnection":
 def _check(
     database: "duckdb.DuckDBPyConnection", path: Path, columns: Mapping[str, str], rows_max: int
 ) -> dict[str, str]:
-    found = database.execute(
+    columns_there = database.execute(
         "DESCRIBE SELECT * FROM read_parquet($1, hive_partitioning = false)", [str(path)]
     ).fetchall()
-    types = {name: type_ for name, type_, *_ in found}
+    types = {name: type_ for name, type_, *_ in columns_there}
     if any(types.get(name) != type_ for name, type_ in columns.items()):
         raise UnsupportedFile("not a Parquet file that bankdata exported.")
     claimed = database.execute("SELECT num_rows FROM parquet_file_metadata($1)", [str(path)]).fetchall()

@@ -40,19 +40,19 @@ def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.
                 about.stable_key, about.iban, about.name, about.kind, about.currency, about.bank_name, about.bic,
                 said.closing, said.closing_date,
             )  # fmt: skip
-            told = [
+            facts = [
                 pl.lit(value, dtype).alias(name) for (name, dtype), value in zip(account.items(), values, strict=True)
             ]
             for piece in pieces:
-                yield piece.with_columns(told)
+                yield piece.with_columns(facts)
                 count += piece.height
 
     source = register_io_source(frames, schema={**schema, **account})
     try:
         source.sink_parquet(stream, row_group_size=ROW_GROUP_ROWS)
     except pl.exceptions.ComputeError as error:
-        if found := OS_ERROR.search(str(error)):
-            number = int(found[1])
+        if match := OS_ERROR.search(str(error)):
+            number = int(match[1])
             raise OSError(number, os.strerror(number)) from error  # a full disk is no Polars error
         raise
     return count

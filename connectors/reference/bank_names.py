@@ -55,7 +55,7 @@ def _of_bic(bic: str | None) -> str | None:
 @lru_cache(maxsize=CACHED_BANKS_MAX)
 def _of_bank(beginning: str, length: int) -> str | None:
     try:
-        found = schwifty.IBAN(beginning.ljust(length, "0"), allow_invalid=True).bank_name
+        name = schwifty.IBAN(beginning.ljust(length, "0"), allow_invalid=True).bank_name
     except (ValueError, KeyError, IndexError):
         return None
-    return str(found) if found else None
+    return str(name) if name else None

@@ -47,12 +47,12 @@ def download_checked(address: str, *, asks_loopback: bool = False, asks_private:
         raise ProviderUnavailable(f"{host} cannot be asked now: too many others are being asked.")
     until = time.monotonic() + SECONDS_MAX
     try:
-        found = _addresses(host, port, until)
-        if not found or not all(is_allowed(each, asks_loopback, asks_private) for each in found):
+        addresses = _addresses(host, port, until)
+        if not addresses or not all(is_allowed(each, asks_loopback, asks_private) for each in addresses):
             raise ProviderUnavailable(f"{host} is no host on the public internet.")
-        if port != HTTPS_PORT and not (asks_private or (asks_loopback and found[0].is_loopback)):
+        if port != HTTPS_PORT and not (asks_private or (asks_loopback and addresses[0].is_loopback)):
             raise ProviderUnavailable(f"{host} is asked at port {HTTPS_PORT} only.")
-        return _fetch(host, found[0], port, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), until)
+        return _fetch(host, addresses[0], port, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), until)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise ProviderUnavailable(f"{host} did not answer as it should.", detail=type(error).__name__) from None
     finally:
@@ -68,11 +68,11 @@ def is_allowed(address: Address, asks_loopback: bool, asks_private: bool) -> boo
 def _addresses(host: str, port: int, until: float) -> list[Address]:
     looked_up = _resolving.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     try:
-        found = looked_up.result(max(0.0, until - time.monotonic()))
+        answers = looked_up.result(max(0.0, until - time.monotonic()))
     except Late:
         looked_up.cancel()  # otherwise look-ups that still wait for their turn would delay the next ones, too
         raise ProviderUnavailable(f"{host} was not found in time.") from None
-    return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+    return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in answers]
 
 
 class _PinnedConnection(http.client.HTTPSConnection):

@@ -14,17 +14,17 @@ OWN_RULES = re.compile("unicredit|hypovereinsbank", re.IGNORECASE)  # IBAN rule 
 
 def bank_code(account: AccountRecord) -> str | None:
     """The German bank code in the account's key; None where it has none."""
-    found = NUMBER.fullmatch(account.stable_key)
-    return found[1] if found else None
+    match = NUMBER.fullmatch(account.stable_key)
+    return match[1] if match else None
 
 
 def iban_of(written: str) -> str | None:
     """The IBAN of bank code and number, if the Bundesbank's registry has the bank, the number passes the bank's check
     digits, and the bank does not make its IBANs by rules of its own; else None."""
-    found = NUMBER.fullmatch(written)
-    if found is None:
+    match = NUMBER.fullmatch(written)
+    if match is None:
         return None
-    code, number = found.groups()
+    code, number = match.groups()
     if code[3] in SUB_ACCOUNT_BANKS and len(number) < SUB_ACCOUNT_DIGITS_MIN:
         return None
     try:

@@ -111,10 +111,10 @@ class SimpleFin(LiveSource):
         today: date,
     ) -> Iterator[Batch | LeftOut]:
         """One request, with a batch for each account in its answer, then the problems that the bridge reports."""
-        told = self._ask(connection, handle)
-        banks = {str(each.get("conn_id")): each for each in _objects(told.get("connections"))}
-        accounts = _objects(told.get("accounts"))
-        problems = _problems(told)
+        answer = self._ask(connection, handle)
+        banks = {str(each.get("conn_id")): each for each in _objects(answer.get("connections"))}
+        accounts = _objects(answer.get("accounts"))
+        problems = _problems(answer)
         if not accounts:
             _check(problems)
         for account in accounts:
@@ -195,7 +195,7 @@ class Problem:
     conn_id: str
 
 
-def _problems(told: Mapping[str, Any]) -> list[Problem]:
+def _problems(answer: Mapping[str, Any]) -> list[Problem]:
     """The problems in an answer: `errlist` of version 2, else `errors` of version 1."""
     structured = [
         Problem(
@@ -203,9 +203,9 @@ def _problems(told: Mapping[str, Any]) -> list[Problem]:
             words=_text(each, "msg") or _text(each, "message") or "",
             conn_id=str(each.get("conn_id", "")),
         )
-        for each in _objects(told.get("errlist"))
+        for each in _objects(answer.get("errlist"))
     ]
-    words = told.get("errors")
+    words = answer.get("errors")
     if structured or not isinstance(words, list):
         return structured
     return [Problem(code="gen.other", words=str(each), conn_id="") for each in words]
@@ -253,54 +253,54 @@ def _records(
     )
 
 
-def _booking(told: Mapping[str, Any], currency: str, today: date) -> TransactionRecord:
-    posted = _day(told, "posted")
-    is_pending = told.get("pending") is True or posted is None
+def _booking(booking: Mapping[str, Any], currency: str, today: date) -> TransactionRecord:
+    posted = _day(booking, "posted")
+    is_pending = booking.get("pending") is True or posted is None
     return TransactionRecord(
-        amount=_amount(told, "amount"),
+        amount=_amount(booking, "amount"),
         currency=currency,
-        booking_date=posted or _day(told, "transacted_at") or today,
+        booking_date=posted or _day(booking, "transacted_at") or today,
         status="pending" if is_pending else "booked",
-        provider_id=clean_key(_required_text(told, "id")),
-        counterpart_name=clean(_text(told, "payee")),
-        purpose=clean_purpose(_text(told, "description"), _text(told, "memo")),
+        provider_id=clean_key(_required_text(booking, "id")),
+        counterpart_name=clean(_text(booking, "payee")),
+        purpose=clean_purpose(_text(booking, "description"), _text(booking, "memo")),
     )
 
 
-def _objects(found: object) -> list[dict[str, Any]]:
-    if found is None:
+def _objects(value: object) -> list[dict[str, Any]]:
+    if value is None:
         return []
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail="not a list of objects")
-    return found
+    return value
 
 
-def _required_text(told: Mapping[str, Any], name: str) -> str:
-    found = told.get(name)
-    if not isinstance(found, str) or not found:
+def _required_text(members: Mapping[str, Any], name: str) -> str:
+    value = members.get(name)
+    if not isinstance(value, str) or not value:
         raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail=f"no {name}")
-    return found
+    return value
 
 
-def _text(told: Mapping[str, Any], name: str) -> str | None:
-    found = told.get(name)
-    return found if isinstance(found, str) else None
+def _text(members: Mapping[str, Any], name: str) -> str | None:
+    value = members.get(name)
+    return value if isinstance(value, str) else None
 
 
-def _amount(told: Mapping[str, Any], name: str) -> Any:
+def _amount(members: Mapping[str, Any], name: str) -> Any:
     try:
-        return parse_amount(str(told[name]))
+        return parse_amount(str(members[name]))
     except (KeyError, ValueError) as error:
         raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail=f"{name} is no amount") from error
 
 
-def _day(told: Mapping[str, Any], name: str) -> date | None:
+def _day(members: Mapping[str, Any], name: str) -> date | None:
     """The day in UTC of a time in seconds since 1970; None for no time, and for 0, which pending bookings have."""
-    found = told.get(name)
-    if found is None or found == 0:
+    seconds = members.get(name)
+    if seconds is None or seconds == 0:
         return None
     try:
-        return datetime.fromtimestamp(int(found), UTC).date()
+        return datetime.fromtimestamp(int(seconds), UTC).date()
     except (TypeError, ValueError, OverflowError, OSError) as error:
         raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail=f"{name} is no moment") from error
 

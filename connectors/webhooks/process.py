@@ -110,10 +110,10 @@ async def _post(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) 
 async def _addresses(host: str, port: int) -> list[Address]:
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.run_in_executor(None, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        answers = await loop.run_in_executor(None, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     except OSError:
         raise Failed("name_not_found") from None
-    return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+    return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in answers]
 
 
 async def _connect(

@@ -52,12 +52,12 @@ def household(
 ) -> tuple[Account, ...]:
     """The accounts of a household, as many as requested, in the order of the bank. Raises KeyError for an unknown
     name."""
-    found = HOUSEHOLDS[name](seed)
-    count = len(found) if accounts is None else accounts
-    found = found[:count] + tuple(_plain_account(seed, number) for number in range(len(found) + 1, count + 1))
+    own = HOUSEHOLDS[name](seed)
+    count = len(own) if accounts is None else accounts
+    own = own[:count] + tuple(_plain_account(seed, number) for number in range(len(own) + 1, count + 1))
     if bank_name is not None:
-        found = tuple(replace(account, bank=replace(account.bank, name=bank_name)) for account in found)
-    return found
+        own = tuple(replace(account, bank=replace(account.bank, name=bank_name)) for account in own)
+    return own
 
 
 def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:

@@ -14,58 +14,58 @@ def damage(detail: str) -> ProviderUnavailable:
     return ProviderUnavailable("Enable Banking sent a damaged answer.", detail=detail)
 
 
-def members(found: object) -> Json:
+def members(value: object) -> Json:
     """The value as an object; an empty one where it is null. Raises ProviderUnavailable."""
-    if found is None:
+    if value is None:
         return {}
-    if not isinstance(found, Mapping):
+    if not isinstance(value, Mapping):
         raise damage("not an object")
-    return found
+    return value
 
 
-def objects(found: object) -> list[dict[str, Any]]:
+def objects(value: object) -> list[dict[str, Any]]:
     """The value as a list of objects. Raises ProviderUnavailable."""
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise damage("not a list of objects")
-    return found
+    return value
 
 
-def text(found: object) -> str | None:
+def text(value: object) -> str | None:
     """The value as a text or None. Raises ProviderUnavailable."""
-    if found is not None and not isinstance(found, str):
+    if value is not None and not isinstance(value, str):
         raise damage("not a text")
-    return found
+    return value
 
 
-def texts(found: object) -> list[str]:
+def texts(value: object) -> list[str]:
     """The value as a list of texts; an empty one where it is null. Raises ProviderUnavailable."""
-    if found is None:
+    if value is None:
         return []
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise damage("not a list of texts")
-    return found
+    return value
 
 
-def amount(found: object) -> Decimal:
+def amount(value: object) -> Decimal:
     """The value as an exact amount, given as a text or number. Raises ProviderUnavailable."""
     try:
-        return parse_amount(str(found))
+        return parse_amount(str(value))
     except ValueError as error:
         raise damage("no amount") from error
 
 
-def day(found: object) -> date | None:
+def day(value: object) -> date | None:
     """The value as a calendar day or None. Raises ProviderUnavailable."""
     try:
-        return parse_date(told) if (told := text(found)) else None
+        return parse_date(written) if (written := text(value)) else None
     except ValueError as error:
         raise damage("no day") from error
 
 
-def moment(found: object) -> datetime | None:
+def moment(value: object) -> datetime | None:
     """The value as a time in UTC without a zone; None for an unreadable one, because nothing depends on it."""
     try:
-        at = datetime.fromisoformat(str(found))
+        at = datetime.fromisoformat(str(value))
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
         return None

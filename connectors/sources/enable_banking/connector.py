@@ -142,9 +142,9 @@ class EnableBanking(LiveSource):
                 raise ConsentRevoked(detail="status of the session")
             case _:
                 raise UserActionRequired(detail="status of the session")
-        told = session.get("accounts_data") or [{"uid": uid} for uid in texts(session.get("accounts"))]
+        shown = session.get("accounts_data") or [{"uid": uid} for uid in texts(session.get("accounts"))]
         accounts = [
-            {"uid": each["uid"], "key": _key_of(each)} for each in objects(told) if isinstance(each.get("uid"), str)
+            {"uid": each["uid"], "key": _key_of(each)} for each in objects(shown) if isinstance(each.get("uid"), str)
         ]
         until = moment(members(session.get("access")).get("valid_until"))
         return Ready(handle={**handle, "at": now.isoformat(), "accounts": accounts}, consent_expires_at=until)
@@ -194,15 +194,15 @@ class EnableBanking(LiveSource):
                 yield LeftOut(name=name, reason=CUT_OFF)
 
     def _banks(self, country: str, now: datetime, *, is_business: bool) -> list[dict[str, Any]]:
-        told = self._application.get("/aspsps", {"country": country, "psu_type": _psu_type(is_business)}, now=now)
-        banks = [each for each in objects(told.get("aspsps")) if isinstance(each.get("name"), str)]
+        answer = self._application.get("/aspsps", {"country": country, "psu_type": _psu_type(is_business)}, now=now)
+        banks = [each for each in objects(answer.get("aspsps")) if isinstance(each.get("name"), str)]
         return sorted(banks, key=lambda each: str(each["name"]).casefold())
 
     def _redirect_to(self, bank: Json, country: str, reply: Reply, now: datetime, *, is_business: bool) -> Redirect:
         longest = bank.get("maximum_consent_validity")
         lasts = min(longest, CONSENT_SECONDS_MAX) if isinstance(longest, int) and longest > 0 else CONSENT_SECONDS_MAX
         until = (now + timedelta(seconds=lasts)).replace(tzinfo=UTC, microsecond=0)
-        told = self._application.post(
+        answer = self._application.post(
             "/auth",
             {
                 "access": {"valid_until": until.isoformat()},
@@ -213,7 +213,7 @@ class EnableBanking(LiveSource):
             },
             now=now,
         )
-        url = str(told.get("url", ""))
+        url = str(answer.get("url", ""))
         if not is_reachable(url):
             raise ProviderUnavailable("Enable Banking sent an address that cannot be opened.", detail="url of /auth")
         return Redirect(url=url, memo={"bank": bank["name"], "country": country, **_kept_settings(is_business)})

@@ -45,15 +45,15 @@ def name_of(known: Json) -> str | None:
 def currency_of(known: Json, balances: Sequence[Json], rows: Sequence[Json]) -> str:
     """The currency of the account, else of the first amount that has one; empty if none has."""
     amounts = [each.get("balance_amount") for each in balances] + [each.get("transaction_amount") for each in rows]
-    told = [text(known.get("currency")), *(text(members(each).get("currency")) for each in amounts)]
-    return next((each for each in told if each), "")
+    currencies = [text(known.get("currency")), *(text(members(each).get("currency")) for each in amounts)]
+    return next((each for each in currencies if each), "")
 
 
 def booking_date(row: Json) -> date:
     """The booking date, else the transaction or value date. Raises ProviderUnavailable without any of them."""
     for name in ("booking_date", "transaction_date", "value_date"):
-        if found := day(row.get(name)):
-            return found
+        if date_ := day(row.get(name)):
+            return date_
     raise ProviderUnavailable("The bank sent a booking without a day.", detail="no date")
 
 
@@ -83,10 +83,10 @@ def records(
         bank_name=bank_name,
         bic=parse_bic(known.get("bic")),
     )
-    told = Counter(text(each.get("entry_reference")) for each in rows)
+    counts = Counter(text(each.get("entry_reference")) for each in rows)
     for each in rows:
         if each.get("status") not in LEFT_OUT:
-            yield _booking(each, told)
+            yield _booking(each, counts)
     closing = _closing(balances, currency)
     yield StatementRecord(
         closing=amount(members(closing.get("balance_amount")).get("amount")) if closing else None,
@@ -102,8 +102,8 @@ def _closing(balances: Sequence[Json], currency: str) -> Json | None:
     return next((each for kind in CLOSING for each in booked if each.get("balance_type") == kind), None)
 
 
-def _booking(row: Json, told: Mapping[str | None, int]) -> TransactionRecord:
-    """The record of a booking. `told` counts each reference in the answer: a reference that several bookings share is
+def _booking(row: Json, counts: Mapping[str | None, int]) -> TransactionRecord:
+    """The record of a booking. `counts` counts each reference in the answer: a reference that several bookings share is
     not used."""
     is_debit = _is_debit(row)
     paid, role = members(row.get("transaction_amount")), "creditor" if is_debit else "debtor"
@@ -117,7 +117,7 @@ def _booking(row: Json, told: Mapping[str | None, int]) -> TransactionRecord:
         booking_date=booking_date(row),
         value_date=day(row.get("value_date")),
         status="pending" if row.get("status") in PENDING else "booked",
-        provider_id=clean_key(reference) if told[reference] == 1 else None,
+        provider_id=clean_key(reference) if counts[reference] == 1 else None,
         counterpart_name=clean(text(counterpart.get("name"))),
         counterpart_iban=parse_iban(text(members(row.get(f"{role}_account")).get("iban"))),
         counterpart_bic=parse_bic(text(agent.get("bic_fi"))),

@@ -93,12 +93,12 @@ class FinApi(LiveSource):
         user = _UserAtFinApi(self, memo["secrets"])
         if "task" in memo:
             return self._step_after_asking(user, memo, now)
-        told = user.members(partial(self._forms.get, f"/api/webForms/{memo['form']}"))
-        if told.get("status") in OPEN_FORMS:
+        form = user.members(partial(self._forms.get, f"/api/webForms/{memo['form']}"))
+        if form.get("status") in OPEN_FORMS:
             return Redirect(url=memo["url"], again_after=FORM_PAUSE, memo=memo)
-        made = memo["bank_connection"] or _object(told, "payload").get("bankConnectionId")
-        if told.get("status") != "COMPLETED" or not isinstance(made, int):
-            raise UserActionRequired(FORM_ENDED, detail=f"form {told.get('status')}")
+        made = memo["bank_connection"] or _object(form, "payload").get("bankConnectionId")
+        if form.get("status") != "COMPLETED" or not isinstance(made, int):
+            raise UserActionRequired(FORM_ENDED, detail=f"form {form.get('status')}")
         return self._finish(user, made)
 
     def is_same_login(self, known: Connection, done: Done) -> bool | None:
@@ -122,18 +122,18 @@ class FinApi(LiveSource):
         if handle["task"] is None:
             task = self._begin_update(user, number, connection.attended)
             return Waiting(seconds=UPDATE_PAUSE if task is None else TASK_PAUSE, handle={"task": task})
-        told = self._task(user, handle["task"])
-        match told.get("status"):
+        state = self._task(user, handle["task"])
+        match state.get("status"):
             case status if status in RUNNING_TASKS:
                 return Waiting(seconds=TASK_PAUSE)
             case "COMPLETED":
                 return self._update_state(user, number, now)
             case "WEB_FORM_REQUIRED":
                 raise UserActionRequired(detail="WEB_FORM_REQUIRED")
-        code = str(_object(told, "payload").get("errorCode"))
+        code = str(_object(state, "payload").get("errorCode"))
         if code == "BANK_SERVER_REJECTION" and _needs_person(self._bank_connection(user, number)):
             raise UserActionRequired(detail=code)
-        raise ProviderUnavailable(detail=f"task {told.get('status')} {code}")
+        raise ProviderUnavailable(detail=f"task {state.get('status')} {code}")
 
     def fetch(
         self,
@@ -223,17 +223,17 @@ class FinApi(LiveSource):
 
     def _step_after_asking(self, user: "_UserAtFinApi", memo: Json, now: datetime) -> Step:
         """The step after the bank was asked: wait on, the form if the bank requires the person, or done."""
-        told = self._task(user, memo["task"])
+        task = self._task(user, memo["task"])
         number = int(memo["bank_connection"])
-        if told.get("status") == "WEB_FORM_REQUIRED":
-            return self._redirect_to(_object(_object(told, "payload"), "webForm"), user, number)
+        if task.get("status") == "WEB_FORM_REQUIRED":
+            return self._redirect_to(_object(_object(task, "payload"), "webForm"), user, number)
         try:
-            if told.get("status") in RUNNING_TASKS or isinstance(self._update_state(user, number, now), Waiting):
+            if task.get("status") in RUNNING_TASKS or isinstance(self._update_state(user, number, now), Waiting):
                 return _look_again(memo)
         except ConsentExpired:  # the bank did not require the person, but its consent has ended
             return self._first_form()
-        if told.get("status") != "COMPLETED":
-            raise ProviderUnavailable(detail=f"task {told.get('status')}")
+        if task.get("status") != "COMPLETED":
+            raise ProviderUnavailable(detail=f"task {task.get('status')}")
         return self._finish(user, number)
 
     def _redirect_to(self, form: Json, user: "_UserAtFinApi", number: int | None = None) -> Redirect:
@@ -245,12 +245,12 @@ class FinApi(LiveSource):
         return Redirect(url=url, again_after=FORM_PAUSE, memo=memo)
 
     def _finish(self, user: "_UserAtFinApi", number: int) -> Done:
-        told = self._bank_connection(user, number)
+        bank_connection = self._bank_connection(user, number)
         return Done(
-            bank_name=clean(str(_object(told, "bank").get("name") or "")) or self.title,
+            bank_name=clean(str(_object(bank_connection, "bank").get("name") or "")) or self.title,
             settings={"bank_connection": number},
             secrets=user.secrets,
-            consent_expires_at=_consent_end(told),
+            consent_expires_at=_consent_end(bank_connection),
         )
 
     def _begin_update(self, user: "_UserAtFinApi", number: int, attended: Person | None = None) -> str | None:
@@ -263,10 +263,10 @@ class FinApi(LiveSource):
 
     def _update_state(self, user: "_UserAtFinApi", number: int, now: datetime) -> Waiting | Ready:
         """Ready when the data that a task fetched can be read, else Waiting. Raises ConsentExpired."""
-        told = self._bank_connection(user, number)
-        if told.get("updateStatus") == "IN_PROGRESS":
+        bank_connection = self._bank_connection(user, number)
+        if bank_connection.get("updateStatus") == "IN_PROGRESS":
             return Waiting(seconds=TASK_PAUSE)
-        until = _consent_end(told)
+        until = _consent_end(bank_connection)
         if until is not None and until <= now:
             raise ConsentExpired(detail="aisConsent")
         return Ready(consent_expires_at=until)
@@ -280,7 +280,7 @@ class FinApi(LiveSource):
     def _bookings(self, user: "_UserAtFinApi", account: str, since: date | None) -> tuple[list[Json], bool]:
         """The account's bookings from this day on, each once, and whether they are complete: not where a page has
         nothing new or is refused, nor where there are too many pages."""
-        found: dict[str, Json] = {}
+        bookings: dict[str, Json] = {}
         asked = {"view": "bankView", "accountIds": account, "perPage": str(PAGE_ROWS), "order": "id,asc"}
         if since is not None:
             asked["minBankBookingDate"] = since.isoformat()
@@ -289,17 +289,17 @@ class FinApi(LiveSource):
             answer = user.ask(request, fine=(200,) if page == 1 else (200, *PAGE_REFUSED))
             if answer.status != 200:
                 break
-            told, before = answer.members(), len(found)
-            for each in _objects(told, "transactions"):
-                found.setdefault(str(each.get("id")), each)
-            pages = _object(told, "paging").get("pageCount")
+            members, before = answer.members(), len(bookings)
+            for each in _objects(members, "transactions"):
+                bookings.setdefault(str(each.get("id")), each)
+            pages = _object(members, "paging").get("pageCount")
             if not isinstance(pages, int):
                 raise ProviderUnavailable("finAPI sent a damaged answer.", detail="no pageCount")
             if page >= pages:
-                return list(found.values()), True
-            if len(found) == before:
+                return list(bookings.values()), True
+            if len(bookings) == before:
                 break
-        return list(found.values()), False
+        return list(bookings.values()), False
 
     def _pending_bookings(self, user: "_UserAtFinApi", account: str) -> Sequence[Json] | None:
         """The bookings that the bank announces; None where this finAPI does not provide them."""
@@ -373,22 +373,22 @@ def _bank_connection(connection: Connection) -> int:
     return int(connection.settings["bank_connection"])
 
 
-def _objects(told: Json, name: str) -> list[dict[str, Any]]:
-    found = told.get(name)
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+def _objects(answer: Json, name: str) -> list[dict[str, Any]]:
+    value = answer.get(name)
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise ProviderUnavailable("finAPI sent a damaged answer.", detail=f"no {name}")
-    return found
+    return value
 
 
-def _object(told: Json, name: str) -> dict[str, Any]:
-    found = told.get(name)
-    return found if isinstance(found, dict) else {}
+def _object(answer: Json, name: str) -> dict[str, Any]:
+    value = answer.get(name)
+    return value if isinstance(value, dict) else {}
 
 
-def _consent_end(told: Json) -> datetime | None:
+def _consent_end(bank_connection: Json) -> datetime | None:
     """The earliest end of the bank's consents, in UTC without a zone; finAPI's times without a zone are UTC. None where
     no end is stated."""
-    ends = [_object(each, "aisConsent").get("expiresAt") for each in _objects(told, "interfaces")]
+    ends = [_object(each, "aisConsent").get("expiresAt") for each in _objects(bank_connection, "interfaces")]
     try:
         moments = [datetime.fromisoformat(str(each).replace(" ", "T")) for each in ends if each]
     except ValueError as error:
@@ -397,8 +397,8 @@ def _consent_end(told: Json) -> datetime | None:
     return min(plain, default=None)
 
 
-def _needs_person(told: Json) -> bool:
-    return any(each.get("userActionRequired") is True for each in _objects(told, "interfaces"))
+def _needs_person(bank_connection: Json) -> bool:
+    return any(each.get("userActionRequired") is True for each in _objects(bank_connection, "interfaces"))
 
 
 def _was_not_refreshed(account: Json) -> bool:

@@ -58,9 +58,9 @@ class BankLine:
             raise ProviderUnavailable(detail=f"status {answer.status}")
         self.codes = ()  # nothing is known of an answer that cannot be read
         read = FinTSInstituteMessage(segments=_decode(answer.body))
-        told = [said for part in read.find_segments(("HIRMG", "HIRMS")) for said in part.responses]
-        self.codes = [str(said.code) for said in told]
-        following = [str(said.parameters[0]) for said in told if said.code == MORE_PAGES]
+        responses = [said for part in read.find_segments(("HIRMG", "HIRMS")) for said in part.responses]
+        self.codes = [str(said.code) for said in responses]
+        following = [str(said.parameters[0]) for said in responses if said.code == MORE_PAGES]
         if read.segments[0].header.type != "HNHBK":
             raise ProviderUnavailable("The bank sent a damaged answer.", detail="no FinTS message")
         if following and (following[0] in self.pages or len(self.pages) >= PAGES_MAX):

@@ -196,7 +196,7 @@ class FinTs(LiveSource):
             with dialog.open_dialog(access) as reached:
                 if not isinstance(reached, dialog.OpenDialog):
                     raise dialog.ApprovalNeeded
-                told = reached.read(lambda key: _first_day(until.get(key), today), today)
+                accounts = reached.read(lambda key: _first_day(until.get(key), today), today)
                 secrets["state"] = reached.state
         except dialog.PinRefused:
             secrets.pop("pin", None)
@@ -205,7 +205,7 @@ class FinTs(LiveSource):
         connection.keep_secrets(secrets)
         older = secrets.get("older", {})
         left = dict(older)  # for an account that the bank leaves out this time
-        for account in told:
+        for account in accounts:
             if account.refusal is not None:
                 yield LeftOut(name=account.name or account.number, reason=_refusal(account.refusal))
             else:
@@ -291,34 +291,34 @@ class FinTs(LiveSource):
             consent_expires_at=now + CONSENT,
         )
 
-    def _batch(self, connection: Connection, told: "Told", told_from: date, today: date, *, cursor: Json) -> Batch:
-        content = hashlib.sha256(repr((told, today)).encode()).hexdigest()
+    def _batch(self, connection: Connection, account: "Told", told_from: date, today: date, *, cursor: Json) -> Batch:
+        content = hashlib.sha256(repr((account, today)).encode()).hexdigest()
         return Batch(
             id=f"fints:{connection.id}:{content}",
-            name=told.name or told.number,
-            records=self._records(connection, told, told_from, today),
+            name=account.name or account.number,
+            records=self._records(connection, account, told_from, today),
             cursor=cursor,
         )
 
-    def _records(self, connection: Connection, told: "Told", told_from: date, today: date) -> Iterator[Record]:
-        iban = parse_iban(told.iban)
-        currency = told.currency or currency_of(iban)
+    def _records(self, connection: Connection, account: "Told", told_from: date, today: date) -> Iterator[Record]:
+        iban = parse_iban(account.iban)
+        currency = account.currency or currency_of(iban)
         yield AccountRecord(
-            stable_key=iban or told.number,
+            stable_key=iban or account.number,
             currency=currency,
             iban=iban,
-            name=clean(told.name),
-            kind=next((kind for numbers, kind in KINDS if told.kind in numbers), "other"),
+            name=clean(account.name),
+            kind=next((kind for numbers, kind in KINDS if account.kind in numbers), "other"),
             bank_name=connection.bank_name,
         )
-        for documents, is_older in ((told.older, True), (told.booked, False), (told.pending, False)):
+        for documents, is_older in ((account.older, True), (account.booked, False), (account.pending, False)):
             for document in documents:
                 for record in self._read_file(io.BytesIO(document)):
                     if isinstance(record, TransactionRecord) and not (is_older and record.booking_date >= told_from):
                         yield record
         yield StatementRecord(
-            closing=told.balance,
-            closing_date=told.balance_day,
+            closing=account.balance,
+            closing_date=account.balance_day,
             told_from=told_from,
             told_until=today,
             is_pending_complete=True,
