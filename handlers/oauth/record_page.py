@@ -17,7 +17,7 @@ from connectors.own_formats.csv import guarded
 from handlers.json_shapes import instant, recorded
 from handlers.oauth.rendering import page_headers
 from handlers.oauth.site import Site, Visit
-from handlers.operations import WEBHOOKS
+from handlers.operations import OPERATIONS
 from storage.oauth.access_record import Entry
 from storage.oauth.moments import aware
 
@@ -64,7 +64,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "read_recurring": ("listSubscriptions", "listSubscriptionDetails", "getSubscription", "list_recurring_payments"),
     "read_words": ("getAnnotation", "changeAnnotation", "listTags", "correctSome"),
     "read_refresh": ("startSync", "getSyncJob", "listConnections", "listenToEvents", "refresh_bank_data"),
-    "set_up_webhooks": tuple(WEBHOOKS),
+    "set_up_webhooks": tuple(name for name in OPERATIONS if "Webhook" in name),
     "sent_webhooks": ("sendWebhook",),
 }
 """By the name of a page's text: the operations and tools that it stands for; others are shown by their own names."""

@@ -73,7 +73,7 @@ class Feed:
         return _Poll(caller=caller, cursors=cursors, known=known, now=now, limit=limit, account_ids=account_ids)
 
 
-def transaction_changes(services: Services, poll: _Poll) -> Json:
+def list_transaction_changes(services: Services, poll: _Poll) -> Json:
     """The next page of changes to the booked transactions of the selected accounts."""
     caller, limit, named = poll.caller, poll.limit, sorted(listed_ids(poll.account_ids))
     with services.of(caller.user_id).transaction() as session:
@@ -112,7 +112,7 @@ def cursor_after(services: Services, caller: Principal, account_ids: str | None,
     return cursors.written(FeedCursor.at_rest(state, services.clock.now()))
 
 
-def account_changes(services: Services, poll: _Poll) -> Json:
+def list_account_changes(services: Services, poll: _Poll) -> Json:
     """The next page of changes to the accounts that the caller may read."""
     caller = poll.caller
     with services.of(caller.user_id).transaction() as session:
