@@ -9,14 +9,12 @@ from handlers.json_shapes import money
 from handlers.operations import account_merges, import_shapes
 from handlers.operations.selection import owner_of
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
-from storage import accounts, users
+from storage import accounts
 from storage.accounts import StoredAccount
 from storage.database import Transaction
 from storage.importing import same_accounts
 from storage.undo_and_merge import merges, rebuild
 from storage.undo_and_merge.merges import NotMerged, NotOneAccount
-from storage.users import User
 
 ACCOUNT_NOT_FOUND = "Account not found"
 
@@ -44,8 +42,7 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
             now = services.clock.now()
             same_accounts.hide(session, user_id=user_id, account_id=id, is_hidden=body["isHidden"], now=now)
 
-    services.of(user_id).atomically(work)
-    detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
+    services.change(user_id, work)
     return _shape(_find(services, user_id, id))
 
 
@@ -70,7 +67,7 @@ def list_merged_accounts(services: Services, request: Request) -> Json:
 def merge_account(services: Services, request: Request, *, id: str, dry_run: bool, body: Mapping[str, Any]) -> Json:
     """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later
     ones."""
-    user = _user(services, request)
+    user = services.user(owner_of(request))
     source, target = (_find(services, user.id, each) for each in (id, body["into"]))
     try:
         merged = account_merges.merge(services, user, source, target, is_dry_run=dry_run)
@@ -91,7 +88,7 @@ def merge_account(services: Services, request: Request, *, id: str, dry_run: boo
 def separate_account(services: Services, request: Request, *, id: str) -> Json:
     """Make an account that was merged into another an account of its own again."""
     try:
-        rebuilt = account_merges.separate(services, _user(services, request), id)
+        rebuilt = account_merges.separate(services, services.user(owner_of(request)), id)
     except NotMerged as error:
         raise NotFound(ACCOUNT_NOT_FOUND) from error
     return import_shapes.rebuilt(rebuilt)
@@ -100,14 +97,13 @@ def separate_account(services: Services, request: Request, *, id: str) -> Json:
 def delete_account(services: Services, request: Request, *, id: str, name: str) -> Json:
     """Delete an account with its bookings and statements; the caller has to give its name. A later import brings it
     back."""
-    user, now = _user(services, request), services.clock.now()
+    user, now = services.user(owner_of(request)), services.clock.now()
     account = _find(services, user.id, id)
     if name != account.called:
         raise BadRequest("name: must be the name of the account, or its IBAN if it has none")
-    database = services.of(user.id)
-    rebuilt = database.atomically(lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
-    detect_after_import(database, [user.id], today=services.clock.today())
-    return import_shapes.rebuilt(rebuilt)
+    return import_shapes.rebuilt(
+        services.change(user.id, lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
+    )
 
 
 def _shape(account: StoredAccount) -> Json:
@@ -127,10 +123,3 @@ def _find(services: Services, user_id: str, account_id: str) -> StoredAccount:
     if found is None:
         raise NotFound(ACCOUNT_NOT_FOUND)
     return found
-
-
-def _user(services: Services, request: Request) -> User:
-    user_id = owner_of(request)
-    user = users.find(services.of(user_id), user_id)
-    assert user is not None, "a request outlived its user"
-    return user

@@ -15,10 +15,9 @@ from handlers.operations import import_shapes
 from handlers.operations.selection import owner_of
 from handlers.own_profiles import ChosenLayout
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import ANSWER_WITHIN
 from handlers.sync.uploaded_files import FileImport, TooManyFiles
-from storage import accounts, connections, kept_layouts, users
+from storage import accounts, connections, kept_layouts
 from storage.database import StoreUnavailable
 from storage.importing.account_identity import NEW_ACCOUNT
 from storage.importing.file_imports import StoredReport
@@ -95,8 +94,7 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
     """Remove what an import brought, as if it had never been made; imports before and after it stay. A preview or a
     refused file brought nothing and is only forgotten; a preview that is still running ends."""
     user_id = owner_of(request)
-    user, now = users.find(services.of(user_id), user_id), services.clock.now()
-    assert user is not None, "a request outlived its user"
+    user, now = services.user(user_id), services.clock.now()
     report = services.uploads.find(user_id, id)
     if report is not None and not report.is_done:
         if not report.is_dry_run:
@@ -104,7 +102,7 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
         services.uploads.forget(user_id, id)
         return import_shapes.rebuilt(Rebuilt(added=0, removed=0, accounts_gone=()))
     try:
-        rebuilt = services.of(user_id).atomically(lambda session: rebuild.undo(session, user=user, job_id=id, now=now))
+        rebuilt = services.change(user_id, lambda session: rebuild.undo(session, user=user, job_id=id, now=now))
     except ImportRunning as error:
         raise Conflicting(STILL_RUNNING) from error
     except ImportUnknown as error:
@@ -112,7 +110,6 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
             raise NotFound(IMPORT_NOT_FOUND) from error
         rebuilt = Rebuilt(added=0, removed=0, accounts_gone=())
     services.uploads.forget(user_id, id)
-    detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
     return import_shapes.rebuilt(rebuilt)
 
 
@@ -157,8 +154,6 @@ def _begin(
     keeps_layout: bool,
     is_dry_run: bool,
 ) -> FileImport:
-    user = users.find(services.of(user_id), user_id)
-    assert user is not None, "a request outlived its user"
     owned = {each.id for each in accounts.every(services.of(user_id), user_id)}
     try:
         if account_id is not None and account_id != NEW_ACCOUNT and account_id not in owned:
@@ -169,7 +164,13 @@ def _begin(
         raise
     try:
         return services.uploads.begin(
-            user, body, name=name, choice=account_id, layout=chosen, is_dry_run=is_dry_run, render=_encode
+            services.user(user_id),
+            body,
+            name=name,
+            choice=account_id,
+            layout=chosen,
+            is_dry_run=is_dry_run,
+            render=_encode,
         )
     except TooManyFiles as error:
         raise TooManyRequests(str(error), retry_after=ASK_AGAIN_SECONDS) from error

@@ -21,8 +21,7 @@ class NoRate(Exception):
 def get_profile(services: Services, request: Request) -> Json:
     """The user's name and home currency, and the service's time zone and today."""
     user_id = request.principal.user_id
-    user = users.find(services.of(user_id), user_id)
-    assert user is not None, "a request outlived its user"
+    user = services.user(user_id)
     return {
         "name": user.name,
         "homeCurrency": user.home_currency,

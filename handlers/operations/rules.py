@@ -12,8 +12,6 @@ from handlers.http.request import Json, Request
 from handlers.operations.selection import owner_of
 from handlers.operations.words import changed_rows
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
-from handlers.sync.file_import import kept_or_tried
 from storage import rules
 from storage.database import Transaction
 from storage.importing import derivation
@@ -143,19 +141,13 @@ def _change_rules(
     """Store the rules that `replaced` makes of the known ones, and apply them. Returns the rules, and in JSON how many
     bookings changed and which."""
     user_id, now = owner_of(request), services.clock.now()
-    told: Json = {}
-    kept: list[Rule] = []
 
-    def work(session: Transaction) -> None:
-        session.hold(user_id)
-        kept[:] = rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
+    def work(session: Transaction) -> tuple[list[Rule], Json]:
+        kept = rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
         changed = derivation.apply_rules(session, user_id, now=now)
-        told.update({"changed": changed.height}, **changed_rows.shown(session, request, changed, include))
+        return kept, {"changed": changed.height, **changed_rows.shown(session, request, changed, include)}
 
     try:
-        kept_or_tried(services.of(user_id), work, is_dry_run=is_dry_run)
+        return services.change(user_id, work, is_dry_run=is_dry_run)
     except InvalidRule as error:
         raise BadRequest(f"body: {error.reason}") from error
-    if not is_dry_run:
-        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return kept, told
