@@ -4,7 +4,7 @@ has chosen some: the browser page keeps both choices in cookies, for the pages t
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from importlib import resources
 
 from handlers.sentences import in_german
@@ -21,11 +21,12 @@ class Translated:
 @dataclass(frozen=True, slots=True)
 class Words:
     """The texts of one language, which templates read as `t.name` or `t.text["name"]`. `theme` is empty where the
-    device decides on the colours."""
+    device decides on the colours. Days and times are written in the time zone `zone`."""
 
     language: str
     text: Mapping[str, str]
     theme: str = ""
+    zone: tzinfo = UTC
 
     def __call__(self, name: str, **values: object) -> str:
         """The text with its placeholders filled in."""
@@ -37,13 +38,18 @@ class Words:
         return Translated(own, self.language) if own is not None else Translated(sentence, "en")
 
     def day(self, moment: datetime) -> str:
-        """The day of a moment in words; the moment is in the service's time zone already."""
+        """The day of a moment in words."""
+        moment = moment.astimezone(self.zone)
         month = self.text["months"].split()[moment.month - 1]
         return self("day_written", day=moment.day, month=month, year=moment.year)
 
     def minute(self, moment: datetime) -> str:
         """The day and the time of day of a moment."""
-        return f"{self.day(moment)}, {moment:%H:%M}"
+        return f"{self.day(moment)}, {moment.astimezone(self.zone):%H:%M}"
+
+    def stamp(self, moment: datetime) -> str:
+        """The moment as programs read it."""
+        return moment.astimezone(self.zone).isoformat()
 
 
 LANGUAGE_COOKIE, THEME_COOKIE = "bds_language", "bds_theme"  # set by early.js of the browser page

@@ -1,8 +1,5 @@
 """The page on which passkeys are made, named and removed; making and removing one takes the password."""
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
@@ -14,18 +11,6 @@ from handlers.oauth.site import Site, Visit
 from storage.users import User
 
 PURPOSE = "passkeys"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """One passkey in the page's list, with moments in the service's time zone. `other_host` is the host it works at, if
-    that is not the present one; else empty."""
-
-    id: str
-    name: str
-    other_host: str
-    made_at: datetime
-    used_at: datetime | None
 
 
 def passkey_routes(site: Site) -> list[BaseRoute]:
@@ -93,7 +78,7 @@ def _page(
     outcome: Outcome | None = None,
     is_refused: bool = False,
 ) -> Response:
-    passkeys, host = site.server.passkeys, site.policy.passkey_host
+    passkeys = site.server.passkeys
     return site.form_page(
         "passkeys.html",
         visit.words,
@@ -105,15 +90,7 @@ def _page(
         can_be=passkeys.can_be,
         issuer=site.policy.issuer,
         name=_name(visit),
-        passkeys=[
-            Listed(
-                id=each.id,
-                name=each.name,
-                other_host=each.host if each.host != host else "",
-                made_at=each.made_at.astimezone(site.time_zone),
-                used_at=each.used_at.astimezone(site.time_zone) if each.used_at is not None else None,
-            )
-            for each in passkeys.of_user(user.id)
-        ],
+        passkeys=passkeys.of_user(user.id),
+        host=site.policy.passkey_host,
         form_token=site.server.sessions.form_token(browser, PURPOSE),
     )

@@ -101,13 +101,13 @@ def record_routes(site: Site) -> list[BaseRoute]:
 
 def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[Seen]], list[Seen]]:
     """The lines of what each grant did in the last 30 days, by its id (`recorded_as`), and of what was done to the
-    account; the latest first, with moments in the service's time zone."""
+    account; the latest first."""
     apps: dict[str, dict[str, Seen]] = {}
     deeds: dict[str, Seen] = {}
     for entry in site.server.record.overview(user_id, within=SHOWN_FOR):
         is_deed = entry.operation in DEEDS
         lines = deeds if is_deed else apps.setdefault(recorded_as(entry.grant_id, entry.client_id), {})
-        _add(lines, entry, f"did_{entry.operation}" if is_deed else _kind(entry), site)
+        _add(lines, entry, f"did_{entry.operation}" if is_deed else _kind(entry))
     by_app = {id_: list(lines.values()) for id_, lines in apps.items()}
     return by_app, list(deeds.values())
 
@@ -120,7 +120,7 @@ def of_ended(site: Site, user_id: str, *, but: Collection[str]) -> list[EndedApp
     for entry in site.server.record.overview(user_id, within=KEPT_FOR):
         if entry.operation not in DEEDS and recorded_as(entry.grant_id, entry.client_id) not in but:
             names.setdefault(entry.client_id, entry.client_name)
-            _add(apps.setdefault(entry.client_id, {}), entry, _kind(entry), site)
+            _add(apps.setdefault(entry.client_id, {}), entry, _kind(entry))
     return [EndedApp(names[id_], id_ == PAGE, list(lines.values())) for id_, lines in apps.items()]
 
 
@@ -128,9 +128,8 @@ def _kind(entry: Entry) -> str:
     return KIND_OF.get(entry.operation, entry.operation)
 
 
-def _add(lines: dict[str, Seen], entry: Entry, kind: str, site: Site) -> None:
-    last_at = aware(entry.last_at).astimezone(site.time_zone)
-    line = lines.setdefault(kind, Seen(kind, 0, 0, last_at))  # the latest comes first
+def _add(lines: dict[str, Seen], entry: Entry, kind: str) -> None:
+    line = lines.setdefault(kind, Seen(kind, 0, 0, aware(entry.last_at)))  # the latest comes first
     line.calls += entry.calls
     line.refusals += entry.refusals
 

@@ -1,26 +1,11 @@
 """The browsers in which a person is signed in, as a part of /account: each can be signed out, or all others at once."""
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from auth.people.sessions import Browser
 from handlers.oauth.site import Site, Visit
 
 PURPOSE = "sessions"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignedIn:
-    """One browser in the list, with moments in the service's time zone."""
-
-    id: str
-    agent: str | None
-    since: datetime
-    seen_at: datetime
-    is_this: bool
 
 
 def session_routes(site: Site) -> list[BaseRoute]:
@@ -29,21 +14,6 @@ def session_routes(site: Site) -> list[BaseRoute]:
         site.route("/account/sessions/end", {"POST": end_one}),
         site.route("/account/sessions/end-others", {"POST": end_others}),
     ]
-
-
-def signed_in_browsers(site: Site, browser: Browser, user_id: str) -> list[SignedIn]:
-    """The browsers in which a person is signed in, this one first."""
-    listed = [
-        SignedIn(
-            id=each.id_hash,
-            agent=each.agent,
-            since=each.created_at.astimezone(site.time_zone),
-            seen_at=each.seen_at.astimezone(site.time_zone),
-            is_this=each.id_hash == browser.id_hash,
-        )
-        for each in site.server.sessions.of_user(user_id)
-    ]
-    return sorted(listed, key=lambda each: not each.is_this)
 
 
 def end_one(site: Site, visit: Visit) -> Response:

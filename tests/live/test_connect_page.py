@@ -80,7 +80,7 @@ def shown(step: object) -> Any:
     user = SimpleNamespace(id="eva")
     site = SimpleNamespace(
         server=SimpleNamespace(sign_in=SimpleNamespace(user_of=lambda _: user)),
-        banks=SimpleNamespace(connecting=SimpleNamespace(find=lambda *_, **__: SimpleNamespace(step=step))),
+        services=SimpleNamespace(connecting=SimpleNamespace(find=lambda *_, **__: SimpleNamespace(step=step))),
     )
     visit = SimpleNamespace(browser=SimpleNamespace(id_hash="hash"), parameters={"attempt": ("att_1",)})
     return image(site, visit)  # type: ignore[arg-type]  # what it reads of them

@@ -23,9 +23,9 @@ from handlers.http.request import Answer, Json, Request
 from handlers.operations.categories.finer import is_included, shown
 from handlers.operations.reports import money_of, unconverted
 from handlers.operations.searching.filters import Filters
-from handlers.operations.selection import listed
+from handlers.operations.selection import listed, selected_or_all
 from handlers.operations.transactions import links
-from handlers.operations.words.said import DETAILED, asks_for_words, check_words, meant, words_of
+from handlers.operations.words.said import DETAILED, asks_for_words, words_of
 from handlers.services import Services
 from storage.accounts import Selected
 from storage.transactions import Selection
@@ -54,8 +54,8 @@ def search_transactions(
     """List one page of the rows that match the filters; each says whether it is booked or pending."""
     caller = request.principal
     filters = Filters(**parameters)
-    check_words(caller, include, filters.tag, filters.own_category)
-    selected = filters.selected(reading.accounts, caller)
+    filters.check(caller, include)
+    selected = selected_or_all(reading.accounts, filters.account_ids, caller)
     rows, query = _read(reading, caller, filters, filters.selection(selected, caller)), filters.query()
     currency, rates = money_of(services, reading, selected.accounts, rows)
     whole = (
@@ -86,10 +86,10 @@ def sum_transactions(
     span."""
     caller, today = request.principal, services.clock.today()
     filters, keys = Filters(**parameters), _keys(group_by)
-    check_words(caller, None, filters.tag, filters.own_category)
+    filters.check(caller)
     if caller.figures_only:
         _refuse_bookings(parameters, keys, today)
-    selected = filters.selected(reading.accounts, caller)
+    selected = selected_or_all(reading.accounts, filters.account_ids, caller)
     selection, query = filters.selection(selected, caller), filters.query()
     asked = _asked_span(filters) if compare_with is not None else None
     spans = None
@@ -138,7 +138,7 @@ def _read(reading: UserData, caller: Principal, filters: Filters, selection: Sel
         parts.append(reading.searched(selection))
     if filters.status != "booked":
         parts.append(reading.searched(selection, pending=True))
-    ids = meant(reading, caller, filters.tag, filters.own_category)
+    ids = filters.ids(reading, caller)
     if ids is not None:
         parts = [part.filter(pl.col("id").is_in(ids)) for part in parts]
     return parts[0] if len(parts) == 1 else pl.concat(parts).sort("booking_date", "id", descending=True)
