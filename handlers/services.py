@@ -1,7 +1,8 @@
 """Opens, once per process, everything that the edges work with: store, clock, keys, connectors, sync engine."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -38,7 +39,6 @@ from handlers.clock import Clock
 from handlers.clock_watch import ClockWatch
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
-from handlers.open_streams import OpenStreams
 from handlers.own_profiles import OwnProfiles
 from handlers.settings import Settings
 from handlers.store_sharing import OwnStore, sharing_of
@@ -94,7 +94,7 @@ class Services:
     clock_watch: ClockWatch
     incarnation: Incarnation
     sends_webhooks: bool = False
-    streams: OpenStreams = field(default_factory=OpenStreams)
+    streams: Counter[Hashable] = field(default_factory=Counter)  # of events, that this process sends to each grant
     exports: Turns = field(default_factory=Turns)
     unread_exports: UnreadExports = field(default_factory=UnreadExports)
     _rates: pl.DataFrame | None = None

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from auth.principal import Principal
-
-Json = dict[str, Any]
+from handlers.names import Json
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from handlers.mcp.fence import bank_text
 from handlers.mcp.masked_numbers import masked_field
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.relations import Relations, relations
-from handlers.mcp.schemas import Json
+from handlers.names import Json
 from handlers.operations.reports import currency_of
 from handlers.operations.selection import covered_accounts, selected_accounts
 from handlers.services import Services
@@ -114,7 +114,7 @@ class Asking:
         with self.services.reader.open(self.caller.user_id, Need.FIGURES) as reading:
             covered = covered_accounts(reading.accounts, self.caller)
             ids = [account.id for account in covered]
-            return relations(transactions, reading.bookings(ids).filter(pl.col("account_id").is_in(ids)), covered)
+            return relations(transactions, reading.figures.filter(pl.col("account_id").is_in(ids)), covered)
 
     def _row(self, row: Json, more: Sequence[str], known: Relations) -> Json:
         texts = {name: row[name] for name in ROW_TEXTS}

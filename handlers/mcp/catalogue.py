@@ -10,7 +10,8 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from auth.principal import Principal
 from handlers.http.steps.bodies import RULES, in_words
-from handlers.mcp.schemas import Contract, Json
+from handlers.mcp.schemas import Contract
+from handlers.names import Json
 from handlers.operations import GIVES_FIGURES, SHOWS_BOOKINGS
 
 FILE_NAME = "tools.json"

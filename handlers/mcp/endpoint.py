@@ -25,8 +25,9 @@ from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
 from handlers.mcp.messages import HANDSHAKE, VERSIONS, Message, RpcError
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.prompts import prompts
-from handlers.mcp.schemas import Contract, Json
+from handlers.mcp.schemas import Contract
 from handlers.mcp.tools import TOOLS
+from handlers.names import Json
 from handlers.services import Services
 
 MESSAGE = "sendMessage"

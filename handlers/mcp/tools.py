@@ -14,7 +14,7 @@ from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.fence import DETAIL_LENGTH_MAX, bank_text
 from handlers.mcp.masked_numbers import masked_field, whole_field
 from handlers.mcp.named_texts import NamedTexts
-from handlers.mcp.schemas import Json
+from handlers.names import Json
 from handlers.operations.rules_in_words import BY_USER
 
 UNKNOWN_MONTH = "key: must be a month as YYYY-MM, from the first booking to this month."

@@ -9,8 +9,8 @@ from typing import Any
 from auth.scopes import READ_CASHFLOW
 from handlers.cache.user_data import Need, UserData
 from handlers.http.request import Answer, Operation
+from handlers.names import contract_name
 from handlers.operations import (
-    account_changes,
     accounts,
     connections,
     corrections,
@@ -19,6 +19,7 @@ from handlers.operations import (
     imports,
     integrity,
     profile,
+    recurring,
     reports,
     rules,
     sync,
@@ -29,7 +30,6 @@ from handlers.operations.categories import finer, own, targets
 from handlers.operations.changes import feeds
 from handlers.operations.events import listening, webhooks
 from handlers.operations.forecasts import forecast
-from handlers.operations.recurring import added, confirmation, details
 from handlers.operations.searching import search
 from handlers.operations.words import annotations, proposed_rules, some
 from handlers.services import Services
@@ -77,8 +77,7 @@ def _by_id(*entries: Entry) -> dict[str, Entry]:
     found = {}
     for entry in entries:
         function = entry.function if isinstance(entry, Read | Polled) else entry
-        first, *others = function.__name__.split("_")
-        found[first + "".join(map(str.capitalize, others))] = entry
+        found[contract_name(function.__name__)] = entry
     return found
 
 
@@ -120,8 +119,8 @@ SHOWS_BOOKINGS = _by_id(
     Read(explanations.list_cashflow_transactions, Need.LIST | Need.PENDING),
     Read(explanations.list_category_transactions, Need.LIST | Need.PENDING),
     Read(reports.list_subscriptions, Need.ACCOUNTS),
-    Read(details.list_subscription_details, Need.ACCOUNTS),
-    Read(details.get_subscription, Need.ACCOUNTS),
+    Read(recurring.list_subscription_details, Need.ACCOUNTS),
+    Read(recurring.get_subscription, Need.ACCOUNTS),
     Polled(feeds.list_transaction_changes, "transactions"),
     exports.export_transactions,
     transactions.list_taken_back_transactions,
@@ -141,20 +140,20 @@ FOR_WHOLE_GRANTS = _by_id(
     corrections.create_correction,
     corrections.list_corrections,
     corrections.delete_correction,
-    added.add_subscription,
-    confirmation.confirm_subscription,
+    recurring.add_subscription,
+    recurring.confirm_subscription,
     rules.create_rule,
     rules.list_rules,
     rules.change_rule,
     rules.order_rules,
     rules.delete_rule,
     proposed_rules.propose_rule,
-    account_changes.list_hidden_accounts,
-    account_changes.change_account,
-    account_changes.list_merged_accounts,
-    account_changes.merge_account,
-    account_changes.separate_account,
-    account_changes.delete_account,
+    accounts.list_hidden_accounts,
+    accounts.change_account,
+    accounts.list_merged_accounts,
+    accounts.merge_account,
+    accounts.separate_account,
+    accounts.delete_account,
     imports.create_import,
     imports.get_import,
     imports.list_imports,

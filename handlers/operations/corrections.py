@@ -8,7 +8,8 @@ from typing import Any
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import ChosenCategory, comparable, correction_key
 from handlers.http.errors import BadRequest, NotFound
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.names import Json
 from handlers.operations.categories.own import visible
 from handlers.operations.categories.places import chosen
 from handlers.operations.selection import owner_of

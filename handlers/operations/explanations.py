@@ -9,13 +9,14 @@ from decimal import Decimal
 
 import polars as pl
 
-from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions, needed_since
-from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of
+from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions
+from analytics.periods import InvalidMonth, last_30_days, month_of
 from analytics.snapshot import category_transactions, percentage, snapshot
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
+from handlers.names import Json
 from handlers.operations import rules_in_words
 from handlers.operations.categories.finer import is_included, shown
 from handlers.operations.reports import balances, money_of, unconverted
@@ -37,19 +38,16 @@ def list_cashflow_transactions(
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     first = _month(month, today)
-    # A month of the last ten years is in the history anyway; for an older one, earlier rows have to be looked at
-    since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
-    bookings = reading.bookings(selected.filter, since=since, until=last_day(first))
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
     try:
         judged = month_transactions(
-            bookings,
+            reading.figures,
             selection=selected.ids,
             month=first,
             today=today,
             currency=currency,
             rates=rates,
-            pending=reading.pending(selected.filter, since=first, until=last_day(first)),
+            pending=reading.pending,
         )
     except MonthOutsideHistory:
         raise NotFound(MONTH_NOT_FOUND) from None
@@ -71,19 +69,18 @@ def list_category_transactions(
     today = services.clock.today()
     since, until = last_30_days(today)
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter)
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
     whole = snapshot(
-        balances(selected.accounts), bookings, today=today, currency=currency, rates=rates, parts=reading.parts
+        balances(selected.accounts), reading.figures, today=today, currency=currency, rates=rates, parts=reading.parts
     )
     judged = category_transactions(
-        bookings,
+        reading.figures,
         selection=selected.ids,
         category=category,
         today=today,
         currency=currency,
         rates=rates,
-        pending=reading.pending(selected.filter, since=since, until=until),
+        pending=reading.pending,
         parts=reading.parts,
     )
     rows = _counted_rows(reading, selected, judged, currency)
@@ -151,7 +148,7 @@ def _month(text: str, today: date) -> date:
     return first
 
 
-def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, currency: str) -> list[json_shapes.Json]:
+def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, currency: str) -> list[Json]:
     """The judged rows as CountedTransaction; pending and booked rows are looked up apart, because they may share an
     id."""
     is_pending = judged["left_out"].eq_missing("pending")

@@ -5,7 +5,8 @@ from typing import Any
 
 from analytics.currencies import EURO
 from handlers.http.errors import BadRequest
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.names import Json
 from handlers.operations.selection import owner_of
 from handlers.services import Services
 from storage import users

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import polars as pl
 
 from analytics.balances import Every, balance_series, shown_days
-from analytics.cashflow import monthly_cashflow, needed_since
+from analytics.cashflow import monthly_cashflow
 from analytics.cashflow_categories import monthly_categories
 from analytics.currencies import NO_RATES, reporting_currency
 from analytics.frames import BALANCES, HOLDINGS
@@ -20,7 +20,7 @@ from handlers.http.request import Answer, Request
 from handlers.operations.selection import check_window, selected_accounts, selected_or_all
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
-from storage.accounts import StoredAccount
+from storage.accounts import Selected, StoredAccount
 
 MONTHS_ONLY = "This connection shows figures only: every must be month"
 
@@ -29,13 +29,8 @@ def get_cashflow(
     services: Services, request: Request, reading: UserData, *, account_ids: str | None, months: int
 ) -> Answer:
     """List income, expenses and net of each of the last months, the current month last (decisions 3, 13 to 16, 19)."""
-    today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
-    rows = monthly_cashflow(
-        bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
-    )
+    rows, currency, _rates = _monthly(services, reading, selected, months)
     return Answer(
         body={"cashflow": [json_shapes.month(row, currency) for row in rows.iter_rows(named=True)]},
         headers=unconverted(rows["unconverted"].explode().drop_nulls()),
@@ -46,15 +41,10 @@ def get_cashflow_categories(
     services: Services, request: Request, reading: UserData, *, account_ids: str | None, months: int
 ) -> Answer:
     """List the expenses of each month by category; they add up to those of the cashflow (decisions 3, 13 to 17, 19)."""
-    today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
-    rows = monthly_cashflow(
-        bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
-    )
+    rows, currency, rates = _monthly(services, reading, selected, months)
     spent = monthly_categories(
-        bookings,
+        reading.figures,
         selection=selected.ids,
         months=rows["month"].to_list(),
         currency=currency,
@@ -68,6 +58,18 @@ def get_cashflow_categories(
         },
         headers=unconverted(rows["unconverted"].explode().drop_nulls()),
     )
+
+
+def _monthly(
+    services: Services, reading: UserData, selected: Selected, months: int
+) -> tuple[pl.DataFrame, str, pl.DataFrame]:
+    """The cashflow of the last months, with its currency and the rates by which it was converted."""
+    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
+    today = services.clock.today()
+    rows = monthly_cashflow(
+        reading.figures, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
+    )
+    return rows, currency, rates
 
 
 def get_balances(
@@ -85,7 +87,7 @@ def get_balances(
     check_window(date_from, date_to)
     today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter).filter(pl.col("account_id").is_in(selected.ids))
+    bookings = reading.figures.filter(pl.col("account_id").is_in(selected.ids))
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     known_from, last = bookings["booking_date"].min() or today, min(date_to or today, today)
     if request.principal.figures_only:  # balances of successive days would reveal bookings
@@ -111,10 +113,9 @@ def get_snapshot(services: Services, request: Request, reading: UserData, *, acc
     """Show present balances, and the expenses of the last 30 days by category (decisions 16 to 20)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter)
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
     found = snapshot(
-        balances(selected.accounts), bookings, today=today, currency=currency, rates=rates, parts=reading.parts
+        balances(selected.accounts), reading.figures, today=today, currency=currency, rates=rates, parts=reading.parts
     )
     return Answer(body=json_shapes.snapshot(found), headers=unconverted(found.unconverted))
 

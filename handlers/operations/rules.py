@@ -8,7 +8,8 @@ from typing import Any
 
 from analytics.classification.rules import FIELDS, InvalidRule, Rule, parse_rules, render_rules, with_free_ids
 from handlers.http.errors import BadRequest, NotFound
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.names import Json
 from handlers.operations.selection import owner_of
 from handlers.operations.words import changed_rows
 from handlers.services import Services

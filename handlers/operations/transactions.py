@@ -9,7 +9,8 @@ from handlers import json_shapes
 from handlers.cache.user_data import UserData
 from handlers.http import call
 from handlers.http.errors import NotFound
-from handlers.http.request import Answer, Json, Request
+from handlers.http.request import Answer, Request
+from handlers.names import Json
 from handlers.operations.categories.finer import is_included, shown
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import selected_accounts, selected_or_all

@@ -27,7 +27,7 @@ from handlers.http.sockets.peers import signed_in
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.operations.selection import covered_accounts
 from handlers.services import Services
-from handlers.simplefin.account_set import DAY, AccountSet, AskedDays
+from handlers.simplefin.account_set import DAY, AccountSet, asked_days
 from storage.oauth.moments import aware
 
 PATH = PATHS["simplefin"]
@@ -142,7 +142,7 @@ class SimpleFinEndpoint:
         now = services.clock.now()
         seconds = Fraction(aware(now).timestamp())
         with_rows = balances_only != "1" and not caller.figures_only
-        window = AskedDays.of(
+        days = asked_days(
             Fraction(start_date) if start_date is not None else seconds - DAYS_UNASKED * DAY,
             Fraction(end_date) if end_date is not None else None,
             today=services.clock.today(),
@@ -154,7 +154,7 @@ class SimpleFinEndpoint:
             made = AccountSet(reading=reading, address=services.settings.public_url + PATH, seen=seen, now=now)
             body = made.body(
                 [each for each in seen if account is None or each.id in account],
-                window=window if with_rows else None,
+                days=days if with_rows else None,
                 with_pending=pending == "1",
             )
         return Answer(body=body)

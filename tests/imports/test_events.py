@@ -13,8 +13,7 @@ from auth.scopes import ALL_SCOPES, READ_ACCOUNTS
 from connectors import connector as source
 from handlers.commands.control_socket import CommandError
 from handlers.operations.covered_jobs import BANK_FAILED, as_covered
-from handlers.operations.events.event_ids import EventIds
-from handlers.operations.events.event_shapes import NEEDS, data_of, receives
+from handlers.operations.events.event_shapes import NEEDS, EventIds, data_of, receives
 from handlers.sync.outcomes import Outcomes
 from storage import accounts, connections, jobs, users
 from storage.database import Transaction

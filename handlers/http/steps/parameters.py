@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from handlers.http.errors import BadRequest, NotFound
+from handlers.names import python_name
 
 DIGITS_MAX = 4000  # Python reads integers of at most 4,300 digits; the contract itself knows no largest page
 FIELDS_MAX = 200
@@ -16,7 +17,6 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 Schema = Mapping[str, Any]
 Reader = Callable[[str], Any]
@@ -83,11 +83,6 @@ class Parameters:
                 raise BadRequest(f"{name}: must be given once")
             seen.add(name)
             values[self._names[name]] = value
-
-
-def python_name(name: str) -> str:
-    """The name in snake case: accountIds becomes account_ids."""
-    return _CAPITAL.sub(r"_\1", name).replace("-", "_").lower()
 
 
 def form_fields(content: bytes) -> dict[str, str]:

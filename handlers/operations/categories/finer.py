@@ -8,7 +8,8 @@ from analytics.classification.leaves import LEAVES, OWN_TRANSFER, Leaf
 from auth.principal import Principal
 from handlers.http import call
 from handlers.http.errors import BadRequest
-from handlers.http.request import Answer, Json, Request
+from handlers.http.request import Answer, Request
+from handlers.names import Json
 from handlers.operations.categories.own import shape as own_shape
 from handlers.operations.categories.own import visible
 from handlers.operations.selection import listed

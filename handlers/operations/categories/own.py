@@ -6,7 +6,9 @@ from typing import Any
 from analytics.classification.rules import TAG_LENGTH_MAX, is_tag
 from auth.principal import Principal
 from handlers.http.errors import BadRequest, Conflicting, NotFound
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.json_shapes import members
+from handlers.names import Json
 from handlers.operations.categories.places import chosen
 from handlers.operations.selection import owner_of
 from handlers.services import Services
@@ -69,12 +71,7 @@ def visible(session: Session, caller: Principal) -> Mapping[str, OwnCategory]:
 
 def shape(own: OwnCategory) -> Json:
     """OwnCategory of the contract."""
-    return {
-        "id": own.id,
-        "name": own.name,
-        "category": own.category,
-        "detailedCategory": own.detailed_category,
-    }
+    return members(own, "id", "name", "category", "detailedCategory")
 
 
 def checked(name: str) -> str:

@@ -18,7 +18,8 @@ from auth.principal import Principal
 from handlers import json_shapes
 from handlers.cache.user_data import Need, UserData
 from handlers.http.errors import BadRequest
-from handlers.http.request import Answer, Json, Request
+from handlers.http.request import Answer, Request
+from handlers.names import Json
 from handlers.operations.categories.own import visible
 from handlers.operations.categories.places import chosen
 from handlers.operations.reports import currency_of, unconverted

@@ -8,7 +8,8 @@ from datetime import datetime
 from auth.principal import Principal
 from handlers import json_shapes
 from handlers.http.errors import Gone
-from handlers.http.request import Answer, Json, Request
+from handlers.http.request import Answer, Request
+from handlers.names import Json
 from handlers.operations.changes.cursors import EXPIRED, Cursors, FeedCursor
 from handlers.operations.selection import listed_ids, selected_or_all
 from handlers.services import Services

@@ -19,7 +19,8 @@ from auth.principal import Principal
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest, Forbidden
-from handlers.http.request import Answer, Json, Request
+from handlers.http.request import Answer, Request
+from handlers.names import Json
 from handlers.operations.categories.finer import is_included, shown
 from handlers.operations.reports import money_of, unconverted
 from handlers.operations.searching.filters import Filters
@@ -94,7 +95,7 @@ def sum_transactions(
     asked = _asked_span(filters) if compare_with is not None else None
     spans = None
     if compare_with is not None and asked is not None:
-        known_from = first_booking(reading.bookings(selected.filter), selected.ids)
+        known_from = first_booking(reading.figures, selected.ids)
         spans = comparison(asked, compare_with, today=today, known_from=known_from)
         if caller.figures_only and spans is not None and not all(map(whole_months, (spans.span, spans.earlier))):
             raise Forbidden(MONTHLY_SUMS)
@@ -149,8 +150,8 @@ def _refunds(reading: UserData, filters: Filters, selected: Selected, parts: Seq
     booked = reading.refunds(selected.ids)
     if filters.status == "booked":
         return booked
-    pending, bookings = pl.concat(parts).filter("is_pending"), reading.bookings(selected.filter)
-    return pl.concat([booked, refund_ids(pending, bookings, selection=selected.ids)])
+    pending = pl.concat(parts).filter("is_pending")
+    return pl.concat([booked, refund_ids(pending, reading.figures, selection=selected.ids)])
 
 
 def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[Json]:

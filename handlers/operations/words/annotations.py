@@ -8,7 +8,8 @@ from typing import Any
 from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, is_tag
 from auth.principal import Principal
 from handlers.http.errors import BadRequest, NotFound
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.names import Json
 from handlers.operations.categories.own import visible
 from handlers.operations.categories.places import NOWHERE, PLACES, Place, placed
 from handlers.operations.words import parts

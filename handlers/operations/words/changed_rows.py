@@ -5,7 +5,8 @@ import polars as pl
 from auth.scopes import READ_TRANSACTIONS
 from handlers import json_shapes
 from handlers.http.errors import Forbidden
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.names import Json
 from storage import transactions
 from storage.database import Session
 

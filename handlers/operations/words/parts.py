@@ -9,7 +9,7 @@ from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, ChosenCateg
 from analytics.currencies import in_digits, minor_digits
 from handlers import json_shapes
 from handlers.http.errors import BadRequest
-from handlers.http.request import Json
+from handlers.names import Json
 from handlers.operations.categories.places import Place
 from storage.database import Row
 from storage.words import annotations

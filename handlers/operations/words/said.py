@@ -11,7 +11,7 @@ from auth.scopes import READ_ANNOTATIONS
 from handlers.cache.entries import Shown
 from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest, Forbidden
-from handlers.http.request import Json
+from handlers.names import Json
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
 from storage.words.annotations import Annotation, OwnCategory

@@ -10,8 +10,8 @@ import polars as pl
 from analytics.searching.filters import found
 from handlers.cache.user_data import Need
 from handlers.http.errors import BadRequest, Conflicting
-from handlers.http.request import Json, Request
-from handlers.http.steps.parameters import python_name
+from handlers.http.request import Request
+from handlers.names import Json, python_name
 from handlers.operations.categories.own import visible
 from handlers.operations.categories.places import chosen
 from handlers.operations.reports import money_of
