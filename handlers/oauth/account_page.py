@@ -80,43 +80,44 @@ class ConnectedApp:
 
 def account_routes(site: Site) -> list[BaseRoute]:
     """The routes of the account page and its forms."""
+    setup = {"GET": show_setup_form, "POST": make_setup_token} if _has_simplefin(site) else None
     return [
-        site.route("/account", {"GET": account_page}),
-        site.route("/account/revoke", {"POST": revoke}),
-        site.route("/account/narrow", {"POST": change_terms}),
-        site.route("/account/password", {"POST": change_password}),
-        *([site.route(SETUP_PAGE, {"GET": show_setup_form, "POST": make_setup_token})] if _has_simplefin(site) else []),
-        site.route("/account/calendar", {"POST": make_calendar_address}),
-        site.route("/account/calendar/end", {"POST": end_calendar_address}),
+        *site.user_routes({"/account": {"GET": account_page}}),
+        *site.user_routes(
+            {"/account/revoke": {"POST": revoke}, "/account/narrow": {"POST": change_terms}}, purpose="revoke"
+        ),
+        *site.user_routes({"/account/password": {"POST": change_password}}, purpose="password"),
+        *(site.user_routes({SETUP_PAGE: setup}, purpose="simplefin", back=SETUP_PAGE) if setup else []),
+        *site.user_routes(
+            {
+                "/account/calendar": {"POST": make_calendar_address},
+                "/account/calendar/end": {"POST": end_calendar_address},
+            },
+            purpose="calendar",
+        ),
         site.route("/account/sign-out", {"POST": sign_out}),
         *record_page.record_routes(site),
         *sessions_page.session_routes(site),
     ]
 
 
-def account_page(site: Site, visit: Visit) -> Response:
+def account_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show the connected apps, and all forms; redirects to the sign-in where nobody is signed in."""
-    user = site.server.sign_in.user_of(visit.browser)
-    if user is None:
-        return site.redirect(site.address("/oauth/login"))
-    assert visit.browser is not None
     notice = visit.parameters.get("notice", ("",))[0]
-    return _account(site, visit, visit.browser, user, notice=notice if notice in NOTICES else "")
+    return _account(site, visit, browser, user, notice=notice if notice in NOTICES else "")
 
 
-def revoke(site: Site, visit: Visit) -> Response:
+def revoke(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
     """End one grant of an app at once."""
-    _browser, user = site.signed_in(visit, "revoke")
     grant = _grant_of_form(site, user, visit)
     if grant is not None:
         site.server.grants.revoke(grant.id, because="revoked by the user")
     return site.redirect(site.address("/account?notice=revoked"))
 
 
-def change_terms(site: Site, visit: Visit) -> Response:
+def change_terms(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Change what one grant shows or when it ends, from the app's next request on. Less access needs no password, more
     does."""
-    browser, user = site.signed_in(visit, "revoke")
     grant = _grant_of_form(site, user, visit)
     done = site.redirect(site.address("/account?notice=narrowed"))
     if grant is None:
@@ -141,16 +142,13 @@ def change_terms(site: Site, visit: Visit) -> Response:
     return done
 
 
-def show_setup_form(site: Site, visit: Visit) -> Response:
+def show_setup_form(site: Site, _visit: Visit, _browser: Browser, _user: User) -> Response:
     """Redirect to the form that makes a setup token, after a sign-in where nobody is signed in."""
-    if site.server.sign_in.user_of(visit.browser) is None:
-        return site.sign_in_for(SETUP_PAGE)
     return site.redirect(site.address("/account#simplefin"))
 
 
-def make_setup_token(site: Site, visit: Visit) -> Response:
+def make_setup_token(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Make a setup token for an app that speaks SimpleFIN; asks for the password."""
-    browser, user = site.signed_in(visit, "simplefin")
     chosen = sent_choices(visit.form, visit.ticked_accounts)
     try:
         terms = chosen.terms(site.accounts_of(user.id))
@@ -176,10 +174,9 @@ def make_setup_token(site: Site, visit: Visit) -> Response:
     )
 
 
-def make_calendar_address(site: Site, visit: Visit) -> Response:
+def make_calendar_address(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Make the address of the calendar of payments and show it once, whereupon the previous one ends; asks for the
     password, because whoever has the address reads what is due."""
-    browser, user = site.signed_in(visit, "calendar")
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
         return _account(site, visit, browser, user, at="calendar", outcome=outcome)
@@ -191,17 +188,15 @@ def make_calendar_address(site: Site, visit: Visit) -> Response:
     )
 
 
-def end_calendar_address(site: Site, visit: Visit) -> Response:
+def end_calendar_address(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
     """End the calendar's address at once."""
-    _browser, user = site.signed_in(visit, "calendar")
     site.server.calendar.revoke(user.id)
     return site.redirect(site.address("/account?notice=calendar_ended"))
 
 
-def change_password(site: Site, visit: Visit) -> Response:
+def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Change the password, proved by the current one; ends all other sessions, and all apps' access too if that is
     ticked."""
-    browser, user = site.signed_in(visit, "password")
     new = visit.form.get("new_password", "")
     if new != visit.form.get("repeated_password", ""):
         return _account(site, visit, browser, user, at="password", error="different")

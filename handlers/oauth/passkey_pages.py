@@ -1,5 +1,7 @@
 """The page on which passkeys are made, named and removed; making and removing one takes the password."""
 
+from collections.abc import Mapping
+
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
@@ -7,7 +9,7 @@ from auth.apps.clients import is_storable
 from auth.people.passkeys import NAME_CHARACTERS_MAX
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
-from handlers.oauth.site import Site, Visit
+from handlers.oauth.site import ForUser, Site, Visit
 from storage.users import User
 
 PURPOSE = "passkeys"
@@ -15,27 +17,24 @@ PURPOSE = "passkeys"
 
 def passkey_routes(site: Site) -> list[BaseRoute]:
     """The routes of the page and its three forms."""
-    return [
-        site.route("/account/passkeys", {"GET": passkeys_page, "POST": begin}),
-        site.route("/account/passkeys/add", {"POST": add}),
-        site.route("/account/passkeys/remove", {"POST": remove}),
-    ]
+    pages: Mapping[str, Mapping[str, ForUser]] = {
+        "/account/passkeys": {"GET": passkeys_page, "POST": begin},
+        "/account/passkeys/add": {"POST": add},
+        "/account/passkeys/remove": {"POST": remove},
+    }
+    return [*site.user_routes(pages, purpose=PURPOSE, back="/account/passkeys")]
 
 
-def passkeys_page(site: Site, visit: Visit) -> Response:
+def passkeys_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show the user's passkeys, and the form for one more. Passkeys need the second factor's codes to be on, as another
     way in."""
-    user = site.server.sign_in.user_of(visit.browser)
-    if user is None or visit.browser is None:
-        return site.sign_in_for("/account/passkeys")
     if not site.server.second_factors.is_on(user.id):
         return site.redirect(site.address("/account/second-factor"))
-    return _page(site, visit, visit.browser, user)
+    return _page(site, visit, browser, user)
 
 
-def begin(site: Site, visit: Visit) -> Response:
+def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Check the password again, then show the page whose script asks the browser to make a passkey."""
-    browser, user = site.signed_in(visit, PURPOSE)
     proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
@@ -44,17 +43,15 @@ def begin(site: Site, visit: Visit) -> Response:
     return _page(site, visit, browser, user, options=site.server.passkeys.to_make_one(user, browser))
 
 
-def add(site: Site, visit: Visit) -> Response:
+def add(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Store the passkey that the device has made, under the name given before."""
-    browser, user = site.signed_in(visit, PURPOSE)
     if not site.server.passkeys.add(user, browser, visit.form.get("passkey", ""), name=_name(visit)):
         return _page(site, visit, browser, user, outcome=Outcome(), is_refused=True)
     return site.redirect(site.address("/account/passkeys"))
 
 
-def remove(site: Site, visit: Visit) -> Response:
+def remove(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Check the password again, then remove the passkey."""
-    browser, user = site.signed_in(visit, PURPOSE)
     proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)

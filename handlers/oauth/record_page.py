@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 
 from auth.apps.clients import PAGE
+from auth.people.sessions import Browser
 from auth.record import DEEDS, KEPT_FOR
 from connectors.own_formats.csv import guarded
 from handlers.json_shapes import instant, recorded
@@ -20,6 +21,7 @@ from handlers.oauth.site import Site, Visit
 from handlers.operations import OPERATIONS
 from storage.oauth.access_record import Entry
 from storage.oauth.moments import aware
+from storage.users import User
 
 SHOWN_FOR = timedelta(days=30)
 COLUMNS = ("hour", "app", "app_id", "grant", "operation", "calls", "refusals", "last_at")
@@ -93,10 +95,8 @@ class Seen:
 
 def record_routes(site: Site) -> list[BaseRoute]:
     """The routes that download the whole record, as CSV and as JSON."""
-    return [
-        site.route("/account/record.csv", {"GET": download_csv}),
-        site.route("/account/record.json", {"GET": download_json}),
-    ]
+    pages = {"/account/record.csv": {"GET": download_csv}, "/account/record.json": {"GET": download_json}}
+    return [*site.user_routes(pages)]
 
 
 def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[Seen]], list[Seen]]:
@@ -140,14 +140,14 @@ def recorded_as(grant_id: str, client_id: str) -> str:
     return PAGE if client_id == PAGE else grant_id
 
 
-def download_csv(site: Site, visit: Visit) -> Response:
+def download_csv(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
     """Download the record as CSV, by hour and operation, the newest first."""
-    return _file(site, visit, _as_csv, "text/csv; charset=utf-8", "record.csv")
+    return _file(site, user, _as_csv, "text/csv; charset=utf-8", "record.csv")
 
 
-def download_json(site: Site, visit: Visit) -> Response:
+def download_json(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
     """Download the record as a JSON list of objects."""
-    return _file(site, visit, _as_json, "application/json", "record.json")
+    return _file(site, user, _as_json, "application/json", "record.json")
 
 
 def _as_csv(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
@@ -175,11 +175,8 @@ def _as_json(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
 
 
 def _file(
-    site: Site, visit: Visit, form: Callable[[Iterator[list[Entry]]], Iterator[bytes]], media_type: str, name: str
+    site: Site, user: User, form: Callable[[Iterator[list[Entry]]], Iterator[bytes]], media_type: str, name: str
 ) -> Response:
-    user = site.server.sign_in.user_of(visit.browser)
-    if user is None:
-        return site.redirect(site.address("/oauth/login"))
     content = form(site.server.record.hours(user.id))
     # Read before the answer begins, so that a failing store gets the same error page as elsewhere
     first = next(content)

@@ -62,6 +62,7 @@ class Visit:
 
 
 Answering = Callable[["Site", Visit], Response]
+ForUser = Callable[["Site", Visit, Browser, User], Response]
 
 
 class Site:
@@ -118,6 +119,29 @@ class Site:
             return response
 
         return Route(self.policy.served_path + path, endpoint, methods=list(methods))
+
+    def user_routes(
+        self, pages: Mapping[str, Mapping[str, ForUser]], *, purpose: str = "", back: str = ""
+    ) -> list[Route]:
+        """The routes of pages for a person who is signed in, by path and method. A form has to bring its token for this
+        purpose; somebody who only looks is sent to the sign-in, and from there to the page `back`, one of RETURN_PAGES,
+        if it is given."""
+
+        def signed_in(method: str, answering: ForUser) -> Answering:
+            def answer(_site: Site, visit: Visit) -> Response:
+                if method == "POST":
+                    return answering(self, visit, *self.signed_in(visit, purpose))
+                user = self.server.sign_in.user_of(visit.browser)
+                if user is None or visit.browser is None:
+                    return self.sign_in_for(back) if back else self.redirect(self.address("/oauth/login"))
+                return answering(self, visit, visit.browser, user)
+
+            return answer
+
+        return [
+            self.route(path, {method: signed_in(method, answering) for method, answering in methods.items()})
+            for path, methods in pages.items()
+        ]
 
     async def _visit(self, request: Request, words: Words) -> Visit:
         parameters = forms.query(request)
