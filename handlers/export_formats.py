@@ -187,23 +187,18 @@ def _words(said: Said) -> dict[str, Any]:
 
 def _statements(write_pairs: Callable[[Iterator[Pair], BinaryIO, Export], None]) -> "Write":
     def write_statements(session: Session, export: Export, stream: BinaryIO) -> int:
-        counted = _BookingCounter()
-        write_pairs(counted.of(_pairs(session, export)), stream, export)
-        return counted.rows
+        count = 0
+
+        def counted() -> Iterator[Pair]:
+            nonlocal count
+            for pair in _pairs(session, export):
+                count += isinstance(pair[0], TransactionRecord)
+                yield pair
+
+        write_pairs(counted(), stream, export)
+        return count
 
     return write_statements
-
-
-class _BookingCounter:
-    """Counts the bookings that pass through an iterator."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-
-    def of(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
-        for pair in pairs:
-            self.rows += isinstance(pair[0], TransactionRecord)
-            yield pair
 
 
 def _pairs(session: Session, export: Export) -> Iterator[Pair]:

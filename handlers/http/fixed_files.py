@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import re
 from collections.abc import Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -48,6 +50,12 @@ def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str,
         return response
 
     return Route(path, answer, methods=["GET"])
+
+
+def stylesheet(file: Traversable) -> bytes:
+    """The content of the stylesheet, with the shared tokens before it."""
+    tokens = resources.files("handlers.http") / "static" / "tokens.css"
+    return tokens.read_bytes() + file.read_bytes()
 
 
 def takes_gzip(accept_encoding: str) -> bool:

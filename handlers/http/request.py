@@ -28,6 +28,11 @@ class Request:
         assert self.caller is not None, "an operation without security in the contract asked who calls"
         return self.caller
 
+    def knows(self, etag: str) -> bool:
+        """Whether the client has the answer with this entity tag already (RFC 9110 13.1.2)."""
+        named = self.headers.get("if-none-match", "").split(",")
+        return any(each.strip().removeprefix("W/") in (etag, "*") for each in named)
+
 
 class Pieces(Protocol):
     """A body that is produced while it is sent; its length is not known beforehand."""

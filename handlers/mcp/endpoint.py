@@ -203,10 +203,7 @@ class Endpoint:
         return messages.result_answer(message, result), result["isError"]
 
     async def _result(self, tool: Tool, message: Message, caller: Principal) -> Json:
-        if self._rate is not None:
-            quota = await self._limiter.take("mcp", self._rate, caller.grant_id or caller.user_id)
-            if not quota.is_granted:
-                raise TooManyRequests("Too many calls", retry_after=quota.reset_seconds)
+        await self._limiter.spend("mcp", self._rate, caller.grant_id or caller.user_id, refusal="Too many calls")
         arguments = tool.arguments(message.params.get("arguments"))
         answer = await TOOLS[tool.name](Asking(self._services, self._operations, caller), **arguments)
         text = orjson.dumps(answer, default=_exact_number).decode()

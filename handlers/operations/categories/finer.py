@@ -1,7 +1,7 @@
 """GET /categories, and the parameters of other operations that concern finer categories."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 
 from analytics.classification.leaves import LEAVES, OWN_TRANSFER, Leaf
@@ -29,7 +29,7 @@ def list_categories(services: Services, request: Request) -> Answer:
     with services.of(request.principal.user_id).transaction() as session:
         own = visible(session, request.principal)
     body, etag = _answer_with_own(own.values()) if own else _answer_without_own()
-    if _is_known(request.headers, etag):
+    if request.knows(etag):
         return Answer(body=b"", status=304, headers={"etag": etag})
     return Answer(body=body, headers={"etag": etag})
 
@@ -79,8 +79,3 @@ def _answer_with_own(own: Iterable[OwnCategory]) -> tuple[bytes, str]:
 def _with_etag(answer: Json) -> tuple[bytes, str]:
     body = call.encoded(answer)
     return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-
-
-def _is_known(headers: Mapping[str, str], etag: str) -> bool:
-    sent = headers.get("if-none-match", "").split(",")
-    return any(each.strip().removeprefix("W/") in (etag, "*") for each in sent)
