@@ -95,7 +95,7 @@ class Export:
         for piece in self.rows(session, account):
             yield from piece.iter_rows(named=True)
 
-    def detailed(self, piece: pl.DataFrame) -> pl.DataFrame:
+    def as_table(self, piece: pl.DataFrame) -> pl.DataFrame:
         """The frame with the columns of a table, and the codes of finer categories replaced by their exported names."""
         if self.leaf is not None:
             told = [self.leaf(code) for code in piece["detailed_category"]]
@@ -169,7 +169,7 @@ def _columns(export: Export) -> Mapping[str, pl.DataType]:
 
 
 def _with_words(export: Export, pieces: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    for piece in map(export.detailed, pieces):
+    for piece in map(export.as_table, pieces):
         if export.words is None:
             yield piece
         else:

@@ -262,7 +262,7 @@ def subscription(row: Mapping[str, Any]) -> Json:
     }
 
 
-def counted(
+def counted_transaction(
     judged: Mapping[str, Any], row: Mapping[str, Any], accounts: Mapping[str, StoredAccount], currency: str
 ) -> Json:
     """CountedTransaction of the contract: a transaction with the amount that it adds to the figure being explained."""
@@ -379,7 +379,7 @@ def by_id(accounts: Iterable[StoredAccount]) -> dict[str, StoredAccount]:
     return {value.id: value for value in accounts}
 
 
-def recorded(entry: Entry) -> Json:
+def record_entry(entry: Entry) -> Json:
     """One entry of a user's access record, for its export: what an app (or, with `app` null, the person) did within an
     hour."""
     app = {"id": entry.client_id, "name": entry.client_name, "grant": entry.grant_id or None}

@@ -41,7 +41,7 @@ from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
 from handlers.own_profiles import OwnProfiles
 from handlers.settings import Settings
-from handlers.store_sharing import OwnStore, sharing_of
+from handlers.store_sharing import StoreSharing, sharing_of
 from handlers.sync.connecting import RETURN_PATH, Connecting
 from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
@@ -81,7 +81,7 @@ class Services:
 
     settings: Settings
     store: Store
-    sharing: OwnStore
+    sharing: StoreSharing
     clock: Clock
     sync_engine: SyncEngine
     scheduler: Scheduler
@@ -353,7 +353,7 @@ def open_services(
     return services
 
 
-def _authorization(settings: Settings, database: Database, sharing: OwnStore, clock: Clock) -> AuthorizationServer:
+def _authorization(settings: Settings, database: Database, sharing: StoreSharing, clock: Clock) -> AuthorizationServer:
     return AuthorizationServer(
         database,
         sharing.signing_keys(),

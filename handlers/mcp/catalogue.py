@@ -57,7 +57,7 @@ class Catalogue:
     instructions: str
     tools: Mapping[str, Tool]
 
-    def allowed(self, caller: Principal) -> list[Json]:
+    def listed_for(self, caller: Principal) -> list[Json]:
         """The listed form of every tool that the caller's grant allows."""
         return [tool.listed for tool in self.tools.values() if tool.is_listed(caller)]
 

@@ -145,7 +145,7 @@ class Endpoint:
         }
 
     def _list_tools(self, message: Message, caller: Principal) -> Json:
-        tools = self._tools.allowed(caller)
+        tools = self._tools.listed_for(caller)
         if message.shows_apps:
             tools = [{**tool, "_meta": charts.META} if tool["name"] in charts.CHARTED else tool for tool in tools]
         return _page(message, "tools", tools)

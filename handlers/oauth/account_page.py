@@ -221,7 +221,7 @@ def sign_out(site: Site, visit: Visit) -> Response:
     """
     if visit.bearer is not None:
         return _sign_out_of_page(site, visit, visit.bearer)
-    browser, _user = site.signed_in(visit, "sign out")
+    browser, _user = site.user_of_form(visit, "sign out")
     secret = visit.form.get("request", "")
     if secret and site.server.consent.waiting(browser, secret):
         response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")

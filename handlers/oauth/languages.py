@@ -32,10 +32,10 @@ class Words:
         """The text with its placeholders filled in."""
         return self.text[name].format(**values)
 
-    def told(self, sentence: str) -> Translated:
+    def sentence(self, english: str) -> Translated:
         """A sentence of the service, which speaks English, in this language where it has a translation."""
-        own = in_german(sentence) if self.language == "de" else None
-        return Translated(own, self.language) if own is not None else Translated(sentence, "en")
+        own = in_german(english) if self.language == "de" else None
+        return Translated(own, self.language) if own is not None else Translated(english, "en")
 
     def day(self, moment: datetime) -> str:
         """The day of a moment in words."""

@@ -15,7 +15,7 @@ from auth.apps.clients import PAGE
 from auth.people.sessions import Browser
 from auth.record import DEEDS, KEPT_FOR
 from connectors.own_formats.csv import guarded
-from handlers.json_shapes import instant, recorded
+from handlers.json_shapes import instant, record_entry
 from handlers.oauth.rendering import page_headers
 from handlers.oauth.site import Site, Visit
 from handlers.operations import OPERATIONS
@@ -169,7 +169,7 @@ def _as_json(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
     before = b"["
     for piece in pieces:
         if piece:
-            yield before + b",".join(orjson.dumps(recorded(entry)) for entry in piece)
+            yield before + b",".join(orjson.dumps(record_entry(entry)) for entry in piece)
             before = b","
     yield b"[]" if before == b"[" else b"]"
 

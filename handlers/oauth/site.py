@@ -127,10 +127,10 @@ class Site:
         purpose; somebody who only looks is sent to the sign-in, and from there to the page `back`, one of RETURN_PAGES,
         if it is given."""
 
-        def signed_in(method: str, answering: ForUser) -> Answering:
+        def for_user(method: str, answering: ForUser) -> Answering:
             def answer(_site: Site, visit: Visit) -> Response:
                 if method == "POST":
-                    return answering(self, visit, *self.signed_in(visit, purpose))
+                    return answering(self, visit, *self.user_of_form(visit, purpose))
                 user = self.server.sign_in.user_of(visit.browser)
                 if user is None or visit.browser is None:
                     return self.sign_in_for(back) if back else self.redirect(self.address("/oauth/login"))
@@ -139,7 +139,7 @@ class Site:
             return answer
 
         return [
-            self.route(path, {method: signed_in(method, answering) for method, answering in methods.items()})
+            self.route(path, {method: for_user(method, answering) for method, answering in methods.items()})
             for path, methods in pages.items()
         ]
 
@@ -185,7 +185,7 @@ class Site:
             raise Mistake("foreign_form", status=403)
         return visit.browser
 
-    def signed_in(self, visit: Visit, purpose: str) -> tuple[Browser, User]:
+    def user_of_form(self, visit: Visit, purpose: str) -> tuple[Browser, User]:
         """The browser that sent a form, and the user who is signed in there; raises Mistake."""
         browser = self.checked_browser(visit, purpose)
         user = self.server.sign_in.user_of(browser)

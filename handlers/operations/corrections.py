@@ -10,8 +10,8 @@ from analytics.classification.rules import ChosenCategory, comparable, correctio
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Request
 from handlers.names import Json
-from handlers.operations.categories.own import visible
-from handlers.operations.categories.places import chosen
+from handlers.operations.categories.own import own_categories_for
+from handlers.operations.categories.places import place_named
 from handlers.operations.selection import owner_of
 from handlers.operations.words import changed_rows
 from handlers.services import Services
@@ -43,11 +43,11 @@ def create_correction(
         raise BadRequest(NAMELESS)
 
     def work(session: Transaction) -> Json:
-        choice = chosen(body, visible(session, request.principal) if body.get("ownCategoryId") else {})
+        choice = place_named(body, own_categories_for(session, request.principal) if body.get("ownCategoryId") else {})
         rules.correct(session, user_id, key, choice)
         changed = derivation.apply_rules(session, user_id, now=now)
         correction = _shape(session, user_id, key, choice)
-        rows = changed_rows.shown(session, request, changed, include)
+        rows = changed_rows.examples(session, request, changed, include)
         return {**correction, "changed": changed.height, **rows}
 
     return services.change(user_id, work, is_dry_run=dry_run)

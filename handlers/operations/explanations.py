@@ -18,8 +18,8 @@ from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
 from handlers.names import Json
 from handlers.operations import rules_in_words
-from handlers.operations.categories.finer import is_included, shown
-from handlers.operations.reports import balances, money_of, unconverted
+from handlers.operations.categories.finer import is_included, leaf_as_seen
+from handlers.operations.reports import balances, money_of, unconverted_header
 from handlers.operations.selection import selected_accounts
 from handlers.operations.words.said import DETAILED, asks_for_words, check_words
 from handlers.services import Services
@@ -58,7 +58,7 @@ def list_cashflow_transactions(
     )
     return Answer(
         body={**figures, "currency": currency, "transactions": rows},
-        headers=unconverted(_currencies_without_rate(judged)),
+        headers=unconverted_header(_currencies_without_rate(judged)),
     )
 
 
@@ -96,7 +96,7 @@ def list_category_transactions(
             "totalExpenses": json_shapes.money(whole.total_expenses, currency),
             "transactions": rows,
         },
-        headers=unconverted([*whole.unconverted, *_currencies_without_rate(judged)]),
+        headers=unconverted_header([*whole.unconverted, *_currencies_without_rate(judged)]),
     )
 
 
@@ -109,7 +109,7 @@ def explain_transaction(
     row = reading.find(id)
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
-    row = {**row, "detailed_category": shown(row["detailed_category"], request.principal)}
+    row = {**row, "detailed_category": leaf_as_seen(row["detailed_category"], request.principal)}
     if row["transfer_account_id"] is not None and not request.principal.covers(row["transfer_account_id"]):
         # To this caller, an account that they may not read looks like somebody else's
         row = {**row, **dict.fromkeys(("transfer_account_id", "transfer_id", "transfer_rule"))}
@@ -158,7 +158,7 @@ def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, c
     }
     by_id = json_shapes.by_id(selected.accounts)
     return [
-        json_shapes.counted(row, full[row["left_out"] == "pending"][row["id"]], by_id, currency)
+        json_shapes.counted_transaction(row, full[row["left_out"] == "pending"][row["id"]], by_id, currency)
         for row in judged.iter_rows(named=True)
     ]
 

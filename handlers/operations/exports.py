@@ -9,7 +9,7 @@ from handlers.cache.user_data import Need
 from handlers.export_formats import Export, write
 from handlers.http.errors import Unavailable
 from handlers.http.request import Answer, Request
-from handlers.operations.categories.finer import is_included, shown
+from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.changes.feeds import cursor_after
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import selected_accounts
@@ -60,7 +60,7 @@ async def export_transactions(
                 today=services.clock.today(),
                 selection=None if chosen == Selection() else chosen,
                 may_read=caller.covers,
-                leaf=partial(shown, caller=caller) if is_included(include) else None,
+                leaf=partial(leaf_as_seen, caller=caller) if is_included(include) else None,
                 words=reading.words if asks_for_words(include) else None,
             )
             if export.selection is None:
@@ -69,7 +69,7 @@ async def export_transactions(
 
     async with turns.of(user_id):
         try:
-            file = await to_thread.run_sync(services.unread_exports.written, user_id, write_file, limiter=turns.threads)
+            file = await to_thread.run_sync(services.unread_exports.write, user_id, write_file, limiter=turns.threads)
         except TooManyExports as error:
             raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error
     name = f"transactions-{services.clock.today()}.{ENDINGS.get(format, format)}"

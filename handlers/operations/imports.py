@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from analytics.records import TransactionRecord
 from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import ProfileError
-from handlers.http.call import encoded
+from handlers.http.call import json_bytes
 from handlers.http.errors import BadRequest, Conflicting, NotFound, TooManyRequests
 from handlers.http.request import Answer, Request
 from handlers.json_shapes import instant, members, money
@@ -192,7 +192,7 @@ async def _wait_for_report(services: Services, user_id: str, import_id: str) -> 
 
 
 def _encode(report: FileImport) -> bytes:
-    return encoded(file_import(report))
+    return json_bytes(file_import(report))
 
 
 def _headers(request: Request, report: FileImport) -> dict[str, str]:

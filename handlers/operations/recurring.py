@@ -58,7 +58,7 @@ def list_subscription_details(
         elif wanted != ALL:
             found = found.filter(pl.col("confirmation") != DISMISSED)
         charges = charges_of(session, user_id, found)
-    told = [told_of(row, charges, today) for row in found.iter_rows(named=True)]
+    told = [detail_of(row, charges, today) for row in found.iter_rows(named=True)]
     if wanted not in (CURRENT, ALL):
         told = [each for each in told if each["status"] == wanted]
     if status is None and direction is None:
@@ -79,7 +79,7 @@ def get_subscription(
         if found.is_empty():
             raise NotFound(NOT_FOUND)
         charges = charges_of(session, user_id, found)
-    return Answer(body=told_of(found.row(0, named=True), charges, today))
+    return Answer(body=detail_of(found.row(0, named=True), charges, today))
 
 
 def charges_of(session: Session, user_id: str, found: pl.DataFrame) -> Mapping[str, Row]:
@@ -87,7 +87,7 @@ def charges_of(session: Session, user_id: str, found: pl.DataFrame) -> Mapping[s
     return transactions.listed(session, user_id, found["charge_ids"].explode().drop_nulls())
 
 
-def told_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Json:
+def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Json:
     """The complete SubscriptionDetail of the contract. A payment added by hand and never charged is treated as if it
     had been charged one period before its first day."""
     charges = [by_id[charge_id] for charge_id in row["charge_ids"]]
@@ -145,7 +145,7 @@ def decide(database: Database, user_id: str, id: str, confirmation: str, *, now:
             decision = Decision(id=id, transaction_id=row["charge_ids"][-1], confirmation=confirmation)
             decisions.keep(session, user_id, decision, now=now)
         then = {**row, "confirmation": confirmation, "added_to": row["added_to"] if confirmation == CONFIRMED else None}
-        return told_of(then, charges_of(session, user_id, found), today)
+        return detail_of(then, charges_of(session, user_id, found), today)
 
     return database.atomically(work)
 
@@ -194,7 +194,7 @@ def add_subscription(services: Services, request: Request, *, body: Mapping[str,
         if not {payment.id, *before["added_id"].drop_nulls()} <= set(every["added_id"]):
             raise BadRequest(ADDED_BEFORE)  # a detected payment can be joined with one that was added, not with two
         found = every.filter(added_id=payment.id)
-        return told_of(found.row(0, named=True), charges_of(session, user_id, found), today)
+        return detail_of(found.row(0, named=True), charges_of(session, user_id, found), today)
 
     try:
         return database.atomically(work)

@@ -33,7 +33,7 @@ def get_cashflow(
     rows, currency, _rates = _monthly(services, reading, selected, months)
     return Answer(
         body={"cashflow": [json_shapes.month(row, currency) for row in rows.iter_rows(named=True)]},
-        headers=unconverted(rows["unconverted"].explode().drop_nulls()),
+        headers=unconverted_header(rows["unconverted"].explode().drop_nulls()),
     )
 
 
@@ -56,7 +56,7 @@ def get_cashflow_categories(
             "currency": currency,
             "months": [json_shapes.month_of_categories(row, spent[row["month"]], currency) for row in rows.to_dicts()],
         },
-        headers=unconverted(rows["unconverted"].explode().drop_nulls()),
+        headers=unconverted_header(rows["unconverted"].explode().drop_nulls()),
     )
 
 
@@ -117,7 +117,7 @@ def get_snapshot(services: Services, request: Request, reading: UserData, *, acc
     found = snapshot(
         balances(selected.accounts), reading.figures, today=today, currency=currency, rates=rates, parts=reading.parts
     )
-    return Answer(body=json_shapes.snapshot(found), headers=unconverted(found.unconverted))
+    return Answer(body=json_shapes.snapshot(found), headers=unconverted_header(found.unconverted))
 
 
 def list_subscriptions(services: Services, request: Request, reading: UserData, *, account_ids: str | None) -> Answer:
@@ -155,7 +155,7 @@ def currency_of(services: Services, reading: UserData, owned: Sequence[StoredAcc
     return reporting_currency(currencies, home=home)
 
 
-def unconverted(currencies: Iterable[str]) -> dict[str, str]:
+def unconverted_header(currencies: Iterable[str]) -> dict[str, str]:
     """The header that names the currencies without a reference rate, whose rows a figure leaves out, because the bodies
     have no room for that (decisions 12 and 19); empty if everything was converted."""
     names = sorted(set(currencies))

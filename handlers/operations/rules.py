@@ -37,7 +37,7 @@ def create_rule(
 
     def behind(known: Sequence[Rule]) -> Sequence[Rule]:
         nonlocal added
-        added, wanted = with_added(known, json.dumps(dict(body)))
+        added, wanted = rules_with(known, json.dumps(dict(body)))
         return wanted
 
     kept, changed = _change_rules(services, request, behind, is_dry_run=dry_run, include=include)
@@ -90,7 +90,7 @@ def _of_id(kept: Sequence[Rule], id_: str) -> Json:
     return next(shape(rule) for rule in kept if rule.id == id_)
 
 
-def with_added(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
+def rules_with(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
     """The rules of a text (JSON lines) under ids that no known rule has, and all rules in their order; raises
     InvalidRule."""
     added = with_free_ids(known, parse_rules(text))
@@ -146,7 +146,7 @@ def _change_rules(
     def work(session: Transaction) -> tuple[list[Rule], Json]:
         kept = rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
         changed = derivation.apply_rules(session, user_id, now=now)
-        return kept, {"changed": changed.height, **changed_rows.shown(session, request, changed, include)}
+        return kept, {"changed": changed.height, **changed_rows.examples(session, request, changed, include)}
 
     try:
         return services.change(user_id, work, is_dry_run=is_dry_run)

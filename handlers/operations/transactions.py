@@ -11,7 +11,7 @@ from handlers.http import call
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
 from handlers.names import Json
-from handlers.operations.categories.finer import is_included, shown
+from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import selected_accounts, selected_or_all
 from handlers.operations.words.said import asks_for_words, with_words
@@ -38,14 +38,14 @@ def list_transactions(
     selection = filters.selection(selected_accounts(reading.accounts, filters.account_ids, caller), caller)
     if filters.needs_words:
         selection = selection._replace(ids=filters.ids(reading, caller, selection))
-    leaf, is_detailed = partial(shown, caller=caller), is_included(include)
+    leaf, is_detailed = partial(leaf_as_seen, caller=caller), is_included(include)
     offset = (page - 1) * per_page
     total, rows = reading.page(selection, limit=per_page, offset=offset, leaf=leaf if is_detailed else None)
     if asks_for_words(include):
         rows = with_words(rows, reading, caller, None if is_detailed else leaf)
     pagination = json_shapes.pagination(page=page, per_page=per_page, total=total)
     return Answer(
-        body=b'{"transactions":[%b],"pagination":%b}' % (b",".join(rows), call.encoded(pagination)),
+        body=b'{"transactions":[%b],"pagination":%b}' % (b",".join(rows), call.json_bytes(pagination)),
         headers={"link": links(request, page=page, last=max(1, pagination["pageCount"]))},
     )
 

@@ -39,7 +39,7 @@ def asked_days(start: Fraction, end: Fraction | None, *, today: date, now: Fract
     return (date.fromordinal(first), date.fromordinal(last)) if first <= last else None
 
 
-def posted(day: date) -> int:
+def posting_moment(day: date) -> int:
     """The moment, in seconds since 1970, at which a booking of this day counts as posted."""
     return (day.toordinal() - EPOCH) * DAY + POSTED_AT
 
@@ -119,7 +119,7 @@ class AccountSet:
         if account.last_synced_at is not None:
             return min(now, int(aware(account.last_synced_at).timestamp()))
         assert account.balance_date is not None, "a balance is that of a day"
-        return min(now, posted(account.balance_date))
+        return min(now, posting_moment(account.balance_date))
 
     def _organization(self, account: StoredAccount) -> Json:
         """The bank as an organization. Its domain tells connections apart and belongs to no web site, because an app
@@ -174,7 +174,7 @@ class AccountSet:
 
 
 def _transaction(row: Mapping[str, Any], *, pending: bool) -> Json:
-    stamp = posted(row["booking_date"])
+    stamp = posting_moment(row["booking_date"])
     payee, description, memo = _words(row)
     return {
         "id": row["id"],

@@ -23,7 +23,7 @@ from handlers.http import call
 from handlers.http.app import Api
 from handlers.http.errors import Refusal, TooManyRequests, error_answer
 from handlers.http.request import Answer, Request
-from handlers.http.sockets.peers import signed_in
+from handlers.http.sockets.peers import note_sign_in
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.operations.selection import covered_accounts
 from handlers.services import Services
@@ -100,7 +100,7 @@ class SimpleFinEndpoint:
                 if isinstance(error, WrongPassword):
                     await run_in_threadpool(self._slow_down, user_part, asked.client_address)
                 raise NotAdmitted() from None
-            signed_in(scope)
+            note_sign_in(scope)
             asked.caller = caller
             await self._limiter.spend("simplefin", OF_GRANT, caller.grant_id or "")
             if not caller.has_subscription:

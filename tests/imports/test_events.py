@@ -242,7 +242,7 @@ def test_an_id_is_good_for_its_user_its_life_of_the_store_and_thirty_days(life: 
     services = life.eva.services
     now = services.clock.now()
     ids = EventIds(incarnation=services.incarnation, user_id=life.eva.user.id)
-    id_ = ids.written(42_000, now)
+    id_ = ids.write(42_000, now)
     assert ids.read(id_, now) == 42_000
     assert ids.read(id_, now + timedelta(days=29)) == 42_000
     assert ids.read(id_, now + timedelta(days=31)) is None

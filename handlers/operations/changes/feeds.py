@@ -110,7 +110,7 @@ def list_transaction_changes(services: Services, poll: _Poll) -> Json:
 def cursor_after(services: Services, caller: Principal, account_ids: str | None, state: int) -> str:
     """The cursor for a client that has all transactions of these accounts as they were in this state."""
     cursors = _cursors(services, caller, "transactions", account_ids)
-    return cursors.written(FeedCursor.at_rest(state, services.clock.now()))
+    return cursors.write(FeedCursor.at_rest(state, services.clock.now()))
 
 
 def list_account_changes(services: Services, poll: _Poll) -> Json:
@@ -154,7 +154,7 @@ def _page(told: Sequence[_Change], start: FeedCursor, poll: _Poll, state: int) -
         last = shown[-1].at
         following = replace(start, state=last.state, id=last.id)
     lists = {kind: [each.told for each in shown if each.kind == kind] for kind in ("added", "modified", "removed")}
-    return {**lists, "hasMore": has_more, "nextCursor": poll.cursors.written(following)}
+    return {**lists, "hasMore": has_more, "nextCursor": poll.cursors.write(following)}
 
 
 def _kind(added_state: int, start: FeedCursor) -> str:

@@ -30,7 +30,7 @@ class EventIds:
     incarnation: Incarnation
     user_id: str
 
-    def written(self, sequence: int, moment: datetime) -> str:
+    def write(self, sequence: int, moment: datetime) -> str:
         """The id of the event with this sequence number and moment."""
         said = f"{sequence}-{int(moment.replace(tzinfo=UTC).timestamp())}"
         return f"evt_{said}-{self._signature(said)}"
@@ -88,7 +88,7 @@ def id_of_event(delivery: Delivery, ids: EventIds) -> str:
     """The id of the event that is delivered, the same as in a stream of events."""
     if delivery.sequence is None:
         return delivery.event_id or ""
-    return ids.written(delivery.sequence, delivery.made_at)
+    return ids.write(delivery.sequence, delivery.made_at)
 
 
 def shape(id_: str, type_: str, moment: datetime, data: Json) -> Json:

@@ -128,7 +128,7 @@ class EventStream:
 
     def _of_stream(self, type_: str) -> bytes:
         now = self._services.clock.now()
-        id_ = self._ids.written(self._after, now)
+        id_ = self._ids.write(self._after, now)
         return _line(shape(id_, type_, now, {}))
 
     async def _caller(self) -> Principal | None:
@@ -156,7 +156,7 @@ class EventStream:
         self._after = found[-1].sequence if found else self._after
         ids = self._ids
         lines = [
-            _line(shape(ids.written(each.sequence, each.recorded_at), each.type, each.recorded_at, data))
+            _line(shape(ids.write(each.sequence, each.recorded_at), each.type, each.recorded_at, data))
             for each, data in told
         ]
         return lines, len(found) < READ_AT_ONCE

@@ -11,9 +11,9 @@ from analytics.searching.filters import Direction, Flag, Query, query_words
 from auth.principal import Principal
 from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest
-from handlers.operations.categories.finer import filtered_by
-from handlers.operations.selection import check_window, listed
-from handlers.operations.words.said import check_words, meant
+from handlers.operations.categories.finer import leaf_filter
+from handlers.operations.selection import check_window, listed_values
+from handlers.operations.words.said import check_words, ids_with_words
 from storage.accounts import Selected
 from storage.transactions import Selection
 
@@ -70,7 +70,7 @@ class Filters:
         return Selection(
             account_ids=selected.filter,
             category=self.category,
-            detailed_category=filtered_by(self.detailed_category, caller),
+            detailed_category=leaf_filter(self.detailed_category, caller),
             date_from=self.date_from,
             date_to=self.date_to,
             search=texts or None,
@@ -81,7 +81,7 @@ class Filters:
         """The ids of the bookings with this tag and in this own category; None if neither is given. A booking with
         parts only counts if one of its parts is in all of the places of `selection`. Raises BadRequest."""
         places = (selection.category, selection.detailed_category) if selection is not None else ()
-        return meant(reading, caller, self.tag, self.own_category, *places)
+        return ids_with_words(reading, caller, self.tag, self.own_category, *places)
 
     def query(self) -> Query:
         """The part of the filters that is applied to the rows once they are read. Raises BadRequest."""
@@ -92,8 +92,8 @@ class Filters:
             amount_min=smallest,
             amount_max=largest,
             direction=self.direction,
-            categories=listed("categories", self.categories, CATEGORIES),
-            types=listed("types", self.types, TYPES),
+            categories=listed_values("categories", self.categories, CATEGORIES),
+            types=listed_values("types", self.types, TYPES),
             merchant=self.merchant,
             counterpart_iban=self.counterpart_iban,
             words=query_words(self.words or ""),

@@ -21,10 +21,10 @@ from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest, Forbidden
 from handlers.http.request import Answer, Request
 from handlers.names import Json
-from handlers.operations.categories.finer import is_included, shown
-from handlers.operations.reports import money_of, unconverted
+from handlers.operations.categories.finer import is_included, leaf_as_seen
+from handlers.operations.reports import money_of, unconverted_header
 from handlers.operations.searching.filters import Filters
-from handlers.operations.selection import listed, selected_or_all
+from handlers.operations.selection import listed_values, selected_or_all
 from handlers.operations.transactions import links
 from handlers.operations.words.said import DETAILED, asks_for_words, words_of
 from handlers.services import Services
@@ -129,7 +129,7 @@ def sum_transactions(
     if asked is not None:
         body["span"] = json_shapes.span(spans.span if spans is not None else asked)
         body["compared"] = {**json_shapes.span(spans.earlier), **shape(before[0].whole)} if spans is not None else None
-    return Answer(body=body, headers=unconverted({name for part in (now, *before) for name in part.unconverted}))
+    return Answer(body=body, headers=unconverted_header({name for part in (now, *before) for name in part.unconverted}))
 
 
 def _read(reading: UserData, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
@@ -160,12 +160,12 @@ def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Princip
         is_pending: reading.listed([id_ for id_, of_row in rows if of_row == is_pending], pending=is_pending)
         for is_pending in {is_pending for _, is_pending in rows}
     }
-    leaf = None if is_detailed else partial(shown, caller=caller)
+    leaf = None if is_detailed else partial(leaf_as_seen, caller=caller)
     said = words_of(reading, caller, leaf) if asks_for_words(include) else lambda _id, _currency: {}
     return [
         {
             **json_shapes.transaction(known[is_pending][id_], reading.by_id),
-            **({DETAILED: shown(known[is_pending][id_]["detailed_category"], caller)} if is_detailed else {}),
+            **({DETAILED: leaf_as_seen(known[is_pending][id_]["detailed_category"], caller)} if is_detailed else {}),
             "status": "pending" if is_pending else "booked",
             **said(id_, known[is_pending][id_]["currency"]),
         }
@@ -174,7 +174,7 @@ def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Princip
 
 
 def _keys(group_by: str | None) -> list[Key]:
-    keys: Any = listed("groupBy", group_by, KEYS)
+    keys: Any = listed_values("groupBy", group_by, KEYS)
     if len(keys) > KEYS_MAX:
         raise BadRequest(f"groupBy: must name at most {KEYS_MAX} keys")
     return list(keys)

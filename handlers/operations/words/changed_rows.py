@@ -13,7 +13,7 @@ from storage.database import Session
 SHOWN_MAX = 100
 
 
-def shown(session: Session, request: Request, changed: pl.DataFrame, include: str | None) -> Json:
+def examples(session: Session, request: Request, changed: pl.DataFrame, include: str | None) -> Json:
     """The member `transactions` if `include` asks for it: the newest of the rows that `derivation.apply_rules` changed.
     Raises Forbidden for a caller who may not read bookings."""
     if include is None:

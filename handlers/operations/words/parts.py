@@ -60,7 +60,7 @@ def check_bounds(annotation: Annotation) -> None:
         raise BadRequest(f"splits: at most {TAGS_MAX} tags on a booking and its parts together")
 
 
-def told(
+def part_shapes(
     parts: Sequence[Split], currency: str, names: Mapping[str, tuple[str, int]], own: Mapping[str, OwnCategory]
 ) -> list[Json]:
     """The parts as JSON of the contract, each tag in its first spelling, own categories by their names."""

@@ -12,8 +12,8 @@ from handlers.cache.user_data import Need
 from handlers.http.errors import BadRequest, Conflicting
 from handlers.http.request import Request
 from handlers.names import Json, python_name
-from handlers.operations.categories.own import visible
-from handlers.operations.categories.places import chosen
+from handlers.operations.categories.own import own_categories_for
+from handlers.operations.categories.places import place_named
 from handlers.operations.reports import money_of
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import selected_or_all
@@ -36,7 +36,7 @@ def correct_some(
     filters.check(caller)
 
     def work(session: Transaction) -> Json:
-        choice = chosen(body, visible(session, caller) if body.get("ownCategoryId") else {})
+        choice = place_named(body, own_categories_for(session, caller) if body.get("ownCategoryId") else {})
         ids = _ids(services, request, session, filters)
         if len(ids) > BOOKINGS_MAX:
             raise BadRequest(f"filter: finds more than {BOOKINGS_MAX} transactions")
@@ -45,7 +45,7 @@ def correct_some(
         batch_id = f"cor_{uuid4().hex}"
         batches.choose(session, user_id, batch_id, ids, choice, now=now)
         changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=ids)
-        rows = changed_rows.shown(session, request, changed, include)
+        rows = changed_rows.examples(session, request, changed, include)
         return {"id": batch_id, "matching": len(ids), "changed": changed.height, **rows}
 
     return services.change(user_id, work, is_dry_run=dry_run)
