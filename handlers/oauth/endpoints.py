@@ -23,6 +23,7 @@ from handlers.http.request import Answer, Operation, Request
 from handlers.http.steps.guard import Authenticate
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.http.steps.turns import Turns
+from handlers.oauth.forms import bearer
 from storage.database import StoreUnavailable
 
 BUDGET = Rate(requests=1200, seconds=60)  # of one address over all of these endpoints (decision 32)
@@ -110,9 +111,8 @@ class Endpoints:
 
     def register(self, request: Request, body: object) -> Answer:
         """Register a client (RFC 7591 section 3)."""
-        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
-        bearer = credentials.strip() if scheme.lower() == "bearer" else None
-        client = self._server.clients.register(body, address=request.client_address, bearer=bearer)
+        token = bearer(request.headers)
+        client = self._server.clients.register(body, address=request.client_address, bearer=token)
         return Answer(body=registration_answer(client), status=201, headers=_NOT_STORED)
 
     def token(self, request: Request, body: Fields) -> Answer:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from importlib import resources
+from operator import itemgetter
 
+from handlers.http.steps.request_headers import weights
 from handlers.sentences import in_german
 
 
@@ -67,17 +69,11 @@ def words_for(accept_language: str, cookies: Mapping[str, str]) -> Words:
 def _preferred_language(accept_language: str) -> Words:
     """The texts in the language that a browser prefers (RFC 9110 section 12.5.4); English if it prefers none that there
     is."""
-    wanted: list[tuple[float, str]] = []
-    for part in accept_language[:500].split(","):
-        tag, _, parameter = part.partition(";")
-        name, _, number = parameter.strip().partition("=")
-        try:
-            quality = float(number) if name.strip() == "q" else 1.0
-        except ValueError:
-            quality = 0.0
-        wanted.append((quality, tag.strip().lower().partition("-")[0]))
-    spoken = [(quality, tag) for quality, tag in wanted if tag in LANGUAGES and quality > 0]
-    best = max(spoken, key=lambda pair: pair[0], default=(1.0, "en"))
+    wanted = weights(accept_language[:500])
+    spoken = [(weight or 0.0, tag.partition("-")[0]) for tag, weight in wanted.items()]
+    best = max(
+        (pair for pair in spoken if pair[1] in LANGUAGES and pair[0] > 0), key=itemgetter(0), default=(1.0, "en")
+    )
     return LANGUAGES[best[1]]
 
 

@@ -145,8 +145,7 @@ class Site:
 
     async def _visit(self, request: Request, words: Words) -> Visit:
         parameters = forms.query(request)
-        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
-        bearer = credentials.strip() if scheme.lower() == "bearer" else None
+        bearer = forms.bearer(request.headers)
         sent = await forms.form(request) if request.method == "POST" and bearer is None else {}
         cookies = sent_cookies(request.headers)
         browser = await run_in_threadpool(self.server.sessions.find, cookies.get(self.cookies.session))

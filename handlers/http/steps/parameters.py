@@ -68,7 +68,7 @@ class Parameters:
 
     def _read_query(self, query: bytes, values: dict[str, Any]) -> None:
         seen: set[str] = set()
-        for name, text in _pairs(query):
+        for name, text in pairs(query):
             reader = self._query.get(name)
             if reader is None:
                 continue  # decision 8: unknown query parameters are ignored
@@ -88,25 +88,26 @@ class Parameters:
 def form_fields(content: bytes) -> dict[str, str]:
     """The fields of an urlencoded form; each may occur once (RFC 6749 3.2)."""
     fields: dict[str, str] = {}
-    for name, text in _pairs(content):
+    for name, text in pairs(content):
         if name in fields:
             raise BadRequest("body: every field must be given once")
         fields[name] = text
     return fields
 
 
-def _pairs(encoded: bytes) -> list[tuple[str, str]]:
+def pairs(encoded: bytes, *, most: int = FIELDS_MAX) -> list[tuple[str, str]]:
+    """The names and values of an urlencoded text, strictly decoded; raises BadRequest."""
     try:
         text = encoded.decode()
         if "%" in text and _BROKEN_PERCENT.search(text):
             raise BadRequest("A percent sign must be followed by two hexadecimal digits")
-        if "%" in text or "+" in text or text.count("&") >= FIELDS_MAX:
-            return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
+        if "%" in text or "+" in text or text.count("&") >= most:
+            return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=most)
         return [(name, value) for name, _, value in (pair.partition("=") for pair in text.split("&") if pair)]
     except UnicodeDecodeError:
         raise BadRequest("Parameters must be percent-encoded UTF-8") from None
     except ValueError:
-        raise BadRequest(f"There must be at most {FIELDS_MAX} parameters") from None
+        raise BadRequest(f"There must be at most {most} parameters") from None
 
 
 def _default(schema: Schema) -> Any:

@@ -28,21 +28,15 @@ def create_own_category(services: Services, request: Request, *, body: Mapping[s
     user_id = owner_of(request)
     category, leaf, _ = place_named({key: body[key] for key in ("category", "detailedCategory") if key in body}, {})
     name = valid_name(body["name"])
-
-    def work(session: Transaction) -> Json:
-        session.hold(user_id)
-        return shape(own_categories.add(session, user_id, name, category, leaf))
-
-    return _change(services, user_id, work)
+    return _change(services, user_id, lambda session: own_categories.add(session, user_id, name, category, leaf))
 
 
 def rename_own_category(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
     """Give an own category another name."""
     user_id, name = owner_of(request), valid_name(body["name"])
 
-    def work(session: Transaction) -> Json:
-        session.hold(user_id)
-        return shape(own_categories.rename(session, user_id, own_category(session, user_id, id), name))
+    def work(session: Transaction) -> OwnCategory:
+        return own_categories.rename(session, user_id, own_category(session, user_id, id), name)
 
     return _change(services, user_id, work)
 
@@ -89,9 +83,13 @@ def own_category(session: Session, user_id: str, id_: str) -> OwnCategory:
     return own
 
 
-def _change(services: Services, user_id: str, work: Callable[[Transaction], Json]) -> Json:
+def _change(services: Services, user_id: str, work: Callable[[Transaction], OwnCategory]) -> Json:
+    def hold_and_work(session: Transaction) -> OwnCategory:
+        session.hold(user_id)
+        return work(session)
+
     try:
-        return services.of(user_id).atomically(work)
+        return shape(services.of(user_id).atomically(hold_and_work))
     except NameTaken as error:
         raise Conflicting(TAKEN) from error
     except TooMany as error:

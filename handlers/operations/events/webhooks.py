@@ -82,11 +82,7 @@ def get_webhook(services: Services, request: Request, *, id: str) -> Json:
 def delete_webhook(services: Services, request: Request, *, id: str) -> Answer:
     """Delete a webhook with all its deliveries."""
     user_id = request.principal.user_id
-
-    def work(session: Session) -> None:
-        hooks.remove(session, user_id, _find(session, request, id).id)
-
-    services.of(user_id).atomically(work)
+    services.of(user_id).atomically(lambda session: hooks.remove(session, user_id, _find(session, request, id).id))
     return Answer(body=b"", status=204)
 
 
