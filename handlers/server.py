@@ -33,6 +33,7 @@ from handlers.http.request_durations import RequestDurations
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.listening_socket import CannotListen
 from handlers.http.sockets.peers import Peers
+from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
@@ -142,12 +143,15 @@ def application(
         contract=contract,
         operations=functions,
         turns=turns,
-        shows_bookings=SHOWS_BOOKINGS,
-        knows_coverage=KNOWS_COVERAGE,
-        gives_figures=GIVES_FIGURES,
-        authenticate=bearer_check(services.authorization),
+        guard=guard(
+            bearer_check(services.authorization),
+            public_url=settings.public_url,
+            billing_url=settings.billing_url,
+            shows_bookings=SHOWS_BOOKINGS,
+            knows_coverage=KNOWS_COVERAGE,
+            gives_figures=GIVES_FIGURES,
+        ),
         public_url=settings.public_url,
-        billing_url=settings.billing_url,
         limiter=limiter,
         rate=rate,
         trusted_proxies=[str(network) for network in settings.trusted_proxies],

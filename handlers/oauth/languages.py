@@ -69,12 +69,9 @@ def words_for(accept_language: str, cookies: Mapping[str, str]) -> Words:
 def _preferred_language(accept_language: str) -> Words:
     """The texts in the language that a browser prefers (RFC 9110 section 12.5.4); English if it prefers none that there
     is."""
-    wanted = weights(accept_language[:500])
-    spoken = [(weight or 0.0, tag.partition("-")[0]) for tag, weight in wanted.items()]
-    best = max(
-        (pair for pair in spoken if pair[1] in LANGUAGES and pair[0] > 0), key=itemgetter(0), default=(1.0, "en")
-    )
-    return LANGUAGES[best[1]]
+    named = [(weight, tag.partition("-")[0]) for tag, weight in weights(accept_language[:500]).items() if weight]
+    spoken = [(weight, tag) for weight, tag in named if tag in LANGUAGES]
+    return LANGUAGES[max(spoken, key=itemgetter(0), default=(1.0, "en"))[1]]
 
 
 def _languages() -> Mapping[str, Words]:

@@ -24,6 +24,7 @@ from auth.server import AuthorizationServer
 from auth.tokens.keys import KeyRing
 from handlers.http.app import Api, create_app
 from handlers.http.request import Answer, Request
+from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_shared_paths
 from handlers.oauth.sign_in import page_routes
@@ -304,9 +305,8 @@ def application(
     return create_app(
         contract=orjson.dumps(MAIN),
         operations={"accounts": who, "cashflow": who},
-        authenticate=bearer_check(server),
+        guard=guard(bearer_check(server), public_url=server.policy.public_url, billing_url="https://billing.example/"),
         public_url=server.policy.public_url,
-        billing_url="https://billing.example/",
         limiter=limiter,
         rate=None,
         extra_apis=[oauth_api(server, limiter=limiter, rate=rate), *extra],
