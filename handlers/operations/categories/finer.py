@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from functools import cache
 
-from analytics.classification.leaves import LEAVES, OWN_TRANSFER, Leaf
+from analytics.classification.facts import LEAVES, Leaf
+from analytics.classification.leaves import OWN_TRANSFER
 from auth.principal import Principal
 from handlers.http import call
 from handlers.http.errors import BadRequest
