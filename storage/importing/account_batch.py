@@ -138,7 +138,7 @@ class AccountBatch:
         self, source: str, told: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ToldWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The bookings that are rows already, as FOUND, and the rows that the source no longer tells."""
-        pairs, are_lasting, are_shared = exact_matches(told, stored, given)
+        pairs, are_lasting, are_shared = exact_matches(told, stored)
         found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
         left, rows = left_over(told, stored, pairs)
         parts: set[str] = set()
@@ -149,7 +149,6 @@ class AccountBatch:
                 self._stored.rows("transactions", near),
                 are_references_lasting=are_lasting,
                 are_references_shared=are_shared,
-                windows=given,
                 told_elsewhere=elsewhere,
             )
             remaining.match_by_day()
@@ -161,7 +160,7 @@ class AccountBatch:
             parts.difference_update(remaining.rows)
         found_by_day = pl.concat(found)
         left, rows = left_over(left, rows.filter(~pl.col("id").is_in(list(parts))), found_by_day)
-        gone = rows.filter(is_whole(given))
+        gone = rows.filter("is_whole")
         corrected = self._corrected(left, rows, gone, given)
         return pl.concat([found_by_day, corrected]), gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))
 
@@ -188,10 +187,9 @@ class AccountBatch:
             pl.lit(first).dt.offset_by(f"-{NEIGHBOUR_DAYS}d"), pl.lit(last).dt.offset_by(f"{NEIGHBOUR_DAYS}d")
         )
         items = told.filter(near | pl.col("claim").is_in(claimed["claim"].implode()).fill_null(value=False))
-        remaining = Remaining(
-            self._items(items), self._stored.rows("transactions", rows), are_references_lasting=False, windows=given
-        )
-        remaining.match_corrections()
+        remaining = Remaining(self._items(items), self._stored.rows("transactions", rows), are_references_lasting=False)
+        of_whole_days = items.filter(is_whole(given, is_ours=pl.lit(value=True)))
+        remaining.match_corrections(set(of_whole_days["place"]))
         return _as_found(remaining, is_correction=True)
 
     def _taking_over(self, new: pl.DataFrame) -> pl.DataFrame:

@@ -137,6 +137,19 @@ def test_a_corrected_amount_finds_the_row_whose_words_a_file_had_cut(bank: Bank)
     assert bank.ids() == before
 
 
+@pytest.mark.parametrize(
+    "other",
+    ["2026-11-09 | -5.00 | Kino | Film | provider_id=1", "2026-11-03 | -7.00 | Kino | Film | provider_id=1"],
+    ids=["of its amount", "of its day"],
+)
+def test_a_corrected_amount_finds_its_row_although_another_booking_has_the_id_now(bank: Bank, other: str) -> None:
+    sync(bank, "2026-11-03 | -5.00 | Shop | Brot | provider_id=1")
+    before = bank.ids()
+    assert sync(bank, f"2026-11-03 | -5.50 | Shop | Brot | provider_id=2\n{other}") == ["added", "modified"]
+    kept = [row for row in bank.rows() if row["id"] in before]
+    assert [(row["amount"], row["counterpart_name"]) for row in kept] == [(Decimal("-5.50"), "Shop")]
+
+
 @pytest.mark.parametrize("are_turned", [False, True])
 @pytest.mark.parametrize("corrected_too", [False, True])
 def test_of_two_bookings_whose_words_begin_alike_each_correction_finds_its_own(

@@ -85,6 +85,28 @@ def test_a_pending_row_books_within_seven_days_or_not_at_all(bank: Bank, day: st
 
 
 @pytest.mark.requirement("import.pending")
+def test_a_pending_row_is_no_booking_of_another_counterpart_whose_text_has_the_same_common_words(bank: Bank) -> None:
+    bring_all(bank, pending("2026-11-05 | 2450 | Deutsche Bahn AG | 3806897395 Beleg vom 05.11.2026"))
+    (before,) = bank.rows("id, booking_date, amount", "pending_transactions")
+    files_of(bank).bring(bookings("2026-11-09 | 2450 | Übermut Maschinenbau | 5648868427 Beleg vom 09.11.2026"))
+    assert before["id"] not in bank.ids()
+    files_of(bank).bring(bookings("2026-11-05 | 2450 | Deutsche Bahn AG | 3806897395 Beleg vom 05.11.2026"))
+    assert before["id"] in bank.ids()
+
+
+@pytest.mark.requirement("import.pending")
+def test_a_booking_in_the_words_of_a_pending_row_that_booked_on_another_day_is_another_one(bank: Bank) -> None:
+    first, second = (
+        bookings(f"2026-11-{day} | -2.80 | Cafe | Kaffee {day}", value_date=date(2026, 11, day)) for day in (15, 18)
+    )
+    bring_all(bank, [replace(first[0], status="pending")])
+    files = files_of(bank)
+    files.bring(bookings("2026-11-18 | -2.80 | Cafe | Kaffee 18"))
+    assert files.bring(first + second).new_transactions == 1
+    assert [(row["booking_date"].day, row["purpose"]) for row in bank.rows()] == [(15, "Kaffee 15"), (18, "Kaffee 18")]
+
+
+@pytest.mark.requirement("import.pending")
 def test_a_complete_set_of_pending_rows_ends_the_others_and_an_incomplete_one_does_not(bank: Bank) -> None:
     bring_all(bank, pending("2026-11-18 | -1.00 | A | a\n2026-11-18 | -2.00 | B | b"))
     kept = {row["id"] for row in bank.rows("id, booking_date, amount", "pending_transactions") if row["amount"] == -2}

@@ -15,6 +15,7 @@ from analytics.records import AccountRecord, TransactionRecord
 
 OWN_ID = re.compile(r"txn_?([0-9a-f]{32})")  # camt keys end at 35 characters: an export leaves the dash out
 PROVIDER = "provider:"  # begins the key of a booking whose provider guarantees its id
+CONTENT = "content:"  # begins the key of one that has neither such an id nor a reference of its own
 NAMESPACE = UUID("6f9c1c3e-52f0-5a3e-9f0e-2b1d6c1f7a10")
 
 

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from storage.importing.matching.booking_keys import PROVIDER
+from storage.importing.matching.booking_keys import CONTENT, PROVIDER
 from storage.importing.matching.evidence import references_contradict
 from storage.importing.matching.stored_bookings import base_of, told_prints
-from storage.importing.matching.windows import ToldWindow, is_asked_for
 from storage.importing.spool import PARTING
 from storage.importing.teller import FILES
 
@@ -47,18 +46,18 @@ def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
     references = claimed.select("place", strongest=split).explode("strongest").drop_nulls()
     unique = references.filter(~pl.col("strongest").is_duplicated()).unique("place", keep="first", maintain_order=True)
     dated = pl.concat_str("strongest", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
-    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit("content:") + pl.col("fingerprint"))
+    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit(CONTENT) + pl.col("fingerprint"))
     return claimed.join(unique, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
 
 
-def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[ToldWindow]) -> Matches:
+def exact_matches(told: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     """The bookings (of `prepare_bookings`) that are rows (STORED) by our own id inside the source's, by an id or a
     reference together with the same words, by their words alone, and last by an id or a reference in other words. The
     words of a row are what it says, and what each source has told of it last.
 
     On the days that a live source was asked for, and where all bookings are told, another reference is no difference.
-    Elsewhere equal words under another reference are another booking, unless most references have changed, or the row
-    was told by other sources only and none is that of such a row: then they say nothing."""
+    Elsewhere equal words under another reference are another booking, unless most references have changed, or those of
+    the row are of other sources and none of this one's is that of such a row: then they say nothing."""
     found: list[pl.DataFrame] = []
 
     def take(pairs: pl.DataFrame) -> None:
@@ -82,8 +81,7 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[To
     agreeing = pl.concat([*found[1:], named])
     are_lasting = contradicting.height <= agreeing.height + 1  # a single one is a twin, several are an id that changes
     are_shared = agreeing["stored_id"].is_in(of_others).any()
-    is_told_by_it = pl.col("told_print").is_not_null() | ~pl.col("is_other_source")
-    may_be_twins = ~is_asked_for(windows) & (is_told_by_it | pl.lit(are_shared))
+    may_be_twins = ~pl.col("is_asked_for") & (pl.col("has_its_references") | pl.lit(are_shared))
     if are_lasting:
         alike = alike.filter(~pl.col("place").is_in(contradicting.filter(may_be_twins)["place"].implode()))
     take(alike)
@@ -128,11 +126,15 @@ def _is_lasting_id() -> pl.Expr:
 
 
 def _by_name(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of one day and amount by an id or a reference, in whatever words."""
+    """Pairs by an id or a reference, in whatever words; by what a row once said only those of its day, for what was
+    pending may have booked on another one."""
     claimed = _paired(told.filter(_is_lasting_id()), stored, ("claim", *MONEY))
     told, stored = left_over(told, stored, claimed)
-    is_unnamed = pl.col("claim").is_null()
-    return pl.concat([claimed, _paired(told.filter(is_unnamed), _with_base(stored), ("base", "currency"))])
+    told, stored = told.filter(pl.col("claim").is_null()), _with_base(stored)
+    is_content = pl.col("base").str.starts_with(CONTENT)
+    by_reference = _paired(told, stored.filter(~is_content), ("base", "currency"))
+    by_content = _paired(told, stored.filter(is_content), ("base", "currency", "booking_date"))
+    return pl.concat([claimed, by_reference, by_content])
 
 
 def _with_base(stored: pl.DataFrame) -> pl.DataFrame:
@@ -151,11 +153,11 @@ def _as_others_told(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Of these pairs those whose ids or references of one kind are different, with `booking_date`, `told_print` and
-    `is_other_source`."""
-    told_by = ("told_print", "is_other_source")
-    theirs = stored.select(*told_by, stored_id="id", stored_references="references", stored_claim="claim")
-    ours = told.select("place", "booking_date", "references", "claim")
+    """Of these pairs those whose ids or references of one kind are different, with `has_its_references` and
+    `is_asked_for` of the row."""
+    of_row = ("has_its_references", "is_asked_for")
+    theirs = stored.select(*of_row, stored_id="id", stored_references="references", stored_claim="claim")
+    ours = told.select("place", "references", "claim")
     both = pairs.join(ours, on="place").join(theirs, on="stored_id")
     is_other_id = (pl.col("claim") != pl.col("stored_claim")).fill_null(value=False) & _is_lasting_id()
     may_differ = both.filter((pl.col("references") != "") & (pl.col("stored_references") != "[]"))
@@ -167,7 +169,7 @@ def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame
         if references_contradict(told_references.split(PARTING), json.loads(stored_references))
     ]
     is_other_reference = pl.col("place").is_in(pl.Series(differing, dtype=pl.UInt32).implode())
-    return both.filter(is_other_id | is_other_reference).select("place", "booking_date", *told_by)
+    return both.filter(is_other_id | is_other_reference).select("place", *of_row)
 
 
 def _paired(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

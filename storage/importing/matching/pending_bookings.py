@@ -8,6 +8,7 @@ from itertools import islice
 
 from analytics.records import TransactionRecord
 from storage.importing.matching.booking_keys import own_id, squeezed
+from storage.importing.matching.evidence import evidence
 from storage.importing.matching.likely_matches import CANDIDATES_MAX, Item, Pair
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
 
@@ -64,7 +65,7 @@ class _WaitingRows:
             day = record.booking_date + direction * timedelta(days=number)
             alike = self._by_day.get((record.amount, record.currency, day))
             for ids in self._alike(record, alike) if alike else ():
-                if (row := self._head(ids)) is not None:
+                if (row := self._head(ids)) is not None and not _is_other_counterpart(record, row.record):
                     return row
         return None
 
@@ -100,6 +101,15 @@ def _parties(what: TransactionRecord) -> list[Hashable]:
     return [(kind, text) for kind, text in given if text]
 
 
+def _is_other_counterpart(told: TransactionRecord, stored: TransactionRecord) -> bool:
+    """Whether both are named, without a common word, and nothing else says that they are one."""
+    names = [_words_of(each.counterpart_name) for each in (told, stored)]
+    return all(names) and names[0].isdisjoint(names[1]) and evidence(told, stored, is_other_source=True) is None
+
+
 def _words(what: TransactionRecord) -> frozenset[str]:
-    texts = (what.counterpart_name, what.purpose)
-    return frozenset(word for text in texts if text for word in WORD.findall(text.casefold()))
+    return _words_of(what.counterpart_name) | _words_of(what.purpose)
+
+
+def _words_of(text: str | None) -> frozenset[str]:
+    return frozenset(WORD.findall((text or "").casefold()))
