@@ -105,9 +105,9 @@ class AccountBatch:
             right_on="id",
             maintain_order="left",
         )
-        new = self._identified(self._taking_over(booked.filter(~pl.col("place").is_in(known["place"].implode()))))
+        new = self._with_identities(self._take_over(booked.filter(~pl.col("place").is_in(known["place"].implode()))))
         difference = known.filter(~pl.col("is_part")).join(stored.select(stored_id="id", was="amount"), on="stored_id")
-        back = taken_back.proven(
+        back = taken_back.prove(
             self._teller,
             self._account_id,
             gone=gone,
@@ -127,7 +127,7 @@ class AccountBatch:
         self._write("transactions", new, self._spool, "added")
         return report
 
-    def _identified(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _with_identities(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Each row with the identity that its id is made of: its own, or one more under its key. A row that has another
         one beside its id would leave that for the next booking, which would get the same id."""
         new = rows.filter(pl.col("identity").is_null())
@@ -138,9 +138,8 @@ class AccountBatch:
         self, source: str, told: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ToldWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The bookings that are rows already, as FOUND, and the rows that the source no longer tells."""
-        pairs, are_lasting, are_shared = exact_matches(told, stored)
+        pairs, left, rows, are_lasting = exact_matches(told, stored)
         found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
-        left, rows = left_over(told, stored, pairs)
         parts: set[str] = set()
         elsewhere = self._stored.told_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
         for items, near in self._by_day(left, rows):
@@ -148,7 +147,6 @@ class AccountBatch:
                 self._items(items),
                 self._stored.rows("transactions", near),
                 are_references_lasting=are_lasting,
-                are_references_shared=are_shared,
                 told_elsewhere=elsewhere,
             )
             remaining.match_by_day()
@@ -161,7 +159,7 @@ class AccountBatch:
         found_by_day = pl.concat(found)
         left, rows = left_over(left, rows.filter(~pl.col("id").is_in(list(parts))), found_by_day)
         gone = rows.filter("is_whole")
-        corrected = self._corrected(left, rows, gone, given)
+        corrected = self._corrections(left, rows, gone, given)
         return pl.concat([found_by_day, corrected]), gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))
 
     def _by_day(self, told: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
@@ -174,7 +172,7 @@ class AccountBatch:
         for days in days_at_once(told.group_by("booking_date").agg(n=pl.len()), COMPARED_AT_ONCE):
             yield told.join(days, on="booking_date", how="semi"), stored.join(days, on="booking_date", how="semi")
 
-    def _corrected(
+    def _corrections(
         self, told: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ToldWindow]
     ) -> pl.DataFrame:
         """Of what is left the bookings that are rows with another amount or on another day, as FOUND."""
@@ -192,7 +190,7 @@ class AccountBatch:
         remaining.match_corrections(set(of_whole_days["place"]))
         return _as_found(remaining, is_correction=True)
 
-    def _taking_over(self, new: pl.DataFrame) -> pl.DataFrame:
+    def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
         """New bookings with id, identity and `created_at` of the row that each was, pending or taken back, and with
         `claims`, which say under which id it is told now."""
         pairs: list[Pair] = []
@@ -210,7 +208,7 @@ class AccountBatch:
 
     def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
         """The bookings, those of the pairs with what the row has that each is."""
-        found = [(item.place, row.id, row.identity, row.created_at, self._claimed(item)) for item, row in pairs]
+        found = [(item.place, row.id, row.identity, row.created_at, self._claims_of_new(item)) for item, row in pairs]
         schema = {**PAIRS, **{name: STORED[name] for name in ("identity", "created_at", "claims")}}
         known = pl.DataFrame(found, schema=schema, orient="row")
         return told.join(known, on="place", how="left", maintain_order="left")
@@ -272,7 +270,7 @@ class AccountBatch:
             found.append(as_json(by_id) if by_id else None)
         return pl.Series("claims", found, dtype=pl.String)
 
-    def _claimed(self, item: Item) -> str:
+    def _claims_of_new(self, item: Item) -> str:
         """The `claims` of a row that this booking takes over."""
         name = self._name(item.claim)
         return as_json({name: fingerprint(item.record)} if name else {})
@@ -292,7 +290,7 @@ class AccountBatch:
         around = self._stored.around("transactions", left).join(left, on=["amount", "currency"], how="semi")
         booked = pending_matches(self._items(left), self._stored.rows("transactions", around), direction=AFTER)
         waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
-        rows = self._identified(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
+        rows = self._with_identities(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
         self._write("pending_transactions", rows, self._spool)
 

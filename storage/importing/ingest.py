@@ -17,9 +17,9 @@ from storage.importing.account_batch import AccountBatch, AccountReport
 from storage.importing.account_identity import (
     OWN_IDS_LOOKED_AT,
     Owner,
+    account_of_export,
     anonymous_owner,
     chosen_owner,
-    exported_from,
     owner,
     remember,
     still_there,
@@ -79,14 +79,14 @@ def store(
         changes = pl.concat([changes, journal.changed(transfer_pairs.pair_again(session, user.id), "modified")])
     if not changes.is_empty():
         _check_number(session, user.id)
-        changes = pl.concat([changes, journal.changed(words_settled(session, user.id), "modified")])
+        changes = pl.concat([changes, journal.changed(settle_words(session, user.id), "modified")])
         rule_tags.apply(session, user.id, rules.of_user(session, user.id), changes["transaction_id"].to_list())
     changes = _each_once(changes)
     version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
     return ImportReport(batches=reports, changes=changes, data_version=version)
 
 
-def words_settled(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
+def settle_words(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
     """What a person said of bookings finds those that came back under other ids, and decides their category again; the
     ids of those that look different now. `family` as in `anchors.settle`."""
     found = anchors.settle(session, user_id, family=family)
@@ -185,7 +185,7 @@ class _Import:
             return chosen_owner(self.teller, account, self.choice)
         keys = batch.spool.keys(each.places for each in told)
         looked_at = [] if account.iban else batch.spool.records(keys["place"].head(OWN_IDS_LOOKED_AT).to_list())
-        exported = exported_from(self.teller, account, looked_at)
+        exported = account_of_export(self.teller, account, looked_at)
         if exported is not None:
             return Owner(exported, exported, account)
         if not account.is_anonymous:

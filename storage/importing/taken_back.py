@@ -27,7 +27,7 @@ class TakenBack:
     created_at: datetime
 
 
-def proven(
+def prove(
     teller: Teller,
     account_id: str,
     *,
@@ -46,7 +46,7 @@ def proven(
         return []
     is_stated = is_whole([each for each in given if not each.is_live])
     stated, others = gone.filter(is_stated), gone.filter(~is_stated)
-    others = _explaining(others, _unexplained(teller, account_id, arrived, corrected, told))
+    others = _explain(others, _unexplained_amounts(teller, account_id, arrived, corrected, told))
     columns = ("id", "booking_date", "amount", "currency", "created_at")
     return [TakenBack(**row) for row in pl.concat([stated, others]).select(columns).iter_rows(named=True)]
 
@@ -66,7 +66,7 @@ def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFra
     return journal.changed(ids, "removed")
 
 
-def _unexplained(
+def _unexplained_amounts(
     teller: Teller, account_id: str, arrived: pl.DataFrame, corrected: Decimal, told: Sequence[StatementRecord]
 ) -> list[Decimal]:
     """By how much the balance has changed since a live source told it last, less what has been booked since then; once
@@ -94,7 +94,7 @@ def _unexplained(
     return [change - sum(both) for both in product(*booked)]
 
 
-def _explaining(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:
+def _explain(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:
     """Those rows without which nothing is left to explain: all of them, or the only one of its amount."""
     if not unexplained or Decimal(0) in unexplained:
         return gone.clear()

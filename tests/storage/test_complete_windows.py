@@ -240,6 +240,22 @@ def test_a_statement_that_adds_up_ends_what_another_file_told_of_its_days(bank: 
     assert len(gone(bank)) == 1
 
 
+def test_of_two_alike_of_which_a_statement_proves_one_the_older_id_stays(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-03 | -5.00 | Shop | Brot | provider_id=long"))
+    before = bank.ids()
+    bank.now += timedelta(hours=1)
+    assert bank.bring(bookings("2026-11-03 | -5.00 | Shop | Brot | provider_id=2")).new_transactions == 1
+    proof = StatementRecord(
+        opening=Decimal(100),
+        opening_date=date(2026, 10, 31),
+        closing=Decimal(95),
+        closing_date=date(2026, 11, 5),
+        is_authoritative=True,
+    )
+    files_of(bank).bring(bookings("2026-11-03 | -5.00 | Shop | Brot"), statement=proof)
+    assert bank.ids() == before
+
+
 @pytest.mark.parametrize("is_in_one_answer", [True, False])
 @pytest.mark.parametrize("was", ["pending", "taken back"])
 def test_an_id_that_another_booking_has_left_behind_makes_no_id_of_ours_twice(

@@ -53,14 +53,14 @@ def fingerprint(record: TransactionRecord, amount: str | None = None) -> str:
         record.value_date.isoformat() if record.value_date else "",
         amount or plain(record.amount),
         record.currency,
-        squeezed(counterpart),
-        squeezed(record.purpose),
-        squeezed(record.mandate_reference),
+        squeeze(counterpart),
+        squeeze(record.purpose),
+        squeeze(record.mandate_reference),
     )
     return sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
 
-def squeezed(text: str | None) -> str:
+def squeeze(text: str | None) -> str:
     """Text for comparison: compatibility forms, case and all white space gone."""
     if not text:
         return ""

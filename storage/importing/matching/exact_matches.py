@@ -25,12 +25,13 @@ COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "referenc
 
 
 class Matches(NamedTuple):
-    """`pairs` of `place` and `stored_id`; whether the references of this source are lasting: otherwise another one says
-    nothing; and whether any is that of a row that only other sources told: otherwise they say nothing of such rows."""
+    """`pairs` of `place` and `stored_id`, the bookings and rows that are left, and whether references of this source
+    are lasting: otherwise another one says nothing."""
 
     pairs: pl.DataFrame
+    told: pl.DataFrame
+    stored: pl.DataFrame
     are_references_lasting: bool
-    are_references_shared: bool
 
 
 def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -70,24 +71,25 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     take(by_own_id.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
     of_others = stored.filter("is_other_source")["id"].implode()
     is_named = pl.col("claim").is_not_null()
-    take(_paired(told.filter(is_named), _as_last_told(stored), ("claim", "fingerprint")))
-    take(_paired(told.filter(~is_named), _with_base(stored), ("base", "currency", "fingerprint")))
-    alike = _paired(told, _as_last_told(stored), ("fingerprint",))
-    alike = pl.concat([alike, _paired(*left_over(told, stored, alike), ("fingerprint",))])
-    alike = pl.concat([alike, _as_others_told(*left_over(told, stored, alike))])
+    take(_pair(told.filter(is_named), _in_last_words(stored), ("claim", "fingerprint")))
+    take(_pair(told.filter(~is_named), _with_base(stored), ("base", "currency", "fingerprint")))
+    alike = _pair(told, _in_last_words(stored), ("fingerprint",))
+    alike = pl.concat([alike, _pair(*left_over(told, stored, alike), ("fingerprint",))])
+    alike = pl.concat([alike, _pair_others_words(*left_over(told, stored, alike))])
     named = _by_name(*left_over(told, stored, alike))
-    likely = _paired(*left_over(told, stored, pl.concat([alike, named])), MONEY)
-    contradicting = _contradicting(told, stored, pl.concat([alike, likely]))
+    likely = _pair(*left_over(told, stored, pl.concat([alike, named])), MONEY)
     agreeing = pl.concat([*found[1:], named])
+    are_shared = pl.lit(agreeing["stored_id"].is_in(of_others).any())  # by the source that told those rows
+    stored = stored.with_columns(pl.col("has_its_references") | are_shared)
+    contradicting = _contradictions(told, stored, pl.concat([alike, likely]))
     are_lasting = contradicting.height <= agreeing.height + 1  # a single one is a twin, several are an id that changes
-    are_shared = agreeing["stored_id"].is_in(of_others).any()
-    may_be_twins = ~pl.col("is_asked_for") & (pl.col("has_its_references") | pl.lit(are_shared))
     if are_lasting:
-        alike = alike.filter(~pl.col("place").is_in(contradicting.filter(may_be_twins)["place"].implode()))
+        twins = contradicting.filter(~pl.col("is_asked_for") & pl.col("has_its_references"))
+        alike = alike.filter(~pl.col("place").is_in(twins["place"].implode()))
     take(alike)
     if are_lasting:
         take(_by_name(told, stored))
-    return Matches(pl.concat(found), are_lasting, are_shared)
+    return Matches(pl.concat(found), told, stored, are_lasting)
 
 
 def left_over(told: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -128,12 +130,12 @@ def _is_lasting_id() -> pl.Expr:
 def _by_name(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Pairs by an id or a reference, in whatever words; by what a row once said only those of its day, for what was
     pending may have booked on another one."""
-    claimed = _paired(told.filter(_is_lasting_id()), stored, ("claim", *MONEY))
+    claimed = _pair(told.filter(_is_lasting_id()), stored, ("claim", *MONEY))
     told, stored = left_over(told, stored, claimed)
     told, stored = told.filter(pl.col("claim").is_null()), _with_base(stored)
     is_content = pl.col("base").str.starts_with(CONTENT)
-    by_reference = _paired(told, stored.filter(~is_content), ("base", "currency"))
-    by_content = _paired(told, stored.filter(is_content), ("base", "currency", "booking_date"))
+    by_reference = _pair(told, stored.filter(~is_content), ("base", "currency"))
+    by_content = _pair(told, stored.filter(is_content), ("base", "currency", "booking_date"))
     return pl.concat([claimed, by_reference, by_content])
 
 
@@ -141,18 +143,18 @@ def _with_base(stored: pl.DataFrame) -> pl.DataFrame:
     return stored.with_columns(base=base_of("identity")).filter(~pl.col("base").str.starts_with(PROVIDER))
 
 
-def _as_last_told(stored: pl.DataFrame) -> pl.DataFrame:
+def _in_last_words(stored: pl.DataFrame) -> pl.DataFrame:
     return stored.filter(pl.col("told_print").is_not_null()).with_columns(fingerprint="told_print")
 
 
-def _as_others_told(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+def _pair_others_words(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Pairs of bookings and rows that another source told last in the same words, whatever the rows say."""
     near = told_prints(stored.join(told, on=MONEY, how="semi")).with_columns(fingerprint="told")
-    pairs = _paired(told, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
+    pairs = _pair(told, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
     return pairs.unique("stored_id", keep="first", maintain_order=True)
 
 
-def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+def _contradictions(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     """Of these pairs those whose ids or references of one kind are different, with `has_its_references` and
     `is_asked_for` of the row."""
     of_row = ("has_its_references", "is_asked_for")
@@ -172,7 +174,7 @@ def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame
     return both.filter(is_other_id | is_other_reference).select("place", *of_row)
 
 
-def _paired(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+def _pair(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """The n-th booking of a key and the n-th row of it; `place` and `stored_id`."""
     if told.is_empty() or rows.is_empty():
         return pl.DataFrame(schema=PAIRS)

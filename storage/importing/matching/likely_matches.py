@@ -48,7 +48,6 @@ class Remaining:
         rows: Iterable[StoredRow],
         *,
         are_references_lasting: bool,
-        are_references_shared: bool = False,
         told_elsewhere: Collection[str] = (),
     ) -> None:
         """`told_elsewhere` are the rows that another source of the account told: a person has said that both are one
@@ -58,7 +57,6 @@ class Remaining:
         self.pairs: list[Pair] = []
         self.parts: list[Pair] = []
         self._are_references_lasting = are_references_lasting
-        self._are_references_shared = are_references_shared
         self._told_elsewhere = told_elsewhere
 
     def match_by_day(self) -> None:
@@ -183,9 +181,7 @@ class Remaining:
         if not self._are_references_lasting or row.is_whole:
             return False
         is_other_id = item.claim is not None and row.claim is not None and not row.claim.startswith(f"{FILES}:")
-        return is_other_id or (
-            self._has_another_reference(item, row) and (self._are_references_shared or row.has_its_references)
-        )
+        return is_other_id or (row.has_its_references and self._has_another_reference(item, row))
 
     def _has_another_reference(self, item: Item, row: StoredRow) -> bool:
         is_lasting = self._are_references_lasting and not row.is_whole

@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import islice
 
 from analytics.records import TransactionRecord
-from storage.importing.matching.booking_keys import own_id, squeezed
+from storage.importing.matching.booking_keys import own_id, squeeze
 from storage.importing.matching.evidence import evidence
 from storage.importing.matching.likely_matches import CANDIDATES_MAX, Item, Pair
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
@@ -37,7 +37,7 @@ def pending_matches(items: Iterable[Item], rows: Iterable[StoredRow], *, directi
 
 
 class _WaitingRows:
-    """Rows by what finds them; lists are in the order of identities, and rows that are taken drop out of them."""
+    """Rows by what finds them; lists begin with the oldest, and rows that are taken drop out of them."""
 
     def __init__(self, free: dict[str, StoredRow]) -> None:
         self._free = free
@@ -92,12 +92,12 @@ class _WaitingRows:
 
 def _content(what: TransactionRecord) -> Hashable:
     texts = (what.counterpart_iban or what.counterpart_name, what.purpose)
-    return what.booking_date, what.amount, what.currency, *map(squeezed, texts)
+    return what.booking_date, what.amount, what.currency, *map(squeeze, texts)
 
 
 def _parties(what: TransactionRecord) -> list[Hashable]:
     """The counterpart by account number and by name, as far as they are stated."""
-    given = (("iban", what.counterpart_iban), ("name", squeezed(what.counterpart_name)))
+    given = (("iban", what.counterpart_iban), ("name", squeeze(what.counterpart_name)))
     return [(kind, text) for kind, text in given if text]
 
 

@@ -119,8 +119,8 @@ class StoredBookings:
         return {id_ for id_, batch_id in rows if told_by.get(batch_id, self._account_id) != source}
 
     def around(self, table: str, told: pl.DataFrame, windows: Sequence[ToldWindow] = ()) -> pl.DataFrame:
-        """The account's rows of the days of these bookings and windows, and a week around them, as STORED, in the order
-        of their identities."""
+        """The account's rows of the days of these bookings and windows, and a week around them, as STORED, the
+        oldest first: of two that are alike its id is the one that apps hold."""
         days = [day for each in windows for day in (each.first, each.last)]
         days += told.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0) if not told.is_empty() else []
         if not days:
@@ -215,4 +215,4 @@ class StoredBookings:
             is_whole=is_whole(windows),
             is_asked_for=is_asked_for(windows),
         )
-        return rows.select(*STORED).sort(pl.col("identity").str.len_chars(), "identity")
+        return rows.select(*STORED).sort("created_at", pl.col("identity").str.len_chars(), "identity")
