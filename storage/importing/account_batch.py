@@ -32,7 +32,6 @@ from storage.importing.matching.windows import ToldWindow, is_whole, windows
 from storage.importing.rows import incoming
 from storage.importing.same_accounts import Lookalike
 from storage.importing.spool import PARTING, Spool, days_at_once
-from storage.importing.taken_back import TakenBack
 from storage.importing.teller import FILES, Teller
 
 COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
@@ -40,7 +39,13 @@ WRITTEN = (
     *("place", "stored_id", "identity", "fingerprint", "created_at", "claims"),
     *(*MONEY, "connection_id", "batch_id", "added_state"),
 )
-STORED_AS = {"fingerprint": "stored_print", "claim": "stored_claim", "references": "stored_references"}
+STORED_AS = {
+    "id": "stored_id",
+    "amount": "was",
+    "fingerprint": "stored_print",
+    "claim": "stored_claim",
+    "references": "stored_references",
+}
 FORMER = {name: dtype for name, dtype in frames.FORMER.items() if name not in ("account_id", "ended_at")}
 FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
 
@@ -52,7 +57,6 @@ class AccountReport:
     account_id: str
     new: int
     known: int
-    taken_back: Sequence[TakenBack] = ()
     same_as: Lookalike | None = None
 
 
@@ -99,30 +103,25 @@ class AccountBatch:
         booked = prepare_bookings(self._keys(told, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         found, gone = self._matches(source, booked, stored, given)
-        known = booked.join(found, on="place").join(
-            stored.rename(STORED_AS).drop(*MONEY),
-            left_on="stored_id",
-            right_on="id",
-            maintain_order="left",
+        known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
+            stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
         )
-        new = self._with_identities(self._take_over(booked.filter(~pl.col("place").is_in(known["place"].implode()))))
-        difference = known.filter(~pl.col("is_part")).join(stored.select(stored_id="id", was="amount"), on="stored_id")
+        new = self._with_identities(self._take_over(booked.filter(~pl.col("place").is_in(found["place"].implode()))))
         back = taken_back.prove(
             self._teller,
             self._account_id,
             gone=gone,
             arrived=new.select("booking_date", "amount"),
-            corrected=difference.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0),
+            corrected=known.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0),
             told=[each.statement for each in told],
             given=given,
         )
-        ids = [each.id for each in back]
-        self._former += [(each.booking_date, each.amount, each.created_at) for each in back]
-        self.changes.append(taken_back.put_aside(self._teller, self._account_id, ids))
-        self._reword(known.filter(~pl.col("is_part")))
+        self._former += back.select("booking_date", "amount", "created_at").rows()
+        self.changes.append(taken_back.put_aside(self._teller, self._account_id, back["id"].to_list()))
+        self._reword(known)
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())
-        report = AccountReport(account_id=self._account_id, new=new.height, known=known.height, taken_back=back)
+        report = AccountReport(account_id=self._account_id, new=new.height, known=found["place"].n_unique())
         del booked, known, stored, found  # what is written takes long, and needs the room
         self._write("transactions", new, self._spool, "added")
         return report
@@ -140,7 +139,6 @@ class AccountBatch:
         """The bookings that are rows already, as FOUND, and the rows that the source no longer tells."""
         pairs, left, rows, are_lasting = exact_matches(told, stored)
         found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
-        parts: set[str] = set()
         elsewhere = self._stored.told_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
         for items, near in self._by_day(left, rows):
             remaining = Remaining(
@@ -154,10 +152,8 @@ class AccountBatch:
                 open_rows = near.filter(pl.col("id").is_in(list(remaining.rows)))
                 remaining.match_other_words(self._stored.other_words(open_rows))
             found.append(_as_found(remaining, is_correction=False))
-            parts.update(near["id"].to_list())
-            parts.difference_update(remaining.rows)
         found_by_day = pl.concat(found)
-        left, rows = left_over(left, rows.filter(~pl.col("id").is_in(list(parts))), found_by_day)
+        left, rows = left_over(left, rows, found_by_day)
         gone = rows.filter("is_whole")
         corrected = self._corrections(left, rows, gone, given)
         return pl.concat([found_by_day, corrected]), gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))

@@ -129,7 +129,7 @@ def _brought(store: OpenStore, user: User, connection: StoredConnection, records
             user=user,
             connection=connection,
             job_id="job",
-            batches=[read_batch(Batch(id="sync", records=iter(records)), today=date(2026, 11, 20))],
+            batch=read_batch(Batch(id="sync", records=iter(records)), today=date(2026, 11, 20)),
             now=NOW,
         )
     )

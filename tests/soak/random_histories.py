@@ -356,11 +356,11 @@ class History:
                 user=bank.user,
                 connection=bank.connection,
                 job_id=f"job-{self.count}",
-                batches=[read],
+                batch=read,
                 now=bank.now,
                 choice=choice,
             )
-            self.account_id = report.batches[read.id][0].account_id
+            self.account_id = report.accounts[0].account_id
             if is_killed:
                 raise Killed
 

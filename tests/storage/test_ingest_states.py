@@ -27,7 +27,7 @@ def bring_all(bank: Bank, records: Sequence[Record], statement: StatementRecord 
     """One batch of booked and pending rows together."""
     bank.count += 1
     flat: list[Record] = [GIRO, *records, *([statement] if statement else [])]
-    return bank.store([read_batch(Batch(id=f"batch-{bank.count}", records=iter(flat)), today=bank.now.date())])
+    return bank.store(read_batch(Batch(id=f"batch-{bank.count}", records=iter(flat)), today=bank.now.date()))
 
 
 def stated(opening: str, first: str, closing: str, last: str, **further: object) -> StatementRecord:
@@ -341,7 +341,7 @@ def test_a_balance_that_is_dated_later_is_set_aside_and_said(bank: Bank, opening
     ahead = stated("1000", opening_date, "1000000", "2199-12-31")
     flat: list[Record] = [GIRO, *bookings("2026-11-19 | -5.00 | B | b"), ahead]
     read = read_batch(Batch(id="ahead", records=iter(flat)), today=NOW.date())
-    bank.store([read])
+    bank.store(read)
     assert balance(bank) == 990
     assert entries(bank) == []
     assert len(bank.ids()) == 2
@@ -367,7 +367,7 @@ def test_a_balance_ahead_that_an_older_version_stored_counts_no_more(bank: Bank)
 @pytest.mark.requirement("import.balance")
 def test_a_balance_without_a_day_is_that_of_the_calendar_day_of_the_user(bank: Bank) -> None:
     flat: list[Record] = [GIRO, StatementRecord(closing=Decimal(100))]
-    bank.store([read_batch(Batch(id="b", records=iter(flat)), today=date(2026, 11, 21))])
+    bank.store(read_batch(Batch(id="b", records=iter(flat)), today=date(2026, 11, 21)))
     (account,) = accounts.of_user(bank.database, bank.user.id)
     assert account.balance_date == date(2026, 11, 21)
 

@@ -221,10 +221,10 @@ class Remaining:
                     break
 
     def _explain(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
-        """All of these bookings are these rows; each is counted as the first of them."""
+        """All of these bookings are these rows."""
+        self.parts += product(items, rows)
         for item in items:
             del self.items[item.place]
-            self.parts.append((item, rows[0]))
         for row in rows:
             del self.rows[row.id]
 
