@@ -18,7 +18,8 @@ def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: boo
     """The listed streams, or all of them with `with_ended`, as `analytics.frames.SUBSCRIPTIONS`; `streams` has (group,
     row, frequency, lattice, score)."""
     charges = (
-        streams.join(rows, on="row")
+        streams.lazy()
+        .join(rows.lazy(), on="row")
         .sort("booking_date", "id")
         .filter(~is_true_up())
         .group_by("group")
@@ -35,15 +36,16 @@ def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: boo
             **names(),
         )
         .with_columns(merchant_name=stream_name())
+        .collect(engine="in-memory")
     )
     named = with_id(charges)  # ended ones included, so that a present stream does not take their ids
-    listed = (named if with_ended else named.filter(is_listed())).with_columns(
+    listed = (named.lazy() if with_ended else named.lazy().filter(is_listed())).with_columns(
         confidence=pl.col("score").clip(0.0, 1.0),
         next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
         yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),
     )
     ordered = listed.sort("user_id", "yearly", "merchant_name", "id", descending=[False, True, False, False])
-    return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items())
+    return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items()).collect(engine="in-memory")
 
 
 def window_start(today: pl.Expr = TODAY) -> pl.Expr:

@@ -51,11 +51,13 @@ def likely(groups: pl.DataFrame) -> pl.DataFrame:
     the rhythm of a calendar month, quarter or year."""
     slots = (pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1
     return (
-        groups.join(LATTICES, how="cross")
+        groups.lazy()
+        .join(LATTICES.lazy(), how="cross")
         .filter(
             (pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX), (pl.col("n") > 2) | (pl.col("axis") == "months")
         )
         .select("group", "n", *LATTICES.columns)
+        .collect(engine="in-memory")
     )
 
 
@@ -77,9 +79,12 @@ def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFr
     late = pl.col("late_days")
     near = late.abs() <= NEAR_DAYS
     points = (
-        pairs.select("fit", "group", "axis", "period", "tolerance_days", "unit_days")
-        .join(members, on="group")
-        .join(charges.select("row", "days", "business", "months"), on="row")
+        pairs.lazy()
+        .select("fit", "group", "axis", "period", "tolerance_days", "unit_days")
+        .join(members.lazy(), on="group")
+        .join(charges.lazy().select("row", "days", "business", "months"), on="row")
+        .collect(engine="in-memory")
+        .lazy()
     )
     rough = points.group_by("fit").agg(rough=pl.arctan2(turn.sin().sum(), turn.cos().sum()) / math.tau)
     turned = points.join(rough, on="fit").with_columns(offset=axis_position() / pl.col("period") - pl.col("rough"))
@@ -102,6 +107,7 @@ def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFr
             near_n=near.sum(),
             near_filled=pl.col("slot").filter(near).n_unique(),
         )
+        .collect(engine="in-memory")
     )
 
 
@@ -110,7 +116,7 @@ def axis_position() -> pl.Expr:
     return pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
 
 
-def on_lattice(points: pl.DataFrame) -> pl.DataFrame:
+def on_lattice(points: pl.LazyFrame) -> pl.LazyFrame:
     """The points with the `slot` of each charge on its lattice and the number of days it is late (`late_days`,
     negative: early)."""
     return (
