@@ -17,7 +17,7 @@ class Verdict(NamedTuple):
     rule: str
 
 
-class Booking(NamedTuple):
+class BookingFacts(NamedTuple):
     """One booking as the tables of facts see it; blank texts are None."""
 
     is_credit: bool
@@ -70,7 +70,7 @@ US_SHOP = re.compile(  # DUNKIN #3311 PROVIDENCE RI: American cards print town a
 )
 
 
-def booking_type(booking: Booking) -> Verdict:
+def booking_type(booking: BookingFacts) -> Verdict:
     """One of the ten types of interface 2.4 with its rule: "other" where the facts fit no type, None where there are
     none: no code, no name and no word."""
     words = booking.purpose_words
@@ -91,14 +91,14 @@ def booking_type(booking: Booking) -> Verdict:
     return verdict
 
 
-def _speaks(booking: Booking) -> bool:
+def _speaks(booking: BookingFacts) -> bool:
     """Whether the booking has any fact from which a type could follow; numbers alone are no such fact."""
     codes = (booking.bank_transaction_code, booking.purpose_code, booking.gvc, booking.swift_code, booking.mcc)
     has_code = any(code is not None and code.upper() not in SILENT for code in (*codes, booking.bank_text))
     return has_code or booking.name is not None or any(not word.isdecimal() for word in booking.purpose_words)
 
 
-def _from_codes(booking: Booking) -> Verdict | None:
+def _from_codes(booking: BookingFacts) -> Verdict | None:
     """The type by rules 1 to 5, from codes; None where they leave it open."""
     sign = "+" if booking.is_credit else "-"
     iso = (booking.bank_transaction_code or "").upper()
@@ -142,7 +142,7 @@ def _swift_key(code: str | None) -> str | None:
     return f"N{key[1:]}" if len(key) == 4 and key[0] in "SF" and f"N{key[1:]}" in SWIFT_KEYS else key
 
 
-def _from_words(booking: Booking) -> Verdict | None:
+def _from_words(booking: BookingFacts) -> Verdict | None:
     """The type by rule 6: from the bank's text, else from the first words of the purpose or name, where many banks
     print it."""
     name, purpose_words, has_iban = booking.name, booking.purpose_words, booking.iban is not None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from analytics.classification.booking_types import NOTHING, Booking, Verdict
+from analytics.classification.booking_types import NOTHING, BookingFacts, Verdict
 from analytics.classification.facts import CACHED_TEXTS_MAX, spread, table
 from analytics.classification.keywords import Keyword, keywords_of
 from analytics.classification.merchants import Merchant
@@ -23,7 +23,7 @@ LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only w
 class Evidence(NamedTuple):
     """A booking with its type and merchant, and whether its counterpart is an own account of which kind."""
 
-    booking: Booking
+    booking: BookingFacts
     kind: str | None
     merchant: Merchant
     is_own: bool
@@ -62,7 +62,7 @@ def category(evidence: Evidence) -> Verdict:
     return Verdict("OTHER", f"default:{evidence.kind}")
 
 
-def _category_of_codes(booking: Booking) -> Verdict | None:
+def _category_of_codes(booking: BookingFacts) -> Verdict | None:
     code = (booking.purpose_code or "").upper()
     sign = "+" if booking.is_credit else "-"
     by_purpose = PURPOSES.get((code, sign)) or PURPOSES.get((code, "*"))

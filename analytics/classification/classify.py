@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import polars as pl
 
-from analytics.classification.booking_types import Booking, Verdict, booking_type
+from analytics.classification.booking_types import BookingFacts, Verdict, booking_type
 from analytics.classification.categories import Evidence, category
 from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES
 from analytics.classification.intermediaries import is_intermediary
@@ -89,7 +89,7 @@ def _add_columns(
 
 
 def _derive(
-    row: Booking,
+    row: BookingFacts,
     own: Mapping[str, str | None],
     rules: Sequence[Rule],
     corrections: Mapping[str, ChosenCategory],
@@ -116,7 +116,7 @@ def _derive(
 
 
 def _users_choice(
-    row: Booking, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
+    row: BookingFacts, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
 ) -> tuple[ChosenCategory, str] | None:
     """The category that the user chose, and its rule: by a rule of theirs, else by an earlier correction; None where
     neither applies."""
@@ -137,7 +137,7 @@ def _users_choice(
     return None
 
 
-def _users_rule(row: Booking, shop: Merchant, rules: Sequence[Rule]) -> Rule | None:
+def _users_rule(row: BookingFacts, shop: Merchant, rules: Sequence[Rule]) -> Rule | None:
     if not rules:
         return None
     given = {
@@ -152,7 +152,7 @@ def _users_rule(row: Booking, shop: Merchant, rules: Sequence[Rule]) -> Rule | N
     return first_rule(rules, {field: comparable(field, text) for field, text in given.items() if text})
 
 
-def _rows(rows: pl.DataFrame) -> Iterable[Booking]:
+def _rows(rows: pl.DataFrame) -> Iterable[BookingFacts]:
     """The rows as Python values; the words of purposes are folded and split by Polars, all at once."""
     prepared = rows.select(
         is_credit=pl.col("amount") > 0,
@@ -172,9 +172,9 @@ def _rows(rows: pl.DataFrame) -> Iterable[Booking]:
         bank_text=_filled_text("bank_text"),
         account_kind=_filled_text("account_kind"),
     )
-    columns = {name: prepared[name].to_list() for name in Booking._fields}
+    columns = {name: prepared[name].to_list() for name in BookingFacts._fields}
     columns["purpose_words"] = [tuple(words.split()) for words in columns["purpose_words"]]
-    return map(Booking._make, zip(*columns.values(), strict=True))
+    return map(BookingFacts._make, zip(*columns.values(), strict=True))
 
 
 def _filled_text(column: str) -> pl.Expr:

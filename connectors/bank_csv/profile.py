@@ -283,7 +283,7 @@ def _written_columns(columns: Mapping[str, tuple[str, ...]]) -> dict[str, object
     }
 
 
-class Entry(NamedTuple):
+class ProfileEntry(NamedTuple):
     """An entry of a profile: its field of `Profile`, how its JSON value is read, and how it is written again; what is
     empty when written is left out."""
 
@@ -296,26 +296,28 @@ ENCODINGS = (
     "utf-8", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1257", "cp850", "cp852", "iso8859-15", "iso8859-2",
     "mac-roman",
 )  # fmt: skip
-ENTRIES: Mapping[str, Entry] = {
-    "bank": Entry("bank", _text),
-    "kind": Entry("kind", _one_of(*get_args(AccountKind))),
-    "header": Entry("header", _header, lambda header: list(map(_one_or_all, header))),
-    "shape": Entry("shape", _shape),
-    "encoding": Entry("encoding", _one_of(*ENCODINGS, default=_ENCODING), lambda text: text.replace(_ENCODING, "")),
-    "delimiter": Entry("delimiter", _one_of(";", ",", "\t", "|")),
-    "columns": Entry("columns", _columns, _written_columns),
-    "date": Entry("date", _texts),
-    "decimal": Entry("decimal", _one_of(",", ".")),
-    "currency": Entry("currency", _text),
-    "group": Entry("group", _text),
-    "debit_words": Entry("debit_words", _words),
-    "credit_words": Entry("credit_words", _words),
-    "pending": Entry("pending", _conditions),
-    "skip": Entry("skip", _conditions),
-    "labels": Entry("labels", _labels),
-    "inverted": Entry("is_inverted", _flag),
-    "minor_units": Entry("is_in_minor_units", _flag),
-    "account_per_currency": Entry("is_account_per_currency", _flag),
-    "ignored": Entry("is_ignored", _flag),
+ENTRIES: Mapping[str, ProfileEntry] = {
+    "bank": ProfileEntry("bank", _text),
+    "kind": ProfileEntry("kind", _one_of(*get_args(AccountKind))),
+    "header": ProfileEntry("header", _header, lambda header: list(map(_one_or_all, header))),
+    "shape": ProfileEntry("shape", _shape),
+    "encoding": ProfileEntry(
+        "encoding", _one_of(*ENCODINGS, default=_ENCODING), lambda text: text.replace(_ENCODING, "")
+    ),
+    "delimiter": ProfileEntry("delimiter", _one_of(";", ",", "\t", "|")),
+    "columns": ProfileEntry("columns", _columns, _written_columns),
+    "date": ProfileEntry("date", _texts),
+    "decimal": ProfileEntry("decimal", _one_of(",", ".")),
+    "currency": ProfileEntry("currency", _text),
+    "group": ProfileEntry("group", _text),
+    "debit_words": ProfileEntry("debit_words", _words),
+    "credit_words": ProfileEntry("credit_words", _words),
+    "pending": ProfileEntry("pending", _conditions),
+    "skip": ProfileEntry("skip", _conditions),
+    "labels": ProfileEntry("labels", _labels),
+    "inverted": ProfileEntry("is_inverted", _flag),
+    "minor_units": ProfileEntry("is_in_minor_units", _flag),
+    "account_per_currency": ProfileEntry("is_account_per_currency", _flag),
+    "ignored": ProfileEntry("is_ignored", _flag),
 }
 """The entries of a profile, by their name in JSON; `about` is for people."""
