@@ -82,7 +82,7 @@ class UserData:
     def now_has(self, needs: Need) -> None:
         """Say that these needs have been loaded."""
         self.loaded |= needs
-        frames = [self.parts]
+        frames = [] if self.parts.is_empty() else [self.parts]
         if Need.PENDING in self.loaded:
             frames.append(self.waiting)
         if Need.FIGURES in self.loaded and Need.LIST not in self.loaded:  # else its columns are those of the entries

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
+from itertools import chain
 from urllib.parse import urlencode
 
 import polars as pl
@@ -33,7 +34,7 @@ def get_cashflow(
     rows, currency, _rates = _monthly(services, reading, selected, months)
     return Answer(
         body={"cashflow": [json_shapes.month(row, currency) for row in rows.iter_rows(named=True)]},
-        headers=unconverted_header(rows["unconverted"].explode().drop_nulls()),
+        headers=unconverted_header(chain.from_iterable(rows["unconverted"].to_list())),
     )
 
 
@@ -56,7 +57,7 @@ def get_cashflow_categories(
             "currency": currency,
             "months": [json_shapes.month_of_categories(row, spent[row["month"]], currency) for row in rows.to_dicts()],
         },
-        headers=unconverted_header(rows["unconverted"].explode().drop_nulls()),
+        headers=unconverted_header(chain.from_iterable(rows["unconverted"].to_list())),
     )
 
 

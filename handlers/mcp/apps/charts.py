@@ -5,8 +5,7 @@ import secrets
 from functools import lru_cache
 from importlib import resources
 
-from analytics.classification.facts import CATEGORIES, TYPES
-from analytics.classification.leaves import LEAVES
+from analytics.classification.facts import CATEGORIES, LEAVES, TYPES
 from handlers.names import Json
 from handlers.sentences import words_of_page
 

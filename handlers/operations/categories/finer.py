@@ -3,7 +3,8 @@
 import hashlib
 from functools import cache
 
-from analytics.classification.leaves import LEAVES, OWN_TRANSFER
+from analytics.classification.facts import LEAVES
+from analytics.classification.leaves import OWN_TRANSFER
 from auth.principal import Principal
 from handlers.http import call
 from handlers.http.errors import BadRequest

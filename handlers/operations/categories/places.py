@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.facts import LEAVES, category_of
 from analytics.classification.rules import ChosenCategory
 from handlers.http.errors import BadRequest
 from storage.words.annotations import OwnCategory

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from analytics.classification.facts import CATEGORIES
-from analytics.classification.leaves import LEAVES, OWN_TRANSFER, category_of
+from analytics.classification.facts import CATEGORIES, LEAVES, category_of
+from analytics.classification.leaves import OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory
 from analytics.currencies import NO_RATES, in_digits, minor_digits
 from analytics.periods import InvalidMonth, last_day, month_of
