@@ -15,8 +15,6 @@ from analytics.searching.totals import Sums
 from analytics.snapshot import Snapshot
 from handlers.names import Json, python_name
 from storage.accounts import StoredAccount
-from storage.bank_access.source_calls import SyncQuota
-from storage.connections import NEED_USER, StoredConnection
 from storage.jobs import Job
 from storage.oauth.access_record import Entry
 
@@ -172,66 +170,6 @@ def points(values: Iterable[tuple[date, Decimal]], currency: str) -> list[Json]:
     return [{"date": day.isoformat(), "balance": money(balance, currency)} for day, balance in values]
 
 
-def connection(
-    value: StoredConnection,
-    owned: Iterable[StoredAccount],
-    last: Job | None,
-    *,
-    now: datetime,
-    next_at: datetime | None,
-    quota: SyncQuota | None,
-    reminder: str | None,
-    message: str | None,
-    wrong: Iterable[str],
-) -> Json:
-    """Connection of the contract. `owned` are its accounts, `last` its latest job, `next_at` when its next sync is
-    allowed, `quota` how often its source may be asked (None for a source that does not count), `reminder` a sentence
-    that its consent ends soon, `message` a sentence on its state for the user, `wrong` sentences on contradicting
-    balances."""
-    accounts = list(owned)
-    is_syncing = last is not None and not last.is_final
-    allowed_at = [next_at, quota.resets_at(now) if quota is not None and not quota.remaining else None]
-    waits_until = max((each for each in allowed_at if each is not None and each > now), default=None)
-    needs_user = value.status in NEED_USER
-    left = value.consent_expires_at - now if value.consent_expires_at is not None else None
-    return {
-        "id": value.id,
-        "bankName": value.bank_name,
-        "source": value.connector,
-        "status": value.status,
-        "accountIds": [account.id for account in accounts],
-        "createdAt": instant(value.created_at),
-        "lastSyncedAt": instant(max((each.last_synced_at for each in accounts if each.last_synced_at), default=None)),
-        "lastSync": last_sync(last) if last is not None else None,
-        "isSyncing": is_syncing,
-        "canSync": not (is_syncing or needs_user or value.is_attended_only) and waits_until is None,
-        "nextSyncAllowedAt": instant(waits_until),
-        "needsUser": needs_user,
-        "message": message,
-        "warnings": [
-            *([reminder] if reminder is not None else []),
-            *(f"{each.name}: {each.reason}" for each in (last.refusals if last is not None else ())),
-            *wrong,
-        ],
-        "consentExpiresAt": instant(value.consent_expires_at),
-        "consentDaysLeft": max(left.days, 0) if left is not None else None,
-        "quota": members(quota, "limit", "used", "remaining") | {"resetsAt": instant(quota.resets_at(now))}
-        if quota is not None
-        else None,
-    }
-
-
-def last_sync(value: Job) -> Json:
-    """LastSync of the contract."""
-    return {
-        "syncId": value.id,
-        "status": value.status,
-        "newTransactions": value.new_transactions if value.status == "completed" else None,
-        "error": value.error,
-        "finishedAt": instant(value.updated_at) if value.is_final else None,
-    }
-
-
 def snapshot(value: Snapshot) -> Json:
     """The body of GET /snapshot (interface 4.6)."""
     currency = value.currency
@@ -350,11 +288,6 @@ def charge(row: Mapping[str, Any], *, is_counted: bool) -> Json:
     }
 
 
-def derivation(value: str | None, rule: str | None, reason: str) -> Json:
-    """Derivation of the contract: a derived value, the id of the rule that produced it, and that rule in words."""
-    return {"value": value, "rule": rule, "reason": reason}
-
-
 def job(value: Job) -> Json:
     """SyncJobStatus of the contract (interface 2.12); newTransactions is absent until the job is completed (decision
     12)."""
@@ -362,11 +295,6 @@ def job(value: Job) -> Json:
     if value.status == "completed":
         shown["newTransactions"] = value.new_transactions
     return shown
-
-
-def job_summary(*, sync_id: str | None, status: str, error: str | None) -> Json:
-    """SyncJobSummary of the contract (interface 2.11); all three keys are always present."""
-    return {"syncId": sync_id, "status": status, "error": error}
 
 
 def pagination(*, page: int, per_page: int, total: int) -> Json:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from handlers.mcp.asking import ref_of
-from handlers.mcp.named_texts import NamedTexts
+from handlers.mcp.fence import NamedTexts
 from handlers.names import Json
 
 EVENTS_MAX = 30

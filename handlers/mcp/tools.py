@@ -11,9 +11,8 @@ from handlers.http.errors import NotFound
 from handlers.mcp import foretold
 from handlers.mcp.asking import Asking, account_texts, day, ref_of
 from handlers.mcp.catalogue import WrongArgument
-from handlers.mcp.fence import DETAIL_LENGTH_MAX, bank_text
+from handlers.mcp.fence import DETAIL_LENGTH_MAX, NamedTexts, bank_text
 from handlers.mcp.masked_numbers import masked_field, whole_field
-from handlers.mcp.named_texts import NamedTexts
 from handlers.names import Json
 from handlers.operations.rules_in_words import BY_USER
 

@@ -35,10 +35,10 @@ def connect_routes(site: Site) -> list[BaseRoute]:
         "/account/connect/fetch": {"POST": fetch},
         "/account/connect/disconnect": {"GET": ask_to_disconnect, "POST": disconnect},
         "/account/connect/step": {"GET": step_page, "POST": answer},
-        "/account/connect/image": {"GET": image},
     }
     return [
         *site.user_routes(pages, purpose=PURPOSE, back=BANKS_PAGE),
+        site.route("/account/connect/image", {"GET": image}),
         site.route(RETURN_PATH, {"GET": come_back}),
         *([site.route(PAGE_PATH, {"GET": demo_bank})] if LiveDemoBank.name in site.services.connecting.sources else []),
     ]
@@ -137,9 +137,11 @@ def answer(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     return _redirect_to_step(site, visit, attempt, is_early=has_waited and attempt.waits_seconds is not None)
 
 
-def image(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """The picture of a question, such as a photoTAN."""
-    step = _attempt(site, user, browser, visit.parameters.get("attempt", ("",))[0]).step
+def image(site: Site, visit: Visit) -> Response:
+    """The picture of a question, such as a photoTAN; no page to come back to, so nobody is sent to sign in."""
+    if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
+        raise Mistake("no_session")
+    step = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0]).step
     if not isinstance(step, Question) or step.image is None or step.image_type not in IMAGE_TYPES:
         raise Mistake("connecting_over", status=404)
     return Response(step.image, media_type=step.image_type, headers=page_headers(""))

@@ -1,7 +1,8 @@
 """GET /connections: where the user's accounts come from, how the last sync went, and when the next one is allowed."""
 
-from handlers import integrity_sentences, json_shapes
+from handlers import integrity_sentences
 from handlers.http.request import Request
+from handlers.json_shapes import instant, members
 from handlers.names import Json
 from handlers.operations.covered_jobs import as_covered
 from handlers.operations.selection import covered_accounts
@@ -10,7 +11,7 @@ from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
 from handlers.sync.reminders import consent_reminder
 from handlers.sync.stored_secrets import KEY_MISSING
 from storage import accounts, connections, jobs
-from storage.connections import StoredConnection
+from storage.connections import NEED_USER, StoredConnection
 from storage.jobs import Job
 
 
@@ -35,26 +36,54 @@ def list_connections(services: Services, request: Request) -> Json:
         taken_back = integrity_sentences.taken_back_lately(session, user_id, visible, today=today)
     wrong = integrity_sentences.warnings(found, visible)
     asked = integrity_sentences.questions_of(owned) if caller.coverage is None else {}
+    warnings = (asked, {} if caller.figures_only else taken_back, wrong)
+
+    def shape(each: StoredConnection) -> Json:
+        """Connection of the contract."""
+        ids, last, quota = brought.get(each.id, ()), latest.get(each.id), quotas[each.id]
+        synced = [account.last_synced_at for account in visible if account.id in ids and account.last_synced_at]
+        is_syncing, needs_user = last is not None and not last.is_final, each.status in NEED_USER
+        allowed_at = [next_at[each.id], quota.resets_at(now) if quota is not None and not quota.remaining else None]
+        waits_until = max((moment for moment in allowed_at if moment is not None and moment > now), default=None)
+        left = each.consent_expires_at - now if each.consent_expires_at is not None else None
+        reminder = consent_reminder(each, now=now)
+        return {
+            "id": each.id,
+            "bankName": each.bank_name,
+            "source": each.connector,
+            "status": each.status,
+            "accountIds": [account.id for account in visible if account.id in ids],
+            "createdAt": instant(each.created_at),
+            "lastSyncedAt": instant(max(synced, default=None)),
+            "lastSync": _last_sync(last) if last is not None else None,
+            "isSyncing": is_syncing,
+            "canSync": not (is_syncing or needs_user or each.is_attended_only) and waits_until is None,
+            "nextSyncAllowedAt": instant(waits_until),
+            "needsUser": needs_user,
+            "message": _message(services, each, last),
+            "warnings": [
+                *([reminder] if reminder is not None else []),
+                *(f"{refusal.name}: {refusal.reason}" for refusal in (last.refusals if last is not None else ())),
+                *(text for id_ in sorted(ids) for of_account in warnings for text in of_account.get(id_, ())),
+            ],
+            "consentExpiresAt": instant(each.consent_expires_at),
+            "consentDaysLeft": max(left.days, 0) if left is not None else None,
+            "quota": members(quota, "limit", "used", "remaining") | {"resetsAt": instant(quota.resets_at(now))}
+            if quota is not None
+            else None,
+        }
+
+    return {"connections": [shape(each) for each in known]}
+
+
+def _last_sync(value: Job) -> Json:
+    """LastSync of the contract."""
     return {
-        "connections": [
-            json_shapes.connection(
-                each,
-                [account for account in visible if account.id in brought.get(each.id, ())],
-                latest.get(each.id),
-                now=now,
-                next_at=next_at[each.id],
-                quota=quotas[each.id],
-                reminder=consent_reminder(each, now=now),
-                message=_message(services, each, latest.get(each.id)),
-                wrong=[
-                    text
-                    for id_ in sorted(brought.get(each.id, ()))
-                    for of_account in (asked, {} if caller.figures_only else taken_back, wrong)
-                    for text in of_account.get(id_, ())
-                ],
-            )
-            for each in known
-        ]
+        "syncId": value.id,
+        "status": value.status,
+        "newTransactions": value.new_transactions if value.status == "completed" else None,
+        "error": value.error,
+        "finishedAt": instant(value.updated_at) if value.is_final else None,
     }
 
 

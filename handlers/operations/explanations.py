@@ -118,9 +118,11 @@ def explain_transaction(
         own = reading.words.own.get(reading.words.owned.get(id, ("", None))[0])
         row |= {"own_category": own and own.name, "own_rule": row["category_rule"] if own else None}
     derived = {
-        key: json_shapes.derivation(
-            row[column], row[rule], rules_in_words.reason(sentences, row[rule], reading.own_rules)
-        )
+        key: {
+            "value": row[column],
+            "rule": row[rule],
+            "reason": rules_in_words.reason(sentences, row[rule], reading.own_rules),
+        }
         for key, column, rule, sentences in (
             ("type", "type", "type_rule", rules_in_words.TYPE),
             ("category", "category", "category_rule", rules_in_words.CATEGORY),

@@ -1,7 +1,5 @@
 """GET /integrity: whether the bookings of accounts agree with their statements and balances."""
 
-from collections.abc import Iterable
-
 from analytics.integrity import AccountIntegrity, Kind, LedgerProblem
 from analytics.ledger_periods import LedgerPeriod
 from auth.principal import Principal
@@ -41,13 +39,13 @@ def _account(value: AccountIntegrity, currency: str, caller: Principal) -> Json:
         "isSound": value.is_sound,
         # Sums from one day's balance to the next one's would reveal bookings
         "periods": [] if caller.figures_only else [_period(each, currency) for each in value.periods],
-        "problems": [_problem(each, currency, caller) for each in _visible_problems(value.problems, caller)],
+        # A grant of figures only learns nothing of single bookings
+        "problems": [
+            _problem(each, currency, caller)
+            for each in value.problems
+            if not (caller.figures_only and each.kind in OF_ONE_BOOKING)
+        ],
     }
-
-
-def _visible_problems(problems: Iterable[LedgerProblem], caller: Principal) -> list[LedgerProblem]:
-    """The problems that the caller may see: a grant of figures only learns nothing of single bookings."""
-    return [each for each in problems if not (caller.figures_only and each.kind in OF_ONE_BOOKING)]
 
 
 def _period(value: LedgerPeriod, currency: str) -> Json:

@@ -36,11 +36,11 @@ def start_sync(
     attended = _person(request)
     started = [services.sync_engine.start(each, attended=attended, keeps_plan=True) for each in meant]
     summaries = [
-        json_shapes.job_summary(
-            sync_id=each.job.id if each.job else None,
-            status=each.job.status if each.job else "failed",
-            error=each.error,
-        )
+        {
+            "syncId": each.job.id if each.job else None,
+            "status": each.job.status if each.job else "failed",
+            "error": each.error,
+        }
         for each in started
         if each.job or each.error
     ]

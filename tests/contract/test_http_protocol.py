@@ -27,8 +27,7 @@ from handlers.http.sockets.connection_limits import (
     SEND_SECONDS,
 )
 from handlers.http.sockets.http_protocol import HttpProtocol
-from handlers.http.sockets.peers import Occupation, Peers, note_sign_in
-from handlers.http.sockets.unread import Unread
+from handlers.http.sockets.peers import Occupation, Peers, Unread, note_sign_in
 
 HEAD = b"GET /path HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"

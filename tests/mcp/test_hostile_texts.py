@@ -133,8 +133,8 @@ class Shaped(Asking):
         super().__init__(cast(Services, None), cast(ContractOperations, None), cast(Principal, None))
         self.texts = texts
 
-    async def shaped(self, shape: Callable[[], Shape]) -> Shape:
-        return shape()
+    async def shape(self, make: Callable[[], Shape]) -> Shape:
+        return make()
 
     @property
     def shows_numbers(self) -> bool:
@@ -147,7 +147,7 @@ class Shaped(Asking):
     async def account_ids(self, _named: Sequence[str] | None) -> str | None:
         return None
 
-    async def selected(self, _named: Sequence[str] | None) -> tuple[Selected, str]:
+    async def select(self, _named: Sequence[str] | None) -> tuple[Selected, str]:
         return Selected([], is_everything=True), "EUR"
 
     async def relations(self, transactions: Sequence[Json]) -> Relations:

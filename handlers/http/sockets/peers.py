@@ -10,8 +10,12 @@ from typing import Protocol
 from starlette.types import Scope
 
 from handlers.http.addresses import Addresses, Network, address_key
-from handlers.http.sockets.connection_limits import CONNECTIONS_MAX, CONNECTIONS_MAX_PER_ADDRESS, OPEN_FILES_SHARE
-from handlers.http.sockets.unread import Unread
+from handlers.http.sockets.connection_limits import (
+    CONNECTIONS_MAX,
+    CONNECTIONS_MAX_PER_ADDRESS,
+    OPEN_FILES_SHARE,
+    UNREAD_BYTES_MAX,
+)
 
 
 class Occupation(IntEnum):
@@ -43,7 +47,13 @@ def note_sign_in(scope: Scope) -> None:
         holder.is_signed_in = True
 
 
-class Peer(Protocol):
+class Awaited(Protocol):
+    """A client to whom an answer is being sent."""
+
+    def give_way(self) -> None: ...
+
+
+class Peer(Awaited, Protocol):
     """A connected client."""
 
     unchanged_since: float
@@ -52,8 +62,31 @@ class Peer(Protocol):
     def occupation(self) -> Occupation: ...
     @property
     def is_signed_in(self) -> bool: ...
-    def give_way(self) -> None: ...
     def close_if_overdue(self, now: float) -> None: ...
+
+
+class Unread:
+    """Counts the bytes that wait for their readers. When they are too many, the reader that has taken nothing for
+    longest is cut off; one that reads goes to the end of the line with each piece."""
+
+    def __init__(self, most: int = UNREAD_BYTES_MAX) -> None:
+        self._most = most
+        self._waiting: dict[Awaited, int] = {}  # the one that has waited for longest first
+        self._bytes = 0
+
+    def waits(self, reader: Awaited, size: int) -> None:
+        """Count so many bytes that are held for this reader alone; if it is the only one that waits, they may be more
+        than `most`."""
+        self._waiting[reader] = size
+        self._bytes += size
+        while self._bytes > self._most and (slowest := next(iter(self._waiting))) is not reader:
+            self.goes_on(slowest)
+            slowest.give_way()
+
+    def goes_on(self, reader: Awaited) -> None:
+        """Stop counting for a reader that has taken a piece or is gone; an unknown one is no error, for it may have
+        given way before."""
+        self._bytes -= self._waiting.pop(reader, 0)
 
 
 class Peers:

@@ -1,10 +1,9 @@
 """GET /categories, and the parameters of other operations that concern finer categories."""
 
 import hashlib
-from collections.abc import Iterable
 from functools import cache
 
-from analytics.classification.facts import LEAVES, Leaf
+from analytics.classification.facts import LEAVES
 from analytics.classification.leaves import OWN_TRANSFER
 from auth.principal import Principal
 from handlers.http import call
@@ -16,7 +15,6 @@ from handlers.operations.categories.own import shape as own_shape
 from handlers.operations.selection import listed_values
 from handlers.operations.words.said import ASKED, DETAILED
 from handlers.services import Services
-from storage.words.annotations import OwnCategory
 
 INCLUDED = (DETAILED, ASKED)
 """The values of `include`, for members that a transaction shows only on request."""
@@ -29,7 +27,9 @@ def list_categories(services: Services, request: Request) -> Answer:
     already."""
     with services.of(request.principal.user_id).transaction() as session:
         own = own_categories_for(session, request.principal)
-    body, etag = _answer_with_own(own.values()) if own else _answer_without_own()
+    mine = {"own": [own_shape(each) for each in own.values()]} if own else {}
+    body = call.json_bytes({"categories": _shapes(), **mine})
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     if request.knows(etag):
         return Answer(body=b"", status=304, headers={"etag": etag})
     return Answer(body=body, headers={"etag": etag})
@@ -54,29 +54,16 @@ def leaf_as_seen(code: str | None, caller: Principal) -> str | None:
     return None if code == OWN_TRANSFER and caller.coverage is not None else code
 
 
-def _shape(leaf: Leaf) -> Json:
-    return {
-        "code": leaf.code,
-        "category": leaf.category,
-        "name": {"en": leaf.english, "de": leaf.german},
-        "coicop": [] if leaf.coicop == NOT_IN_COICOP else leaf.coicop.split(),
-        "merchantCategoryCodes": leaf.mccs.split(),
-        "plaid": leaf.plaid,
-    }
-
-
 @cache
-def _answer_without_own() -> tuple[bytes, str]:
-    """The answer for users without own categories, and its entity tag."""
-    return _with_etag({"categories": [_shape(leaf) for leaf in LEAVES.values()]})
-
-
-def _answer_with_own(own: Iterable[OwnCategory]) -> tuple[bytes, str]:
-    return _with_etag(
-        {"categories": [_shape(leaf) for leaf in LEAVES.values()], "own": [own_shape(each) for each in own]}
-    )
-
-
-def _with_etag(answer: Json) -> tuple[bytes, str]:
-    body = call.json_bytes(answer)
-    return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+def _shapes() -> list[Json]:
+    return [
+        {
+            "code": leaf.code,
+            "category": leaf.category,
+            "name": {"en": leaf.english, "de": leaf.german},
+            "coicop": [] if leaf.coicop == NOT_IN_COICOP else leaf.coicop.split(),
+            "merchantCategoryCodes": leaf.mccs.split(),
+            "plaid": leaf.plaid,
+        }
+        for leaf in LEAVES.values()
+    ]

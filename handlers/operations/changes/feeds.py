@@ -4,6 +4,7 @@ last."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from auth.principal import Principal
 from handlers import json_shapes
@@ -40,6 +41,10 @@ class _Poll:
     limit: int
     account_ids: str | None
 
+    def may_stay(self, state: int | None) -> bool:
+        """Whether the client may keep its cursor in this state of the data."""
+        return self.known is not None and self.known.may_stay(state, self.now)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
@@ -49,25 +54,22 @@ class Feed:
     kind: str
     changes: Callable[[Services, _Poll], Json]
 
-    def __call__(self, request: Request, *, cursor: str | None, limit: int, account_ids: str | None = None) -> Json:
+    def __call__(self, request: Request, **arguments: Any) -> Json:
         """The next page of changes, from one state of the data; where nothing is new, no row is read."""
-        poll = self._poll(request, cursor, limit, account_ids)
-        if poll.known is not None and poll.known.may_stay(self.services.store.state(poll.caller.user_id), poll.now):
-            return _nothing_new(cursor)
+        poll = self._poll(request, **arguments)
+        if poll.may_stay(self.services.store.state(poll.caller.user_id)):
+            return _nothing_new(arguments["cursor"])
         return self.changes(self.services, poll)
 
-    async def at_once(
-        self, request: Request, *, cursor: str | None, limit: int, account_ids: str | None = None
-    ) -> Answer | None:
+    async def at_once(self, request: Request, **arguments: Any) -> Answer | None:
         """The answer if nothing is new and the event loop can tell that from the number of the data's state alone; else
         None."""
-        poll = self._poll(request, cursor, limit, account_ids)
-        if poll.known is None:
+        poll = self._poll(request, **arguments)
+        if poll.known is None or not poll.may_stay(await self.services.store.known_state(poll.caller.user_id)):
             return None
-        is_enough = poll.known.may_stay(await self.services.store.known_state(poll.caller.user_id), poll.now)
-        return Answer(body=_nothing_new(cursor)) if is_enough else None
+        return Answer(body=_nothing_new(arguments["cursor"]))
 
-    def _poll(self, request: Request, cursor: str | None, limit: int, account_ids: str | None) -> _Poll:
+    def _poll(self, request: Request, *, cursor: str | None, limit: int, account_ids: str | None = None) -> _Poll:
         caller, now = request.principal, self.services.clock.now()
         cursors = _cursors(self.services, caller, self.kind, account_ids)
         known = cursors.read(cursor, now) if cursor is not None else None
