@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 from urllib.parse import urlsplit
 
 import polars as pl
@@ -56,7 +56,7 @@ from storage.bank_access.connection_keys import ConnectionKeys
 from storage.boundary import contain, undo_on_failure
 from storage.changes import feed, incarnation
 from storage.changes.incarnation import Incarnation
-from storage.database import Database, Store, StoreUnavailable
+from storage.database import Database, Store, StoreUnavailable, Transaction, atomically
 from storage.engines import moving, second_wall
 from storage.engines.opening import open_database
 from storage.events import outbox
@@ -67,6 +67,8 @@ from storage.webhooks import deliveries
 CLOCK_OFFSET = "clock offset, seconds"
 BACKUPS_FOLDER = "backups"
 IS_DEMO = "made by bankdata demo"
+
+T = TypeVar("T")
 
 log = logging.getLogger("bankdata")
 
@@ -99,6 +101,19 @@ class Services:
     def of(self, user_id: str) -> Database:
         """The store, limited to this user's rows: operations, tools, pages and their threads have no other access."""
         return self.store.of(user_id)
+
+    def change(self, user_id: str, work: Callable[[Transaction], T], *, is_dry_run: bool = False) -> T:
+        """The result of `work`, done in one transaction that holds the user, after which their recurring payments are
+        detected again; a dry run is rolled back."""
+
+        def hold_and_work(session: Transaction) -> T:
+            session.hold(user_id)
+            return work(session)
+
+        result = atomically(self.of(user_id), hold_and_work, is_dry_run=is_dry_run)
+        if not is_dry_run:
+            detect_after_import(self.of(user_id), [user_id], today=self.clock.today())
+        return result
 
     @property
     def everybody(self) -> Database:

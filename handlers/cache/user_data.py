@@ -49,7 +49,7 @@ class UserData:
     statuses: Mapping[str, Status]  # of connections by id
     own_rules: Sequence[Rule]  # of classification
     words: OwnWords
-    figures: pl.DataFrame  # analytics.frames.COUNTED
+    figures: pl.DataFrame  # analytics.frames.COUNTED, of all bookings: who reads them chooses, and a copy costs more
     entries: Entries  # of LIST, and of DETAILS
     waiting: pl.DataFrame  # of PENDING: storage.transactions.KEPT
 
@@ -132,27 +132,15 @@ class UserData:
             with_leaf(row, leaf(code)) for row, code in zip(rows, self.entries.leaves(positions), strict=True)
         ]
 
-    def matching(self, selection: Selection) -> pl.DataFrame:
-        """All rows of the selection as analytics.frames.BOOKINGS."""
-        return self.entries.matching(selection)
-
     def searched(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.SEARCHED, or those that are not booked yet."""
         if not pending:
             return self.entries.searched(selection)
         return marked(self.waiting.filter(selection.expression()), pending=True)
 
-    def refunds(self, account_ids: Sequence[str]) -> pl.Series:
-        """The ids of the refunds among the booked rows of these accounts."""
-        return self.entries.refunds(account_ids)
-
-    def bookings(self, *_selection: object, **_days: object) -> pl.DataFrame:
-        """At least the rows of these accounts and days as analytics.frames.COUNTED: all there are, for what reads them
-        chooses by itself, and a selection would be a copy."""
-        return self.figures
-
-    def pending(self, *_selection: object, **_days: object) -> pl.DataFrame:
-        """The rows that are not booked yet, as `bookings` has those that are."""
+    @property
+    def pending(self) -> pl.DataFrame:
+        """All rows that are not booked yet as analytics.frames.BOOKINGS."""
         return self.waiting.select(*BOOKINGS)
 
     def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
@@ -162,7 +150,3 @@ class UserData:
         else:
             rows = self.entries.rows[[self.entries.places[id_] for id_ in ids]]
         return {row["id"]: row for row in rows.iter_rows(named=True)}
-
-    def find(self, id_: str) -> Row | None:
-        """One booked transaction with all its details and the rules that derived them."""
-        return self.entries.find(id_)

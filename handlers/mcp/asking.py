@@ -114,7 +114,7 @@ class Asking:
         with self.services.reader.open(self.caller.user_id, Need.FIGURES) as reading:
             covered = covered_accounts(reading.accounts, self.caller)
             ids = [account.id for account in covered]
-            return relations(transactions, reading.bookings(ids).filter(pl.col("account_id").is_in(ids)), covered)
+            return relations(transactions, reading.figures.filter(pl.col("account_id").is_in(ids)), covered)
 
     def _row(self, row: Json, more: Sequence[str], known: Relations) -> Json:
         texts = {name: row[name] for name in ROW_TEXTS}

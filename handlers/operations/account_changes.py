@@ -9,7 +9,6 @@ from handlers.json_shapes import money
 from handlers.operations import account_merges, import_shapes
 from handlers.operations.selection import owner_of
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
 from storage import accounts, users
 from storage.accounts import StoredAccount
 from storage.database import Transaction
@@ -44,8 +43,7 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
             now = services.clock.now()
             same_accounts.hide(session, user_id=user_id, account_id=id, is_hidden=body["isHidden"], now=now)
 
-    services.of(user_id).atomically(work)
-    detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
+    services.change(user_id, work)
     return _shape(_find(services, user_id, id))
 
 
@@ -104,9 +102,7 @@ def delete_account(services: Services, request: Request, *, id: str, name: str) 
     account = _find(services, user.id, id)
     if name != account.called:
         raise BadRequest("name: must be the name of the account, or its IBAN if it has none")
-    database = services.of(user.id)
-    rebuilt = database.atomically(lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
-    detect_after_import(database, [user.id], today=services.clock.today())
+    rebuilt = services.change(user.id, lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
     return import_shapes.rebuilt(rebuilt)
 
 

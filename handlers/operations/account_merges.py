@@ -5,8 +5,6 @@ from datetime import date
 from decimal import Decimal
 
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
-from handlers.sync.file_import import kept_or_tried
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.database import Transaction
@@ -32,12 +30,11 @@ class Merged:
 def merge(services: Services, user: User, source: StoredAccount, target: StoredAccount, *, is_dry_run: bool) -> Merged:
     """Make the first account a part of the second one, and return the outcome; a dry run only computes it. Raises
     NotOneAccount."""
-    grants, results = services.authorization.grants, list[tuple[Rebuilt, StoredAccount]]()
+    grants = services.authorization.grants
 
-    def work(session: Transaction) -> None:
+    def work(session: Transaction) -> tuple[Rebuilt, StoredAccount]:
         rebuilt = merges.merge(session, user=user, source_id=source.id, target_id=target.id, now=services.clock.now())
-        whole = next(each for each in accounts.every(session, user.id) if each.id == target.id)
-        results.append((rebuilt, whole))
+        return rebuilt, next(each for each in accounts.every(session, user.id) if each.id == target.id)
 
     merges.check_mergeable(services.of(user.id), user.id, source_id=source.id, target_id=target.id)
     bookings = transactions.count(services.of(user.id), user.id, Selection(account_ids=[source.id]))
@@ -45,10 +42,7 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
     narrowed = [] if is_new else grants.widened_by_merge(user.id, source_id=source.id, target_id=target.id)
     if narrowed and not is_dry_run:
         grants.keep_exclusions(user.id, source_id=source.id, target_id=target.id)
-    kept_or_tried(services.of(user.id), work, is_dry_run=is_dry_run)
-    if not is_dry_run:
-        detect_after_import(services.of(user.id), [user.id], today=services.clock.today())
-    rebuilt, whole = results[-1]
+    rebuilt, whole = services.change(user.id, work, is_dry_run=is_dry_run)
     return Merged(
         rebuilt=rebuilt,
         bookings=bookings,
@@ -61,8 +55,6 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
 
 def separate(services: Services, user: User, account_id: str) -> Rebuilt:
     """Make a merged account an account of its own again; raises NotMerged."""
-    rebuilt = services.of(user.id).atomically(
-        lambda session: merges.separate(session, user=user, source_id=account_id, now=services.clock.now())
+    return services.change(
+        user.id, lambda session: merges.separate(session, user=user, source_id=account_id, now=services.clock.now())
     )
-    detect_after_import(services.of(user.id), [user.id], today=services.clock.today())
-    return rebuilt

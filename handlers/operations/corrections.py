@@ -14,8 +14,6 @@ from handlers.operations.categories.places import chosen
 from handlers.operations.selection import owner_of
 from handlers.operations.words import changed_rows
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
-from handlers.sync.file_import import kept_or_tried
 from storage import rules, transactions
 from storage.database import Row, Transaction
 from storage.importing import derivation
@@ -42,20 +40,18 @@ def create_correction(
     key = remembered_under(row)
     if key is None:
         raise BadRequest(NAMELESS)
-    told: Json = {}
 
-    def work(session: Transaction) -> None:
-        session.hold(user_id)
+    def work(session: Transaction) -> Json:
         choice = chosen(body, visible(session, request.principal) if body.get("ownCategoryId") else {})
         rules.correct(session, user_id, key, choice)
         changed = derivation.apply_rules(session, user_id, now=now)
-        told.update(_shape(session, user_id, key, choice), changed=changed.height)
-        told.update(changed_rows.shown(session, request, changed, include))
+        return {
+            **_shape(session, user_id, key, choice),
+            "changed": changed.height,
+            **changed_rows.shown(session, request, changed, include),
+        }
 
-    kept_or_tried(services.of(user_id), work, is_dry_run=dry_run)
-    if not dry_run:
-        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return told
+    return services.change(user_id, work, is_dry_run=dry_run)
 
 
 def list_corrections(services: Services, request: Request) -> Json:
@@ -73,7 +69,6 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> int:
-        session.hold(user_id)
         some = batches.take_back(session, user_id, id, now=now)
         if some is None:
             key = next((key for key in rules.corrections(session, user_id) if correction_id(key) == id), None)
@@ -82,9 +77,7 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
             rules.forget_correction(session, user_id, key)
         return derivation.apply_rules(session, user_id, now=now, transaction_ids=some).height
 
-    changed = services.of(user_id).atomically(work)
-    detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return {"changed": changed}
+    return {"changed": services.change(user_id, work)}
 
 
 def remembered_under(row: Row) -> str | None:

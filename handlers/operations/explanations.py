@@ -9,8 +9,8 @@ from decimal import Decimal
 
 import polars as pl
 
-from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions, needed_since
-from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of
+from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions
+from analytics.periods import InvalidMonth, last_30_days, month_of
 from analytics.snapshot import category_transactions, percentage, snapshot
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
@@ -37,19 +37,16 @@ def list_cashflow_transactions(
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     first = _month(month, today)
-    # A month of the last ten years is in the history anyway; for an older one, earlier rows have to be looked at
-    since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
-    bookings = reading.bookings(selected.filter, since=since, until=last_day(first))
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
     try:
         judged = month_transactions(
-            bookings,
+            reading.figures,
             selection=selected.ids,
             month=first,
             today=today,
             currency=currency,
             rates=rates,
-            pending=reading.pending(selected.filter, since=first, until=last_day(first)),
+            pending=reading.pending,
         )
     except MonthOutsideHistory:
         raise NotFound(MONTH_NOT_FOUND) from None
@@ -71,7 +68,7 @@ def list_category_transactions(
     today = services.clock.today()
     since, until = last_30_days(today)
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter)
+    bookings = reading.figures
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     whole = snapshot(
         balances(selected.accounts), bookings, today=today, currency=currency, rates=rates, parts=reading.parts
@@ -83,7 +80,7 @@ def list_category_transactions(
         today=today,
         currency=currency,
         rates=rates,
-        pending=reading.pending(selected.filter, since=since, until=until),
+        pending=reading.pending,
         parts=reading.parts,
     )
     rows = _counted_rows(reading, selected, judged, currency)
@@ -109,7 +106,7 @@ def explain_transaction(
     """Explain which rules gave a booking its type, category and merchant, and which one made it an own transfer."""
     is_detailed, has_words = is_included(include), asks_for_words(include)
     check_words(request.principal, include, None)
-    row = reading.find(id)
+    row = reading.entries.find(id)
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
     row = {**row, "detailed_category": shown(row["detailed_category"], request.principal)}

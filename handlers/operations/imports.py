@@ -15,7 +15,6 @@ from handlers.operations import import_shapes
 from handlers.operations.selection import owner_of
 from handlers.own_profiles import ChosenLayout
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import ANSWER_WITHIN
 from handlers.sync.uploaded_files import FileImport, TooManyFiles
 from storage import accounts, connections, kept_layouts, users
@@ -104,7 +103,7 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
         services.uploads.forget(user_id, id)
         return import_shapes.rebuilt(Rebuilt(added=0, removed=0, accounts_gone=()))
     try:
-        rebuilt = services.of(user_id).atomically(lambda session: rebuild.undo(session, user=user, job_id=id, now=now))
+        rebuilt = services.change(user_id, lambda session: rebuild.undo(session, user=user, job_id=id, now=now))
     except ImportRunning as error:
         raise Conflicting(STILL_RUNNING) from error
     except ImportUnknown as error:
@@ -112,7 +111,6 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
             raise NotFound(IMPORT_NOT_FOUND) from error
         rebuilt = Rebuilt(added=0, removed=0, accounts_gone=())
     services.uploads.forget(user_id, id)
-    detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
     return import_shapes.rebuilt(rebuilt)
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import polars as pl
 
 from analytics.balances import Every, balance_series, shown_days
-from analytics.cashflow import monthly_cashflow, needed_since
+from analytics.cashflow import monthly_cashflow
 from analytics.cashflow_categories import monthly_categories
 from analytics.currencies import NO_RATES, reporting_currency
 from analytics.frames import BALANCES, HOLDINGS
@@ -32,7 +32,7 @@ def get_cashflow(
     """List income, expenses and net of each of the last months, the current month last (decisions 3, 13 to 16, 19)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
+    bookings = reading.figures
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     rows = monthly_cashflow(
         bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
@@ -49,7 +49,7 @@ def get_cashflow_categories(
     """List the expenses of each month by category; they add up to those of the cashflow (decisions 3, 13 to 17, 19)."""
     today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
+    bookings = reading.figures
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     rows = monthly_cashflow(
         bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
@@ -86,7 +86,7 @@ def get_balances(
     check_window(date_from, date_to)
     today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter).filter(pl.col("account_id").is_in(selected.ids))
+    bookings = reading.figures.filter(pl.col("account_id").is_in(selected.ids))
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     known_from, last = bookings["booking_date"].min() or today, min(date_to or today, today)
     if request.principal.figures_only:  # balances of successive days would reveal bookings
@@ -112,7 +112,7 @@ def get_snapshot(services: Services, request: Request, reading: UserData, *, acc
     """Show present balances, and the expenses of the last 30 days by category (decisions 16 to 20)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter)
+    bookings = reading.figures
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     found = snapshot(
         balances(selected.accounts), bookings, today=today, currency=currency, rates=rates, parts=reading.parts

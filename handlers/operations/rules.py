@@ -12,8 +12,6 @@ from handlers.http.request import Json, Request
 from handlers.operations.selection import owner_of
 from handlers.operations.words import changed_rows
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
-from handlers.sync.file_import import kept_or_tried
 from storage import rules
 from storage.database import Transaction
 from storage.importing import derivation
@@ -51,10 +49,9 @@ def change_rule(
     """Change a rule without moving it, and apply the rules to stored bookings; a field that is left out stays as it is,
     and null removes what the rule gave."""
 
-    def with_others(known: Sequence[Rule]) -> Sequence[Rule]:
-        return with_edited(known, id, body)
-
-    kept, changed = _change_rules(services, request, with_others, is_dry_run=dry_run, include=include)
+    kept, changed = _change_rules(
+        services, request, lambda known: with_edited(known, id, body), is_dry_run=dry_run, include=include
+    )
     return {**_of_id(kept, id), **changed}
 
 
@@ -63,22 +60,15 @@ def order_rules(
 ) -> Json:
     """Put the rules into this order, in which they are asked, and apply them to stored bookings."""
 
-    def ordered(known: Sequence[Rule]) -> Sequence[Rule]:
-        return in_order(known, body["ids"])
-
-    return _change_rules(services, request, ordered, is_dry_run=dry_run, include=include)[1]
+    return _change_rules(
+        services, request, lambda known: in_order(known, body["ids"]), is_dry_run=dry_run, include=include
+    )[1]
 
 
 def delete_rule(services: Services, request: Request, *, id: str) -> Json:
     """Delete a rule, and derive anew what it had decided."""
 
-    def others(known: Sequence[Rule]) -> Sequence[Rule]:
-        kept = [rule for rule in known if rule.id != id]
-        if len(kept) == len(known):
-            raise NotFound(NO_RULE)
-        return kept
-
-    return _change_rules(services, request, others)[1]
+    return _change_rules(services, request, lambda known: without(known, id))[1]
 
 
 def shape(rule: Rule) -> Json:
@@ -109,6 +99,14 @@ def with_edited(known: Sequence[Rule], id_: str, changes: Mapping[str, Any]) -> 
         raise NotFound(NO_RULE)
     edited = parse_rules(render_rules(edited))
     return [edited[0] if rule.id == id_ else rule for rule in known]
+
+
+def without(known: Sequence[Rule], id_: str) -> list[Rule]:
+    """All rules in their order but the one with this id; raises NotFound."""
+    others = [rule for rule in known if rule.id != id_]
+    if len(others) == len(known):
+        raise NotFound(NO_RULE)
+    return others
 
 
 def in_order(known: Sequence[Rule], ids: Sequence[str]) -> list[Rule]:
@@ -143,19 +141,13 @@ def _change_rules(
     """Store the rules that `replaced` makes of the known ones, and apply them. Returns the rules, and in JSON how many
     bookings changed and which."""
     user_id, now = owner_of(request), services.clock.now()
-    told: Json = {}
-    kept: list[Rule] = []
 
-    def work(session: Transaction) -> None:
-        session.hold(user_id)
-        kept[:] = rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
+    def work(session: Transaction) -> tuple[list[Rule], Json]:
+        present = rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
         changed = derivation.apply_rules(session, user_id, now=now)
-        told.update({"changed": changed.height}, **changed_rows.shown(session, request, changed, include))
+        return present, {"changed": changed.height, **changed_rows.shown(session, request, changed, include)}
 
     try:
-        kept_or_tried(services.of(user_id), work, is_dry_run=is_dry_run)
+        return services.change(user_id, work, is_dry_run=is_dry_run)
     except InvalidRule as error:
         raise BadRequest(f"body: {error.reason}") from error
-    if not is_dry_run:
-        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return kept, told

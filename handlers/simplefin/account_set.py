@@ -155,12 +155,12 @@ class AccountSet:
             return found
         first, last = days
         if with_pending:
-            waiting = self.reading.pending(account_ids, since=first, until=last).filter(
+            waiting = self.reading.pending.filter(
                 pl.col("account_id").is_in(account_ids), pl.col("booking_date").is_between(first, last)
             )
             self._add(found, waiting, pending=True)
         selection = Selection(account_ids=account_ids, date_from=first, date_to=last)
-        self._add(found, self._newest_rows(self.reading.matching(selection), names))
+        self._add(found, self._newest_rows(self.reading.entries.matching(selection), names))
         return found
 
     def _newest_rows(self, bookings: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:

@@ -18,11 +18,11 @@ from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
 from handlers.own_profiles import ChosenLayout
 from handlers.sync.concurrency import Closed, ImportLane
-from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, kept_or_tried, size_of
+from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, size_of
 from handlers.sync.leases import Leases
 from storage.accounts import StoredAccount
 from storage.boundary import begin_thread, contain, undo_on_failure
-from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Transaction, as_json
+from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Transaction, as_json, atomically
 from storage.importing import file_imports
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.file_imports import StoredReport
@@ -218,7 +218,7 @@ class UploadedFiles:
                 job_id=report.id,
             )
 
-        kept_or_tried(self._store.of(user.id), keep, is_dry_run=report.is_dry_run)
+        atomically(self._store.of(user.id), keep, is_dry_run=report.is_dry_run)
         report.warnings = [*guesses_in_words(report.layouts), *report.warnings]
         if not report.is_dry_run:
             self._after_import(user.id)

@@ -94,7 +94,7 @@ def sum_transactions(
     asked = _asked_span(filters) if compare_with is not None else None
     spans = None
     if compare_with is not None and asked is not None:
-        known_from = first_booking(reading.bookings(selected.filter), selected.ids)
+        known_from = first_booking(reading.figures, selected.ids)
         spans = comparison(asked, compare_with, today=today, known_from=known_from)
         if caller.figures_only and spans is not None and not all(map(whole_months, (spans.span, spans.earlier))):
             raise Forbidden(MONTHLY_SUMS)
@@ -146,11 +146,11 @@ def _read(reading: UserData, caller: Principal, filters: Filters, selection: Sel
 
 def _refunds(reading: UserData, filters: Filters, selected: Selected, parts: Sequence[pl.DataFrame]) -> pl.Series:
     """The ids of the refunds among the rows; whether a pending row is a refund is decided by the same bookings."""
-    booked = reading.refunds(selected.ids)
+    booked = reading.entries.refunds(selected.ids)
     if filters.status == "booked":
         return booked
-    pending, bookings = pl.concat(parts).filter("is_pending"), reading.bookings(selected.filter)
-    return pl.concat([booked, refund_ids(pending, bookings, selection=selected.ids)])
+    pending = pl.concat(parts).filter("is_pending")
+    return pl.concat([booked, refund_ids(pending, reading.figures, selection=selected.ids)])
 
 
 def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[Json]:

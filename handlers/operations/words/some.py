@@ -18,8 +18,6 @@ from handlers.operations.searching.filters import Filters
 from handlers.operations.words import changed_rows
 from handlers.operations.words.said import check_words, meant
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
-from handlers.sync.file_import import kept_or_tried
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.words import batches
@@ -55,10 +53,8 @@ def correct_some(
     caller, now = request.principal, services.clock.now()
     user_id, filters = caller.user_id, _filters(body["filter"])
     check_words(caller, None, filters.tag, filters.own_category)
-    told: Json = {}
 
-    def work(session: Transaction) -> None:
-        session.hold(user_id)
+    def work(session: Transaction) -> Json:
         choice = chosen(body, visible(session, caller) if body.get("ownCategoryId") else {})
         ids = _ids(services, request, session, filters)
         if len(ids) > BOOKINGS_MAX:
@@ -68,13 +64,14 @@ def correct_some(
         batch_id = f"cor_{uuid4().hex}"
         batches.choose(session, user_id, batch_id, ids, choice, now=now)
         changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=ids)
-        told.update({"id": batch_id, "matching": len(ids), "changed": changed.height})
-        told.update(changed_rows.shown(session, request, changed, include))
+        return {
+            "id": batch_id,
+            "matching": len(ids),
+            "changed": changed.height,
+            **changed_rows.shown(session, request, changed, include),
+        }
 
-    kept_or_tried(services.of(user_id), work, is_dry_run=dry_run)
-    if not dry_run:
-        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return told
+    return services.change(user_id, work, is_dry_run=dry_run)
 
 
 def _filters(given: Mapping[str, Any]) -> Filters:
