@@ -206,7 +206,7 @@ def pieces(session: Session, user_id: str, account_id: str, selection: Selection
     while True:
         piece = session.frame(
             f"SELECT {', '.join(EVERYTHING)} FROM transactions WHERE {condition}"
-            f" AND (booking_date > ${after + 1} OR (booking_date = ${after + 1} AND id > ${after + 2}))"
+            f" AND (booking_date, id) > (${after + 1}, ${after + 2})"
             f" ORDER BY booking_date, id LIMIT {ROWS_AT_ONCE}",
             *values,
             day,

@@ -6,22 +6,12 @@ from analytics.frames import SUBSCRIPTIONS
 from analytics.recurring.contract_ids import with_id
 from analytics.recurring.frequencies import CHARGES_A_YEAR, OVER_AFTER
 from analytics.recurring.payees import behind_intermediary_as_written
+from analytics.recurring.rhythm import LATTICES
 
 WINDOW_MONTHS = 6  # interface 4.7
 TODAY = pl.col("today")
 TRUE_UP = 1.9  # a single amount this many times the median is the yearly settlement of an instalment
-NEXT_AFTER = {
-    "week": "7d",
-    "business5": "7d",
-    "fortnight": "14d",
-    "business10": "14d",
-    "days28": "28d",
-    "business20": "28d",
-    "days30": "30d",
-    "month": "1mo",
-    "quarter": "3mo",
-    "year": "1y",
-}
+NEXT_AFTER = dict(LATTICES.select("lattice", "next_after").iter_rows())
 
 
 def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:

@@ -12,19 +12,20 @@ DAYS_PER_BUSINESS_DAY = 7 / 5
 # calendar test".
 LATTICES = pl.DataFrame(
     [
-        ("week", "weekly", "days", 7.0, 2.1, 1.0, 1.0),
-        ("fortnight", "biweekly", "days", 14.0, 3.1, 1.0, 1.0),
-        ("days28", "monthly", "days", 28.0, 2.6, 1.0, 1.0),
-        ("days30", "monthly", "days", 30.0, 2.6, 1.0, 1.0),
-        ("business5", "weekly", "business", 5.0, 1.6, 1.0, DAYS_PER_BUSINESS_DAY),
-        ("business10", "biweekly", "business", 10.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY),
-        ("business20", "monthly", "business", 20.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY),
-        ("month", "monthly", "months", 1.0, 4.6, DAYS_PER_MONTH, DAYS_PER_MONTH),
-        ("quarter", "quarterly", "months", 3.0, 8.0, DAYS_PER_MONTH, DAYS_PER_MONTH),
-        ("year", "yearly", "months", 12.0, 18.0, DAYS_PER_MONTH, DAYS_PER_MONTH),
+        ("week", "weekly", "days", 7.0, 2.1, 1.0, 1.0, "7d"),
+        ("fortnight", "biweekly", "days", 14.0, 3.1, 1.0, 1.0, "14d"),
+        ("days28", "monthly", "days", 28.0, 2.6, 1.0, 1.0, "28d"),
+        ("days30", "monthly", "days", 30.0, 2.6, 1.0, 1.0, "30d"),
+        ("business5", "weekly", "business", 5.0, 1.6, 1.0, DAYS_PER_BUSINESS_DAY, "7d"),
+        ("business10", "biweekly", "business", 10.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY, "14d"),
+        ("business20", "monthly", "business", 20.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY, "28d"),
+        ("month", "monthly", "months", 1.0, 4.6, DAYS_PER_MONTH, DAYS_PER_MONTH, "1mo"),
+        ("quarter", "quarterly", "months", 3.0, 8.0, DAYS_PER_MONTH, DAYS_PER_MONTH, "3mo"),
+        ("year", "yearly", "months", 12.0, 18.0, DAYS_PER_MONTH, DAYS_PER_MONTH, "1y"),
     ],
-    # lateness is measured in units of the axis (business days stay business days), periods in calendar days
-    schema=["lattice", "frequency", "axis", "period", "tolerance_days", "unit_days", "calendar_days"],
+    # lateness is measured in units of the axis (business days stay business days), periods in calendar days, and the
+    # next charge comes `next_after` the last one
+    schema=["lattice", "frequency", "axis", "period", "tolerance_days", "unit_days", "calendar_days", "next_after"],
     orient="row",
 ).with_columns(period_days=pl.col("period") * pl.col("calendar_days"))
 

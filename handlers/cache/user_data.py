@@ -49,7 +49,7 @@ class UserData:
     statuses: Mapping[str, Status]  # of connections by id
     own_rules: Sequence[Rule]  # of classification
     words: OwnWords
-    figures: pl.DataFrame  # analytics.frames.COUNTED, of all bookings: who reads them chooses, and a copy costs more
+    figures: pl.DataFrame  # analytics.frames.COUNTED: of all accounts, what reads them chooses by itself
     entries: Entries  # of LIST, and of DETAILS
     waiting: pl.DataFrame  # of PENDING: storage.transactions.KEPT
 
@@ -140,7 +140,7 @@ class UserData:
 
     @property
     def pending(self) -> pl.DataFrame:
-        """All rows that are not booked yet as analytics.frames.BOOKINGS."""
+        """The rows that are not booked yet, as `figures` has those that are."""
         return self.waiting.select(*BOOKINGS)
 
     def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:

@@ -11,7 +11,7 @@ from connectors.connector import SourceError
 from handlers.commands.control_socket import CommandError
 from handlers.http.errors import BadRequest
 from handlers.operations.profile import NoRate
-from handlers.operations.recurring.added import CannotBeAdded
+from handlers.operations.recurring import CannotBeAdded
 from storage.accounts import AccountAmbiguous, AccountUnknown
 from storage.database import Conflict, StoreError
 from storage.undo_and_merge.merges import NotOneAccount

@@ -16,9 +16,10 @@ from handlers import json_shapes
 from handlers.cache.user_data import UserData
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
+from handlers.names import Json
 from handlers.operations import rules_in_words
-from handlers.operations.categories.finer import is_included, shown
-from handlers.operations.reports import balances, money_of, unconverted
+from handlers.operations.categories.finer import is_included, leaf_as_seen
+from handlers.operations.reports import balances, money_of, unconverted_header
 from handlers.operations.selection import selected_accounts
 from handlers.operations.words.said import DETAILED, asks_for_words, check_words
 from handlers.services import Services
@@ -57,7 +58,7 @@ def list_cashflow_transactions(
     )
     return Answer(
         body={**figures, "currency": currency, "transactions": rows},
-        headers=unconverted(_currencies_without_rate(judged)),
+        headers=unconverted_header(_currencies_without_rate(judged)),
     )
 
 
@@ -68,13 +69,12 @@ def list_category_transactions(
     today = services.clock.today()
     since, until = last_30_days(today)
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    bookings = reading.figures
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
     whole = snapshot(
-        balances(selected.accounts), bookings, today=today, currency=currency, rates=rates, parts=reading.parts
+        balances(selected.accounts), reading.figures, today=today, currency=currency, rates=rates, parts=reading.parts
     )
     judged = category_transactions(
-        bookings,
+        reading.figures,
         selection=selected.ids,
         category=category,
         today=today,
@@ -96,7 +96,7 @@ def list_category_transactions(
             "totalExpenses": json_shapes.money(whole.total_expenses, currency),
             "transactions": rows,
         },
-        headers=unconverted([*whole.unconverted, *_currencies_without_rate(judged)]),
+        headers=unconverted_header([*whole.unconverted, *_currencies_without_rate(judged)]),
     )
 
 
@@ -109,7 +109,7 @@ def explain_transaction(
     row = reading.entries.find(id)
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
-    row = {**row, "detailed_category": shown(row["detailed_category"], request.principal)}
+    row = {**row, "detailed_category": leaf_as_seen(row["detailed_category"], request.principal)}
     if row["transfer_account_id"] is not None and not request.principal.covers(row["transfer_account_id"]):
         # To this caller, an account that they may not read looks like somebody else's
         row = {**row, **dict.fromkeys(("transfer_account_id", "transfer_id", "transfer_rule"))}
@@ -148,7 +148,7 @@ def _month(text: str, today: date) -> date:
     return first
 
 
-def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, currency: str) -> list[json_shapes.Json]:
+def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, currency: str) -> list[Json]:
     """The judged rows as CountedTransaction; pending and booked rows are looked up apart, because they may share an
     id."""
     is_pending = judged["left_out"].eq_missing("pending")
@@ -158,7 +158,7 @@ def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, c
     }
     by_id = json_shapes.by_id(selected.accounts)
     return [
-        json_shapes.counted(row, full[row["left_out"] == "pending"][row["id"]], by_id, currency)
+        json_shapes.counted_transaction(row, full[row["left_out"] == "pending"][row["id"]], by_id, currency)
         for row in judged.iter_rows(named=True)
     ]
 

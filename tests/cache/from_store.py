@@ -100,17 +100,16 @@ class FromStore:
 
     def refunds(self, account_ids: Sequence[str]) -> pl.Series:
         """The ids of the refunds among the booked rows of these accounts."""
-        bookings = self.matching(Selection(account_ids=account_ids))
-        return refund_ids(bookings, bookings, selection=account_ids)
+        return refund_ids(self.figures, self.figures, selection=account_ids)
 
     @cached_property
     def figures(self) -> pl.DataFrame:
-        """All booked rows as analytics.frames.BOOKINGS."""
+        """The rows of all accounts as analytics.frames.BOOKINGS."""
         return self.matching(Selection())
 
     @cached_property
     def pending(self) -> pl.DataFrame:
-        """All rows that are not booked yet as analytics.frames.BOOKINGS."""
+        """The rows that are not booked yet, as `figures` has those that are."""
         return pending_rows(self._session, self._user_id, Selection())
 
     @property
