@@ -28,7 +28,7 @@ class Reader:
         """Whether these data are of the present state, as far as the event loop can tell without a thread."""
         if await self._store.known_state(user_id) != data.state:
             return False
-        self.cache.used(user_id)
+        self.cache.touch(user_id)
         return True
 
     @contextmanager

@@ -210,7 +210,7 @@ class SyncEngine:
             wait([step], timeout=ANSWER_WITHIN)
         return jobs.find(database, user_id, job_id)
 
-    async def awaited(self, user_id: str, job_id: str) -> Job | None:
+    async def wait_for(self, user_id: str, job_id: str) -> Job | None:
         """The user's job after its next step, for requests. Waiting holds no thread, so that any number of readers of
         slow banks delay nobody. A job that is not due, nor soon, is only read."""
         database = self._store.of(user_id)

@@ -47,7 +47,7 @@ class JobStep:
             return
         try:
             with (
-                self.leases.kept(job),
+                self.leases.keep(job),
                 contain(log, "job %s failed", job.id, is_expected=self.stopped.is_set, passes=FORESEEN),
             ):
                 self._advance(job, connection)

@@ -176,7 +176,7 @@ class UploadedFiles:
         """Import the file, and return the sentence that says why it was not imported; None where it was."""
         try:
             check, turn = partial(self._check_wanted, report), self._lane.turn
-            with file, self._leases.kept(report), turn(user.id, size=size_of(file), check=check):
+            with file, self._leases.keep(report), turn(user.id, size=size_of(file), check=check):
                 self._import(report, user, file, choice, check)
         except GivenUp:
             return GIVEN_UP

@@ -53,7 +53,7 @@ def test_the_least_recently_used_goes_first() -> None:
     kept = cache_of({"a": 1, "b": 1, "c": 1}, bytes_max=ROOM_FOR_TWO)
     put(kept, "a")
     put(kept, "b")
-    kept.used("a")
+    kept.touch("a")
     put(kept, "c")
     assert [kept.at_hand(name) is not None for name in "abc"] == [True, False, True]
     assert (kept.bytes, kept.evictions) == (ROOM_FOR_TWO, 1)
@@ -64,7 +64,7 @@ def test_what_is_evicted_while_it_is_read_stays_evicted() -> None:
     kept = cache_of({"a": 1})
     put(kept, "a")
     kept.clear()
-    kept.used("a")
+    kept.touch("a")
     assert (kept.users(), kept.hits) == ([], 1)
 
 
