@@ -45,7 +45,6 @@ from handlers.store_sharing import StoreSharing, sharing_of
 from handlers.sync.connecting import RETURN_PATH, Connecting
 from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
-from handlers.sync.file_import import kept_or_tried
 from handlers.sync.forecasts.found import find_ahead
 from handlers.sync.scheduler import Scheduler
 from handlers.sync.stored_secrets import StoredSecrets
@@ -57,7 +56,7 @@ from storage.bank_access.connection_keys import ConnectionKeys
 from storage.boundary import contain, undo_on_failure
 from storage.changes import feed, incarnation
 from storage.changes.incarnation import Incarnation
-from storage.database import Database, Store, StoreUnavailable, Transaction
+from storage.database import Database, Store, StoreUnavailable, Transaction, atomically
 from storage.engines import moving, second_wall
 from storage.engines.opening import open_database
 from storage.events import outbox
@@ -114,16 +113,15 @@ class Services:
         """The result of this work on the user's bookings, done in one transaction that no other change of theirs comes
         into; afterwards their recurring payments are detected again. A dry run has the same result and is rolled
         back."""
-        results: list[T] = []
 
-        def hold_and_work(session: Transaction) -> None:
+        def hold_and_work(session: Transaction) -> T:
             session.hold(user_id)
-            results[:] = [work(session)]
+            return work(session)
 
-        kept_or_tried(self.of(user_id), hold_and_work, is_dry_run=is_dry_run)
+        result = atomically(self.of(user_id), hold_and_work, is_dry_run=is_dry_run)
         if not is_dry_run:
             detect_after_import(self.of(user_id), [user_id], today=self.clock.today())
-        return results[0]
+        return result
 
     @property
     def everybody(self) -> Database:

@@ -10,7 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -225,6 +225,25 @@ def tried_again(begin: Callable[[], AbstractContextManager[S]], work: Callable[[
             time.sleep(pause * (0.5 + random()))  # noqa: S311 - no secret; it parts losers who would meet again
     with begin() as session:
         return work(session)
+
+
+class _Rehearsed(Exception):
+    """Raised at the end of a dry run, so that its transaction is rolled back."""
+
+
+def atomically(database: Database, work: Callable[[Transaction], T], *, is_dry_run: bool) -> T:
+    """The result of `work`, done in one transaction, which is rolled back if it is a dry run."""
+    if not is_dry_run:
+        return database.atomically(work)
+    results: list[T] = []
+
+    def rehearse(session: Transaction) -> None:
+        results[:] = [work(session)]
+        raise _Rehearsed
+
+    with suppress(_Rehearsed):
+        database.atomically(rehearse)
+    return results[0]
 
 
 def without_zone(value: Any) -> Any:

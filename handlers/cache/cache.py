@@ -34,8 +34,8 @@ class Cache:
         """The user's data in memory, of whatever state; never waits."""
         return self._users.get(user_id)
 
-    def used(self, user_id: str) -> None:
-        """The user's data at hand were of the present state, and answer a request."""
+    def touch(self, user_id: str) -> None:
+        """Note that the user's data at hand were of the present state and answer a request: they are kept longer."""
         with self._lock:
             self.hits += 1
             if user_id in self._users:

@@ -24,20 +24,12 @@ class Reader:
         self._is_on = bytes_max > 0
         self.cache = Cache(bytes_max=bytes_max, state=store.state)
 
-    def at_hand(self, user_id: str) -> UserData | None:
-        """The user's data, if they are in memory, of whatever state; never waits."""
-        return self.cache.at_hand(user_id)
-
     async def is_present(self, user_id: str, data: UserData) -> bool:
         """Whether these data are of the present state, as far as the event loop can tell without a thread."""
         if await self._store.known_state(user_id) != data.state:
             return False
-        self.cache.used(user_id)
+        self.cache.touch(user_id)
         return True
-
-    def weigh(self, user_id: str, data: UserData) -> None:
-        """The user's data in memory have grown."""
-        self.cache.weigh(user_id, data)
 
     @contextmanager
     def open(self, user_id: str, needs: Need, *, only: str | None = None) -> Iterator[UserData]:

@@ -132,19 +132,11 @@ class UserData:
             with_leaf(row, leaf(code)) for row, code in zip(rows, self.entries.leaves(positions), strict=True)
         ]
 
-    def matching(self, selection: Selection) -> pl.DataFrame:
-        """All rows of the selection as analytics.frames.BOOKINGS."""
-        return self.entries.matching(selection)
-
     def searched(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.SEARCHED, or those that are not booked yet."""
         if not pending:
             return self.entries.searched(selection)
         return marked(self.waiting.filter(selection.expression()), pending=True)
-
-    def refunds(self, account_ids: Sequence[str]) -> pl.Series:
-        """The ids of the refunds among the booked rows of these accounts."""
-        return self.entries.refunds(account_ids)
 
     @property
     def pending(self) -> pl.DataFrame:
@@ -158,7 +150,3 @@ class UserData:
         else:
             rows = self.entries.rows[[self.entries.places[id_] for id_ in ids]]
         return {row["id"]: row for row in rows.iter_rows(named=True)}
-
-    def find(self, id_: str) -> Row | None:
-        """One booked transaction with all its details and the rules that derived them."""
-        return self.entries.find(id_)

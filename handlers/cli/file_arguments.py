@@ -1,4 +1,4 @@
-"""Commands for files: import statements, export bookings."""
+"""Commands for files: import statements, list and undo past imports, export bookings."""
 
 import sys
 from collections.abc import Generator, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import data_option, opened, run, settings_of
+from handlers.cli.server_or_here import data_option, opened, plain_command, run, settings_of, user_option
 from handlers.cli.terminal import Terminal, stop
 from handlers.settings import Settings
 
@@ -84,6 +84,28 @@ def export(user: str, format_: str, output: Path | None, has_words: bool, data_d
             copyfileobj(stream, sys.stdout.buffer)
         sys.stdout.flush()  # raises where the reader has gone: then no note claims an export
         terminal.release()
+
+
+imports = click.Group(
+    "imports",
+    help="The imports and syncs of a user.",
+    commands=[
+        plain_command(
+            "imports list",
+            "List imports that can be taken back: id, when (UTC), files or bank, accounts, new bookings.",
+            user_option("Whose imports."),
+        ),
+        plain_command(
+            "imports undo",
+            """Take back exactly what an import brought, in any order: bookings, balances, statements.
+
+            What another import reported, too, stays. A live bank is asked for everything again at its next sync.
+            """,
+            click.argument("import_id"),
+            user_option("Whose imports."),
+        ),
+    ],
+)
 
 
 class _KeptOutput(Terminal):

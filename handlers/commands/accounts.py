@@ -9,7 +9,6 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.operations.accounts import merge, separate
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
 from storage import accounts, transactions, users
 from storage.database import Session
 from storage.events import outbox
@@ -60,10 +59,12 @@ def hide_account(services: Services, report: Report, *, user: User, account: str
     """Leave an account out of everything that apps see, or show it again; its data are kept and go on growing."""
     chosen = accounts.named(services.everybody, user.id, account)
     now = services.clock.now()
-    services.everybody.atomically(
-        lambda session: same_accounts.hide(session, user_id=user.id, account_id=chosen.id, is_hidden=is_hidden, now=now)
+    services.change(
+        user.id,
+        lambda session: same_accounts.hide(
+            session, user_id=user.id, account_id=chosen.id, is_hidden=is_hidden, now=now
+        ),
     )
-    detect_after_import(services.everybody, [user.id], today=services.clock.today())
     report.note(
         "Hidden: apps no longer see it, and no figure counts it. `bankdata accounts show` brings it back."
         if is_hidden
@@ -107,10 +108,9 @@ def separate_accounts(services: Services, report: Report, *, user: User, account
 def delete_account(services: Services, report: Report, *, user: User, account: str) -> None:
     """Delete an account with its bookings and statements; a later import of the same account brings it back."""
     chosen, now = accounts.named(services.everybody, user.id, account), services.clock.now()
-    rebuilt = services.everybody.atomically(
-        lambda session: rebuild.delete(session, user=user, account_id=chosen.id, now=now)
+    rebuilt = services.change(
+        user.id, lambda session: rebuild.delete(session, user=user, account_id=chosen.id, now=now)
     )
-    detect_after_import(services.everybody, [user.id], today=services.clock.today())
     services.authorization.record.note(user.id, "deleteAccount")
     report.note(
         f"Deleted {chosen.called} with {counted(rebuilt.removed, 'booking')}."

@@ -158,19 +158,11 @@ def ask(
             for answer in answers:
                 message = json.loads(answer)
                 match message.pop("kind"):
-                    case "line":
-                        report.line(message["text"])
-                    case "note":
-                        report.note(message["text"])
-                    case "progress":
-                        report.progress(**message)
-                    case "choose":
-                        chosen = report.choose(message["question"], message["choices"])
-                        connection.sendall(json.dumps(chosen).encode() + b"\n")
-                    case "ask":
-                        assert hasattr(report, "ask"), "whoever gives this command can be asked"
-                        typed = report.ask(**message)
-                        connection.sendall(json.dumps(typed).encode() + b"\n")
+                    case "line" | "note" | "progress" as kind:
+                        getattr(report, kind)(**message)
+                    case "choose" | "ask" as kind:
+                        reply = getattr(report, kind)(**message)
+                        connection.sendall(json.dumps(reply).encode() + b"\n")
                     case "error":
                         raise CommandError(message["text"])
                     case "stopped":
@@ -207,20 +199,20 @@ class _Sender:
         self.send(kind="progress", label=label, done=done, total=total)
 
     def choose(self, question: str, choices: Sequence[str]) -> int | None:
-        self.send(kind="choose", question=question, choices=list(choices))
-        answer = self._answers.readline(REQUEST_BYTES_MAX)
-        if not answer:
-            raise Interrupted(Interrupted.__doc__)
-        chosen = json.loads(answer)
+        chosen = self._reply(kind="choose", question=question, choices=list(choices))
         return chosen if isinstance(chosen, int) and 0 <= chosen < len(choices) else None
 
     def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
-        self.send(kind="ask", question=question, is_secret=is_secret, seconds=seconds)
+        typed = self._reply(kind="ask", question=question, is_secret=is_secret, seconds=seconds)
+        return typed if isinstance(typed, str) else None
+
+    def _reply(self, **question: Any) -> Any:
+        """What the other side answers; raises Interrupted where it has gone."""
+        self.send(**question)
         answer = self._answers.readline(REQUEST_BYTES_MAX)
         if not answer:
             raise Interrupted(Interrupted.__doc__)
-        typed = json.loads(answer)
-        return typed if isinstance(typed, str) else None
+        return json.loads(answer)
 
     def _is_closed(self) -> bool:
         """Whether the other side has closed its sending side: it was interrupted, or is gone."""

@@ -1,4 +1,4 @@
-"""`bankdata import`: imports statement files through the same core as every sync, and reports on each file."""
+"""Commands on imports: import statement files through the same core as every sync, list past imports, undo one."""
 
 import json
 import os
@@ -19,17 +19,12 @@ from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.concurrency import Closed
 from handlers.sync.detection import detect_after_import
-from handlers.sync.file_import import (
-    CONNECTION_DEFAULT,
-    ConnectionBusy,
-    FileReport,
-    kept_or_tried,
-    size_of,
-)
-from storage import accounts
-from storage.database import Transaction
+from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, size_of
+from storage import accounts, connections
+from storage.database import Transaction, atomically
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
+from storage.undo_and_merge import rebuild, undoable_imports
 from storage.users import User
 
 PROGRESS_EVERY = 2000  # bookings
@@ -82,6 +77,43 @@ def import_files(
         detect_after_import(services.everybody, [user.id], today=services.clock.today())
     if refused:
         raise CommandError(f"{refused} of {counted(len(files), 'file')} refused.")
+
+
+def list_imports(services: Services, report: Report, *, user: User) -> None:
+    """List the imports and syncs that can be undone, oldest first."""
+    names = {each.id: each.called for each in accounts.every(services.everybody, user.id)}
+    for each in undoable_imports.of_user(services.everybody, user.id):
+        source = connections.find(services.everybody, user.id, each.connection_id)
+        cells = (
+            each.job_id,
+            f"{each.imported_at:%Y-%m-%d %H:%M}",
+            ", ".join(each.labels) or (source.bank_name if source else ""),
+            ", ".join(names[id_] for id_ in each.account_ids),
+            f"{each.new or 0} new",
+        )
+        report.line("\t".join(cells))
+    older = undoable_imports.older_imports(services.everybody, user.id)
+    if older:
+        report.note(
+            f"{counted(older, 'older file')} arrived before imports were recorded and cannot be undone."
+            " `bankdata accounts delete` deletes a whole account."
+        )
+
+
+def undo_import(services: Services, report: Report, *, user: User, import_id: str) -> None:
+    """Remove what an import brought, as if it had never been made; imports before and after it stay."""
+    now = services.clock.now()
+    rebuilt = services.change(user.id, lambda session: rebuild.undo(session, user=user, job_id=import_id, now=now))
+    gone = len(rebuilt.accounts_gone)
+    report.line(
+        f"Taken back: {counted(rebuilt.removed, 'booking')}"
+        + (f" and {counted(gone, 'account')}" if gone else "")
+        + "."
+    )
+    if rebuilt.added:
+        report.note(
+            f"{counted(rebuilt.added, 'booking')} of other imports had been hidden behind them and are shown again."
+        )
 
 
 def _read(
@@ -144,7 +176,7 @@ def _keep(
             raise CommandError(f"{connection} is being synced. Try again in a moment.") from None
         report.progress(label, WHOLE, WHOLE)
 
-    kept_or_tried(services.everybody, work, is_dry_run=is_dry_run)
+    atomically(services.everybody, work, is_dry_run=is_dry_run)
 
 
 def _as_json(value: FileReport) -> str:

@@ -9,17 +9,18 @@ from tempfile import TemporaryDirectory
 
 from auth.tokens.keys import FILE_NAME as KEYS
 from auth.tokens.keys import KIND as SIGNING_KEYS
-from connectors.bank_csv.profile import ProfileError, profile_texts
+from connectors.bank_csv.profile import profile_texts
 from connectors.reference.exchange_rates import FILE_NAME as RATES
 from handlers.clock import Clock
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.commands.failures import failures_in_words
 from handlers.own_profiles import PROFILES_FOLDER, SharedProfiles
 from handlers.settings import Settings
 from storage import documents
 from storage.backup import STORE_NAME
 from storage.bank_access import connection_keys, connection_secrets
-from storage.database import Store, StoreError
+from storage.database import Store
 from storage.engines import distribution, moving
 from storage.engines.duckdb_file import check_free
 from storage.engines.opening import open_database
@@ -35,15 +36,11 @@ def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
     file = folder / STORE_NAME
     if not file.is_file():
         raise CommandError(f"{folder} holds no {STORE_NAME}.")
-    try:
+    with failures_in_words(folder):
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".migrate-store-", dir=settings.data_dir) as place:
             _copy(file, Path(place))
             _move(settings, report, folder, Path(place))
-    except (StoreError, ProfileError) as error:
-        raise CommandError(str(error)) from error
-    except OSError as error:
-        raise CommandError(f"{error.filename or folder}: {error.strerror or error}.") from error
 
 
 def _copy(file: Path, place: Path) -> None:
@@ -115,12 +112,12 @@ def _postgresql(settings: Settings, meant: str) -> Iterator[Store]:
     sentence for settings that name none."""
     if settings.store_path is not None:
         raise CommandError(f"Set BANKDATA_DATABASE_URL to the PostgreSQL database {meant}.")
-    try:
-        with closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as store:
-            runner.migrate(store, now=Clock(settings.time_zone).now())
-            yield store
-    except StoreError as error:
-        raise CommandError(str(error)) from error
+    with (
+        failures_in_words(),
+        closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as store,
+    ):
+        runner.migrate(store, now=Clock(settings.time_zone).now())
+        yield store
 
 
 def say(done: distribution.Distributed, report: Report) -> None:

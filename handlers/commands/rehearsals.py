@@ -12,11 +12,12 @@ from tempfile import TemporaryDirectory
 
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.commands.failures import failures_in_words
 from handlers.commands.upkeep import unproven
 from handlers.services import BACKUPS_FOLDER, Services, open_services
 from handlers.settings import Settings
 from storage import backup, store_facts, users
-from storage.database import Row, Store, StoreError
+from storage.database import Row, Store
 from storage.engines import distribution
 from storage.engines.opening import open_database
 from storage.engines.restored_cluster import node_folders, restored_cluster
@@ -33,30 +34,26 @@ def upgrade_check(settings: Settings, report: Report, *, folder: Path | None = N
     backup is touched. With `is_restored`, the database of the settings is itself a restored dump, and is changed.
     Raises CommandError where this program could not take over the store."""
     if is_restored:
-        return _check_restored(settings, report)
+        _check_restored(settings, report)
+        return
     if folder is None and settings.store_path is None:
         raise CommandError(
             "Restore the last dump into a database of its own, set BANKDATA_DATABASE_URL to that, and say --restored."
         )
     chosen = folder or _newest_backup(settings.data_dir / BACKUPS_FOLDER)
-    try:
-        with _copy(chosen, settings.data_dir) as copy:
-            store = copy / backup.STORE_NAME
-            if not store.is_file():
-                raise CommandError(f"{chosen} is no backup: it holds no {backup.STORE_NAME}.")
-            own = replace(settings, data_dir=copy, database_url=f"duckdb:///{store}", database_app_url="")
-            with taken_over(f"backup     {chosen}", own, report):
-                report.line(UPGRADES)
-    except StoreError as error:
-        raise CommandError(str(error)) from error
-    except OSError as error:
-        raise CommandError(f"{error.filename or chosen}: {error.strerror or error}.") from error
+    with failures_in_words(chosen), _copy(chosen, settings.data_dir) as copy:
+        store = copy / backup.STORE_NAME
+        if not store.is_file():
+            raise CommandError(f"{chosen} is no backup: it holds no {backup.STORE_NAME}.")
+        own = replace(settings, data_dir=copy, database_url=f"duckdb:///{store}", database_app_url="")
+        with taken_over(f"backup     {chosen}", own, report):
+            report.line(UPGRADES)
 
 
 def _check_restored(settings: Settings, report: Report) -> None:
     if settings.store_path is not None:
         raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database that the dump was restored into.")
-    try:
+    with failures_in_words():
         with closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as store:
             others = distribution.others_of(store.for_everybody())
         if others:
@@ -68,8 +65,6 @@ def _check_restored(settings: Settings, report: Report) -> None:
             own = replace(settings, data_dir=Path(place), database_app_url="")
             with taken_over(f"restored   {settings.store_name}", own, report):
                 report.line(UPGRADES)
-    except StoreError as error:
-        raise CommandError(str(error)) from error
 
 
 def _newest_backup(backups: Path) -> Path:
@@ -147,29 +142,21 @@ def restore_drill(
     if settings.store_path is not None:
         raise CommandError("BANKDATA_DATABASE_URL names no PostgreSQL. Of a DuckDB store: bankdata upgrade-check")
     started = time.monotonic()
-    try:
-        with (
-            _restore(backups, settings.database_url, at=at, point=point) as (base, url),
-            TemporaryDirectory(prefix="bankdata-drill-") as folder,
-        ):
-            seconds, place = time.monotonic() - started, Path(folder)
-            _check(
-                replace(
-                    settings,
-                    data_dir=place,
-                    connection_keys=place / "none",
-                    database_url=url,
-                    database_app_url="",
-                    database_prepare=True,
-                ),
-                report,
-                base=base,
-                seconds=seconds,
-            )
-    except StoreError as error:
-        raise CommandError(str(error)) from error
-    except OSError as error:
-        raise CommandError(f"{error.filename or backups}: {error.strerror or error}.") from error
+    with (
+        failures_in_words(backups),
+        _restore(backups, settings.database_url, at=at, point=point) as (base, url),
+        TemporaryDirectory(prefix="bankdata-drill-") as folder,
+    ):
+        seconds, place = time.monotonic() - started, Path(folder)
+        own = replace(
+            settings,
+            data_dir=place,
+            connection_keys=place / "none",
+            database_url=url,
+            database_app_url="",
+            database_prepare=True,
+        )
+        _check(own, report, base=base, seconds=seconds)
 
 
 @contextmanager

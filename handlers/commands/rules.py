@@ -10,9 +10,8 @@ from handlers.commands.words.annotations import annotate
 from handlers.commands.words.own_categories import place_named, placed
 from handlers.http.errors import BadRequest, NotFound
 from handlers.operations.corrections import remembered_under
-from handlers.operations.rules import in_order, rules_with, with_edited
+from handlers.operations.rules import in_order, rules_with, with_edited, without
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
 from storage import rules, transactions
 from storage.database import Transaction
 from storage.importing import derivation
@@ -47,11 +46,7 @@ def remove_rule(services: Services, report: Report, *, user: User, rule_id: str)
 
     def work(session: Transaction) -> None:
         session.hold(user.id)
-        known = rules.of_user(session, user.id)
-        kept = [rule for rule in known if rule.id != rule_id]
-        if len(kept) == len(known):
-            raise CommandError(NO_RULE)
-        rules.keep(session, user.id, kept)
+        _replace(session, user, lambda known: without(known, rule_id))
 
     services.everybody.atomically(work)
     report.note("Removed.")
@@ -112,10 +107,7 @@ def _apply(services: Services, report: Report, owner: User, change: Callable[[Tr
     now = services.clock.now()
 
     def work(session: Transaction) -> int:
-        session.hold(owner.id)
         change(session)
         return derivation.apply_rules(session, owner.id, now=now).height
 
-    changed = services.everybody.atomically(work)
-    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
-    report.line(f"{counted(changed, 'booking')} changed.")
+    report.line(f"{counted(services.change(owner.id, work), 'booking')} changed.")

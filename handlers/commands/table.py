@@ -1,20 +1,15 @@
 """The commands by name: functions over an open service, run in this process or inside a running server."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
-from analytics.classification.rules import InvalidRule
-from auth.errors import OAuthError
-from connectors.bank_csv.profile import ProfileError
-from connectors.connector import SourceError
 from handlers.commands import (
     access,
     accounts,
     connections,
-    files,
-    import_history,
+    exports,
     imports,
     profiles,
     rates,
@@ -23,26 +18,37 @@ from handlers.commands import (
     upkeep,
     users,
 )
-from handlers.commands.control_socket import CommandError, Report
+from handlers.commands.control_socket import Report
+from handlers.commands.failures import failures_in_words
 from handlers.commands.recurring import subscriptions
 from handlers.commands.words import annotations, own_categories, portable, targets
-from handlers.http.errors import BadRequest
-from handlers.operations.profile import NoRate
-from handlers.operations.recurring import CannotBeAdded
 from handlers.services import Services
 from storage import users as stored_users
-from storage.accounts import AccountAmbiguous, AccountUnknown
-from storage.database import Conflict, StoreError
-from storage.undo_and_merge.merges import NotOneAccount
-from storage.undo_and_merge.rebuild import ImportUnknown
-from storage.words.portable import InvalidWords
 
 Command = Callable[..., None]
 """`def name(services, report, *, ...)`; raises CommandError. What is typed as `user`, a name, arrives as the `User`."""
 
-COMMANDS: Mapping[str, Command] = {
-    "users add": users.add_user,
+READING: Mapping[str, Command] = {
     "users list": users.list_users,
+    "connections list": connections.list_connections,
+    "rules list": rules.list_rules,
+    "categories list": own_categories.list_categories,
+    "targets list": targets.list_targets,
+    "words export": portable.export_words,
+    "subscriptions list": subscriptions.list_subscriptions,
+    "profiles list": profiles.list_profiles,
+    "profiles kept": profiles.tell_kept,
+    "clients list": access.list_clients,
+    "grants list": access.list_grants,
+    "log": access.show_record,
+    "registration-token": access.print_registration_token,
+    "check": upkeep.check,
+}
+"""Commands that change nothing and hand out no secret: the log leaves their success out."""
+
+COMMANDS: Mapping[str, Command] = {
+    **READING,
+    "users add": users.add_user,
     "users passwd": users.change_password,
     "users second-factor": users.turn_off_second_factor,
     "users subscription": users.set_subscription,
@@ -51,11 +57,10 @@ COMMANDS: Mapping[str, Command] = {
     "connect": connections.connect_bank,
     "connect folder": connections.connect_folder,
     "connect live": connections.connect_live,
-    "connections list": connections.list_connections,
     "connections remove": connections.remove_connection,
     "sync": syncs.sync,
     "import": imports.import_files,
-    "export": files.export_bookings,
+    "export": exports.export_bookings,
     "accounts list": accounts.list_accounts,
     "accounts rename": accounts.rename_account,
     "accounts hide": accounts.hide_account,
@@ -64,32 +69,25 @@ COMMANDS: Mapping[str, Command] = {
     "accounts separate": accounts.separate_accounts,
     "accounts delete": accounts.delete_account,
     "alerts balance": accounts.watch_balance,
-    "imports list": import_history.list_imports,
-    "imports undo": import_history.undo_import,
+    "imports list": imports.list_imports,
+    "imports undo": imports.undo_import,
     "rules add": rules.add_rules,
-    "rules list": rules.list_rules,
     "rules remove": rules.remove_rule,
     "rules edit": rules.edit_rule,
     "rules order": rules.order_rules,
     "rules apply": rules.apply_rules,
     "annotate": annotations.annotate,
-    "categories list": own_categories.list_categories,
     "categories add": own_categories.add_category,
     "categories rename": own_categories.rename_category,
     "categories remove": own_categories.remove_category,
-    "targets list": targets.list_targets,
     "targets set": targets.set_target,
-    "words export": portable.export_words,
     "words import": portable.import_words,
-    "subscriptions list": subscriptions.list_subscriptions,
     "subscriptions add": subscriptions.add_subscription,
     "subscriptions remove": subscriptions.remove_subscription,
     "subscriptions confirm": subscriptions.decide_subscription,
     "subscriptions dismiss": subscriptions.decide_subscription,
     "subscriptions reset": subscriptions.decide_subscription,
     "correct": rules.correct_category,
-    "profiles list": profiles.list_profiles,
-    "profiles kept": profiles.tell_kept,
     "profiles add": profiles.add_profile,
     "profiles remove": profiles.remove_profile,
     "rates update": rates.update,
@@ -97,58 +95,16 @@ COMMANDS: Mapping[str, Command] = {
     "simplefin-token": access.print_setup_token,
     "calendar link": access.print_calendar_link,
     "calendar revoke": access.end_calendar_link,
-    "clients list": access.list_clients,
     "clients add": access.add_client,
     "clients remove": access.remove_client,
-    "grants list": access.list_grants,
     "grants revoke": access.revoke_grant,
-    "log": access.show_record,
     "keys rotate": access.rotate_keys,
     "keys reseal": access.reseal_keys,
-    "registration-token": access.print_registration_token,
-    "check": upkeep.check,
     "backup": upkeep.back_up,
     "compact": upkeep.compact,
     "clock advance": upkeep.advance_clock,
 }
 
-
-READS_ONLY = frozenset(
-    {
-        "users list",
-        "connections list",
-        "rules list",
-        "categories list",
-        "targets list",
-        "words export",
-        "subscriptions list",
-        "profiles list",
-        "profiles kept",
-        "clients list",
-        "grants list",
-        "log",
-        "registration-token",
-        "check",
-    }
-)
-"""Commands that change nothing and hand out no secret: the log leaves their success out."""
-
-SENTENCES = (
-    StoreError,
-    ProfileError,
-    SourceError,
-    OAuthError,
-    BadRequest,
-    NoRate,
-    CannotBeAdded,
-    AccountUnknown,
-    AccountAmbiguous,
-    NotOneAccount,
-    ImportUnknown,
-    InvalidRule,
-    InvalidWords,
-)
-"""Failures whose text tells a person what is wrong."""
 
 log = logging.getLogger("bankdata.commands")
 
@@ -160,12 +116,12 @@ def perform(services: Services, name: str, arguments: Mapping[str, Any], report:
 
     def note(failure: type[BaseException] | None, *_: object) -> None:
         whom = user_id if failure or user_id else _id_of_changed(services, name, arguments)
-        if failure or name not in READS_ONLY:
+        if failure or name not in READING:
             log.info("command=%s user=%s outcome=%s", name, whom, failure.__name__ if failure else "done")
 
     with ExitStack() as ending:
         ending.push(note)
-        ending.enter_context(_translate_failures())
+        ending.enter_context(failures_in_words())
         user_id = _id_of_changed(services, name, arguments)
         if arguments.get("user") is not None:
             user = stored_users.named(services.everybody, arguments["user"])
@@ -178,16 +134,3 @@ def _id_of_changed(services: Services, command: str, arguments: Mapping[str, Any
     is_about = command.startswith("users ") and "name" in arguments
     user = stored_users.find_by_name(services.everybody, arguments["name"]) if is_about else None
     return user.id if user else None
-
-
-@contextmanager
-def _translate_failures() -> Iterator[None]:
-    try:
-        yield
-    except SENTENCES as error:
-        raise CommandError(str(error)) from error
-    except OSError as error:
-        named = f"{error.filename}: " if error.filename else ""
-        raise CommandError(f"{named}{error.strerror or error}.") from error
-    except Conflict as error:
-        raise CommandError("Something else changed the same data at the same time. Try again.") from error

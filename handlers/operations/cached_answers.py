@@ -41,7 +41,7 @@ class CachedOperation:
         """The answer if it is in memory or quickly computed from memory; else None. Meant for the event loop: it waits
         for nothing but the number of the data's present state, where another process may have changed them."""
         reader, user_id = self.services.reader, request.principal.user_id
-        data = reader.at_hand(user_id)
+        data = reader.cache.at_hand(user_id)
         if data is None:
             return None
         key = self._key(request)
@@ -54,7 +54,7 @@ class CachedOperation:
             answer = _encode(self.function(self.services, request, data, **arguments))
             if data.is_asked_again(key):
                 data.keep_answer(key, answer)
-            reader.weigh(user_id, data)
+            reader.cache.weigh(user_id, data)
         return answer
 
     def _is_light(self, data: UserData, arguments: dict[str, Any]) -> bool:

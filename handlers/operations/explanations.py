@@ -106,7 +106,7 @@ def explain_transaction(
     """Explain which rules gave a booking its type, category and merchant, and which one made it an own transfer."""
     is_detailed, has_words = is_included(include), asks_for_words(include)
     check_words(request.principal, include, None)
-    row = reading.find(id)
+    row = reading.entries.find(id)
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
     row = {**row, "detailed_category": leaf_as_seen(row["detailed_category"], request.principal)}

@@ -50,10 +50,9 @@ def change_rule(
     """Change a rule without moving it, and apply the rules to stored bookings; a field that is left out stays as it is,
     and null removes what the rule gave."""
 
-    def with_others(known: Sequence[Rule]) -> Sequence[Rule]:
-        return with_edited(known, id, body)
-
-    kept, changed = _change_rules(services, request, with_others, is_dry_run=dry_run, include=include)
+    kept, changed = _change_rules(
+        services, request, lambda known: with_edited(known, id, body), is_dry_run=dry_run, include=include
+    )
     return {**_of_id(kept, id), **changed}
 
 
@@ -62,22 +61,15 @@ def order_rules(
 ) -> Json:
     """Put the rules into this order, in which they are asked, and apply them to stored bookings."""
 
-    def ordered(known: Sequence[Rule]) -> Sequence[Rule]:
-        return in_order(known, body["ids"])
-
-    return _change_rules(services, request, ordered, is_dry_run=dry_run, include=include)[1]
+    return _change_rules(
+        services, request, lambda known: in_order(known, body["ids"]), is_dry_run=dry_run, include=include
+    )[1]
 
 
 def delete_rule(services: Services, request: Request, *, id: str) -> Json:
     """Delete a rule, and derive anew what it had decided."""
 
-    def others(known: Sequence[Rule]) -> Sequence[Rule]:
-        kept = [rule for rule in known if rule.id != id]
-        if len(kept) == len(known):
-            raise NotFound(NO_RULE)
-        return kept
-
-    return _change_rules(services, request, others)[1]
+    return _change_rules(services, request, lambda known: without(known, id))[1]
 
 
 def shape(rule: Rule) -> Json:
@@ -108,6 +100,14 @@ def with_edited(known: Sequence[Rule], id_: str, changes: Mapping[str, Any]) -> 
         raise NotFound(NO_RULE)
     edited = parse_rules(render_rules(edited))
     return [edited[0] if rule.id == id_ else rule for rule in known]
+
+
+def without(known: Sequence[Rule], id_: str) -> list[Rule]:
+    """All rules in their order but the one with this id; raises NotFound."""
+    others = [rule for rule in known if rule.id != id_]
+    if len(others) == len(known):
+        raise NotFound(NO_RULE)
+    return others
 
 
 def in_order(known: Sequence[Rule], ids: Sequence[str]) -> list[Rule]:

@@ -62,7 +62,7 @@ async def get_sync_job(services: Services, request: Request, *, sync_id: str) ->
     caller = request.principal
     if caller.coverage is not None:
         await run_in_threadpool(check_covered, services, caller, sync_id)
-    job = await services.sync_engine.awaited(caller.user_id, sync_id)
+    job = await services.sync_engine.wait_for(caller.user_id, sync_id)
     if job is None:
         raise NotFound("Sync job not found")
     if caller.coverage is not None:

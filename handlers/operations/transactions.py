@@ -52,7 +52,7 @@ def list_transactions(
 
 def get_transaction(_services: Services, request: Request, reading: UserData, *, id: str) -> Answer:
     """One booked transaction with all its details."""
-    row = reading.find(id)
+    row = reading.entries.find(id)
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
     return Answer(body=json_shapes.transaction_detail(row, reading.by_id))

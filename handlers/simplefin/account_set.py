@@ -145,7 +145,7 @@ class AccountSet:
             )
             self._add(found, waiting, pending=True)
         selection = Selection(account_ids=account_ids, date_from=first, date_to=last)
-        self._add(found, self._newest_rows(self.reading.matching(selection), names))
+        self._add(found, self._newest_rows(self.reading.entries.matching(selection), names))
         return found
 
     def _newest_rows(self, bookings: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:

@@ -67,7 +67,7 @@ class SourceCalls:
 
     def _begin(self) -> None:
         """Start a thread for every waiting call that the bounds allow."""
-        while (call := self._waiting.taken(self._may_begin)) is not None:
+        while (call := self._waiting.take(self._may_begin)) is not None:
             self._busy.update(_keys(call))
             # The thread takes the lock at its end, so it is in the set before
             self._running.add(begin_thread(f"source {call.provider}", partial(self._run, call)))
@@ -163,7 +163,7 @@ class ImportLane:
 
     def _begin(self) -> None:
         """Give a turn to every import that may have one now."""
-        while (turn := self._line.taken(self._may_begin)) is not None:
+        while (turn := self._line.take(self._may_begin)) is not None:
             self._running.append(turn)
             turn.begun.set()
 

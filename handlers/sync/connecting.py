@@ -22,7 +22,7 @@ from connectors import connector as source
 from connectors.connecting import Done, LiveSource, Question, Redirect, Reply, Step
 from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
-from handlers.sync.asked_connections import Keeping
+from handlers.sync.source_connections import source_connection
 from handlers.sync.stored_secrets import StoredSecrets
 from storage import connections, jobs, users
 from storage.bank_access import connection_attempts, connection_secrets
@@ -174,18 +174,18 @@ class Connecting:
             if live is None:
                 continue
             try:
-                asked = replace(self._without_secrets(each), secrets=self._secrets.read(each))
+                left = replace(source_connection(each, None), secrets=self._secrets.read(each))
             except SourceError as error:
                 why[each.id] = as_sentence(error)
                 continue
             why[each.id] = NO_ANSWER
-            work = partial(_disconnect, live, asked, now=self._clock.now(), why=why)
+            work = partial(_disconnect, live, left, now=self._clock.now(), why=why)
             threads.append(begin_thread("disconnect", work))
         until = time.monotonic() + within
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
-        left = dict(why)
-        return [(each, left[each.id]) for each in ended if each.id in left]
+        reasons = dict(why)
+        return [(each, reasons[each.id]) for each in ended if each.id in reasons]
 
     def _find(self, user_id: str, attempt_id: str, browser: str | None) -> StoredAttempt:
         with _unknown_without_key():
@@ -278,25 +278,9 @@ class Connecting:
         if renewed is None:
             return source.Connection(id=stored.id, user_id=stored.user_id, bank_name="", settings={})
         try:
-            return self._with_secrets(renewed)
+            return source_connection(renewed, self._secrets)
         except source.UserActionRequired:  # its secrets are lost: connected like a new one
-            return self._without_secrets(renewed)
-
-    def _with_secrets(self, connection: StoredConnection) -> source.Connection:
-        known = self._secrets.read(connection)
-        return replace(
-            self._without_secrets(connection),
-            secrets=known,
-            keep_secrets=Keeping(self._secrets, connection, known),
-        )
-
-    def _without_secrets(self, connection: StoredConnection) -> source.Connection:
-        return source.Connection(
-            id=connection.id,
-            user_id=connection.user_id,
-            bank_name=connection.bank_name,
-            settings=connection.settings,
-        )
+            return source_connection(renewed, None)
 
     def _refuse(self, stored: StoredAttempt, reason: str) -> Attempt:
         database = self._store.of(stored.user_id)
@@ -343,18 +327,18 @@ class Connecting:
         return Attempt(id=stored.id, source=self.sources[stored.connector], connection=made, is_new=True)
 
 
-def _disconnect(live: LiveSource, asked: source.Connection, *, now: datetime, why: dict[str, str]) -> None:
+def _disconnect(live: LiveSource, left: source.Connection, *, now: datetime, why: dict[str, str]) -> None:
     """End one access at its provider. Does not use the store, because a slow provider may take longer than the process
     keeps the store open."""
-    with contain(log, "%s could not be ended at the provider", asked.id):
+    with contain(log, "%s could not be ended at the provider", left.id):
         try:
-            live.disconnect(asked, now=now)
-            del why[asked.id]
+            live.disconnect(left, now=now)
+            del why[left.id]
         except SourceError as error:
-            log.info("%s could not be ended at the provider: %s %s", asked.id, type(error).__name__, error.detail)
-            why[asked.id] = as_sentence(error)
+            log.info("%s could not be ended at the provider: %s %s", left.id, type(error).__name__, error.detail)
+            why[left.id] = as_sentence(error)
         return
-    why[asked.id] = INTERNAL
+    why[left.id] = INTERNAL
 
 
 @contextmanager

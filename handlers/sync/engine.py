@@ -18,13 +18,13 @@ from starlette.concurrency import run_in_threadpool
 
 from connectors.connector import PSD2_SYNCS_MAX, Connector, Person
 from handlers.clock import Clock
-from handlers.sync.asked_connections import Secrets
 from handlers.sync.concurrency import ImportLane, SourceCalls
 from handlers.sync.job_import import JobImport
 from handlers.sync.job_step import JobStep
 from handlers.sync.leases import Leases
 from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED, TIMED_OUT, KeptForPlan, Outcomes, QuotaUsed
 from handlers.sync.plan import coming, leaves_room
+from handlers.sync.source_connections import Secrets
 from handlers.sync.stored_secrets import KEY_MISSING
 from storage import connections, jobs
 from storage.bank_access import source_calls
@@ -85,8 +85,23 @@ class SyncEngine:
         self.stopped = threading.Event()
         self.leases = Leases(store, clock, self.stopped)
         self._outcomes = Outcomes(store, clock)
-        job_import = JobImport(store, clock, self.import_lane, self._outcomes, self.stopped, after_import)
-        self._step = JobStep(store, connectors, secrets, clock, self._outcomes, job_import, self.leases, self.stopped)
+        self._step = JobStep(
+            store=store,
+            connectors=connectors,
+            secrets=secrets,
+            clock=clock,
+            outcomes=self._outcomes,
+            job_import=JobImport(
+                store=store,
+                clock=clock,
+                lane=self.import_lane,
+                outcomes=self._outcomes,
+                stopped=self.stopped,
+                after_import=after_import,
+            ),
+            leases=self.leases,
+            stopped=self.stopped,
+        )
 
     @property
     def is_stopping(self) -> bool:
@@ -195,7 +210,7 @@ class SyncEngine:
             wait([step], timeout=ANSWER_WITHIN)
         return jobs.find(database, user_id, job_id)
 
-    async def awaited(self, user_id: str, job_id: str) -> Job | None:
+    async def wait_for(self, user_id: str, job_id: str) -> Job | None:
         """The user's job after its next step, for requests. Waiting holds no thread, so that any number of readers of
         slow banks delay nobody. A job that is not due, nor soon, is only read."""
         database = self._store.of(user_id)

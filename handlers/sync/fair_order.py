@@ -46,19 +46,12 @@ class FairOrder(Generic[W]):
         work.begins = max(self._now, self._had.get(work.user_id, 0))
         self._waiting.append(work)
 
-    def taken(self, may_begin: Callable[[W], bool]) -> W | None:
+    def take(self, may_begin: Callable[[W], bool]) -> W | None:
         """Take the next piece of work that may begin out of the line, and return it; of two equal ones the earlier.
         None if none may."""
         work = min(filter(may_begin, self._waiting), key=lambda work: work.ends, default=None)
-        if work is not None:
-            self._take(work)
-        return work
-
-    def leave(self, work: W) -> None:
-        """Remove a piece of work from the line before it has had its turn."""
-        self._waiting.remove(work)
-
-    def _take(self, work: W) -> None:
+        if work is None:
+            return None
         self._waiting.remove(work)
         self._now = max(self._now, work.begins)
         self._had = {user_id: ends for user_id, ends in self._had.items() if ends > self._now}
@@ -66,3 +59,8 @@ class FairOrder(Generic[W]):
         for other in self._waiting:
             if other.user_id == work.user_id:
                 other.begins = max(other.begins, work.ends)
+        return work
+
+    def leave(self, work: W) -> None:
+        """Remove a piece of work from the line before it has had its turn."""
+        self._waiting.remove(work)

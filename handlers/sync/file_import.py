@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from io import BufferedReader
@@ -22,7 +22,7 @@ from handlers.own_profiles import ChosenLayout
 from handlers.sync.fair_order import COST_MOST
 from storage import connections, jobs
 from storage.accounts import StoredAccount
-from storage.database import Database, Transaction
+from storage.database import Transaction
 from storage.importing import runs
 from storage.importing.batches import AccountStatement, ReadBatch, read_batch
 from storage.users import User
@@ -32,10 +32,6 @@ CONNECTION_DEFAULT = "Statement files"
 
 class ConnectionBusy(Exception):
     """These files are being synced. Try again in a moment."""
-
-
-class _DryRun(Exception):
-    """Raised at the end of a dry run, so that its transaction is rolled back."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,15 +120,3 @@ def size_of(file: Path | BufferedReader) -> int:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
     return max(size, COST_MOST) if is_container else size
-
-
-def kept_or_tried(database: Database, work: Callable[[Transaction], None], *, is_dry_run: bool) -> None:
-    """Do the work in one transaction, which is rolled back if it is a dry run."""
-
-    def work_or_roll_back(session: Transaction) -> None:
-        work(session)
-        if is_dry_run:
-            raise _DryRun
-
-    with suppress(_DryRun):
-        database.atomically(work_or_roll_back)

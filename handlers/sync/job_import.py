@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from analytics.records import Batch, InvalidRecord, Record
@@ -33,25 +33,17 @@ TOLD_AGAIN_DAYS = 30  # even the bank with the shortest memory reports bookings 
 log = logging.getLogger("bankdata.sync")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobImport:
-    """Imports what sources have ready for a job."""
+    """Imports what sources have ready for a job. `after_import` is called with the user's id once an import is
+    committed; `stopped` ends the reading."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        lane: ImportLane,
-        outcomes: Outcomes,
-        stopped: threading.Event,
-        after_import: Callable[[str], None],
-    ) -> None:
-        """`after_import` is called with the user's id once an import is committed; `stopped` ends the reading."""
-        self._store = store
-        self._clock = clock
-        self._lane = lane
-        self._outcomes = outcomes
-        self._stopped = stopped
-        self._after_import = after_import
+    store: Store
+    clock: Clock
+    lane: ImportLane
+    outcomes: Outcomes
+    stopped: threading.Event
+    after_import: Callable[[str], None]
 
     def run(
         self,
@@ -62,7 +54,7 @@ class JobImport:
         handle: source.Json,
     ) -> None:
         """Fetch and store batch by batch, then complete the job; raises what the source or the store raises."""
-        batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self._clock.today())
+        batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self.clock.today())
         told: set[str] = set()
         is_whole = True  # a cursor past a refused batch would skip that batch's bookings forever
         try:
@@ -77,7 +69,7 @@ class JobImport:
                     connector.settle(asked, handle, batch=batch, refusal=refusal)
             if not connector.is_local:
                 self._warn_of_untold(job, told)
-            self._outcomes.complete(job)
+            self.outcomes.complete(job)
         finally:
             self._follow_up(job)
 
@@ -96,7 +88,7 @@ class JobImport:
         A local source keeps its turn in the import lane while it is read; an answer over a network takes long, so it is
         read before the turn begins.
         """
-        with self._lane.turn(job.user_id, job_id=job.id) if is_local else nullcontext():
+        with self.lane.turn(job.user_id, job_id=job.id) if is_local else nullcontext():
             batch = next(batches, None)
             if batch is None:
                 return None
@@ -104,9 +96,9 @@ class JobImport:
                 self._refuse(job, RefusedBatch(name=batch.name, reason=batch.reason))
                 return batch, batch.reason, ()
             try:
-                read = read_batch(replace(batch, records=self._until_stopped(batch.records)), today=self._clock.today())
+                read = read_batch(replace(batch, records=self._until_stopped(batch.records)), today=self.clock.today())
                 size = len(read.spool) * BOOKING_BYTES
-                with nullcontext() if is_local else self._lane.turn(job.user_id, size=size, job_id=job.id):
+                with nullcontext() if is_local else self.lane.turn(job.user_id, size=size, job_id=job.id):
                     cursor = batch.cursor if keeps_cursor else None
                     account_ids, is_silent = self._keep(job, connection, read, cursor, may_be_empty=is_local)
             except (*UNREADABLE, InvalidRecord) as error:
@@ -152,7 +144,7 @@ class JobImport:
                 job,
                 connection,
                 read,
-                now=self._clock.now(),
+                now=self.clock.now(),
                 unnamed=connection.settings.get("account"),
             )
             ids = [each.account_id for each in reports]
@@ -166,17 +158,17 @@ class JobImport:
 
     def _until_stopped(self, records: Iterator[Record]) -> Iterator[Record]:
         for record in records:
-            if self._stopped.is_set():
+            if self.stopped.is_set():
                 raise Closed
             yield record
 
     def _follow_up(self, job: Job) -> None:
         found = jobs.find(self._of(job), job.user_id, job.id)
-        if found is not None and found.new_transactions is not None and not self._stopped.is_set():
-            self._after_import(job.user_id)
+        if found is not None and found.new_transactions is not None and not self.stopped.is_set():
+            self.after_import(job.user_id)
 
     def _of(self, job: Job) -> Database:
-        return self._store.of(job.user_id)
+        return self.store.of(job.user_id)
 
 
 def _should_tell(session: Session, user_id: str, account_ids: Sequence[str], read: ReadBatch) -> bool:

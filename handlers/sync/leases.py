@@ -29,7 +29,7 @@ class Leases:
         self._held: dict[str, Leased] = {}  # changed by single dict operations, which are atomic
 
     @contextmanager
-    def kept(self, work: Leased) -> Iterator[None]:
+    def keep(self, work: Leased) -> Iterator[None]:
         """A context that keeps renewing a lease that was taken for this work."""
         self._held[work.id] = work
         try:

@@ -9,12 +9,12 @@ from time import time as unix_time
 
 from connectors.connector import Connector, HasNews
 from handlers.clock import Clock
-from handlers.sync.asked_connections import asked
 from handlers.sync.detection import detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import pause_after
 from handlers.sync.plan import coming, last_planned
 from handlers.sync.sorting import Sorting
+from handlers.sync.source_connections import source_connection
 from storage import connections, jobs
 from storage.boundary import contain
 from storage.connections import Due, StoredConnection
@@ -188,7 +188,7 @@ class Scheduler:
         }
         for connection in connections.of_connectors(self._everybody, list(open_)):
             with self._isolate_errors(connection.id):
-                if open_[connection.connector].has_news(asked(connection, None), now=now):
+                if open_[connection.connector].has_news(source_connection(connection, None), now=now):
                     is_well = connection.failures_in_row == 0
                     self._engine.start(connection, cooldown=timedelta(0) if is_well else None, is_forced=is_well)
 

@@ -18,11 +18,11 @@ from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
 from handlers.own_profiles import ChosenLayout
 from handlers.sync.concurrency import Closed, ImportLane
-from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, kept_or_tried, size_of
+from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, size_of
 from handlers.sync.leases import Leases
 from storage.accounts import StoredAccount
 from storage.boundary import begin_thread, contain, undo_on_failure
-from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Transaction, as_json
+from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Transaction, as_json, atomically
 from storage.importing import file_imports
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.file_imports import StoredReport
@@ -176,7 +176,7 @@ class UploadedFiles:
         """Import the file, and return the sentence that says why it was not imported; None where it was."""
         try:
             check, turn = partial(self._check_wanted, report), self._lane.turn
-            with file, self._leases.kept(report), turn(user.id, size=size_of(file), check=check):
+            with file, self._leases.keep(report), turn(user.id, size=size_of(file), check=check):
                 self._import(report, user, file, choice, check)
         except GivenUp:
             return GIVEN_UP
@@ -218,7 +218,7 @@ class UploadedFiles:
                 job_id=report.id,
             )
 
-        kept_or_tried(self._store.of(user.id), keep, is_dry_run=report.is_dry_run)
+        atomically(self._store.of(user.id), keep, is_dry_run=report.is_dry_run)
         report.warnings = [*guesses_in_words(report.layouts), *report.warnings]
         if not report.is_dry_run:
             self._after_import(user.id)

@@ -77,7 +77,7 @@ async def measured(folder: Path, audience: Audience, rounds: int) -> None:
                 await spent(app, person, path)
         for _ in range(rounds):
             for name, path in PATHS.items():
-                data = services.reader.at_hand(everybody[0].user_id)
+                data = services.reader.cache.at_hand(everybody[0].user_id)
                 assert data is not None
                 data._answers.clear()
                 warm[name].append(await spent(app, everybody[0], path))

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a chec
 from analytics.records import Batch, TransactionRecord
 from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
-from handlers.commands.files import export
+from handlers.commands.exports import export
 from handlers.export_formats import FORMATS
 from storage import connections, users
 from storage.database import Transaction

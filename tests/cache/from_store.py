@@ -4,7 +4,7 @@ product is judged."""
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import cast
+from typing import Self, cast
 
 import orjson
 import polars as pl
@@ -111,6 +111,11 @@ class FromStore:
     def pending(self) -> pl.DataFrame:
         """The rows that are not booked yet, as `figures` has those that are."""
         return pending_rows(self._session, self._user_id, Selection())
+
+    @property
+    def entries(self) -> Self:
+        """What `Entries` has of the booked rows."""
+        return self
 
     def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
         """The rows of these ids as a page lists them, by id."""

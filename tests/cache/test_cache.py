@@ -53,7 +53,7 @@ def test_the_least_recently_used_goes_first() -> None:
     kept = cache_of({"a": 1, "b": 1, "c": 1}, bytes_max=ROOM_FOR_TWO)
     put(kept, "a")
     put(kept, "b")
-    kept.used("a")
+    kept.touch("a")
     put(kept, "c")
     assert [kept.at_hand(name) is not None for name in "abc"] == [True, False, True]
     assert (kept.bytes, kept.evictions) == (ROOM_FOR_TWO, 1)
@@ -64,7 +64,7 @@ def test_what_is_evicted_while_it_is_read_stays_evicted() -> None:
     kept = cache_of({"a": 1})
     put(kept, "a")
     kept.clear()
-    kept.used("a")
+    kept.touch("a")
     assert (kept.users(), kept.hits) == ([], 1)
 
 
@@ -190,7 +190,7 @@ def test_data_at_hand_are_present_until_a_change_begins(services: Services) -> N
     bank = make_bank(whole(services.store), services.clock.now())
     with services.reader.open(bank.user.id, Need.ACCOUNTS):
         pass
-    data = services.reader.at_hand(bank.user.id)
+    data = services.reader.cache.at_hand(bank.user.id)
     assert data is not None
     assert at_once(services.reader.is_present(bank.user.id, data))
     bank.database.changes(bank.user.id)
@@ -325,7 +325,7 @@ def test_the_json_of_rows_takes_the_memory_that_is_counted(services: Services) -
     user_id = with_bookings(services, "eva", 300)
     table = Operations(services)
     table.ask("listTransactions", user_id, **PAGE)
-    held = services.reader.at_hand(user_id)
+    held = services.reader.cache.at_hand(user_id)
     assert held is not None
     assert held.entries is not None
     counted = held.entries.size
@@ -351,7 +351,7 @@ def test_a_long_history_is_kept_and_drives_nobody_out_of_memory(services: Servic
     for name, arguments in (("listTransactions", PAGE), ("getCashflow", figures), ("getTransaction", row)):
         assert table.ask(name, long, **arguments) == slow.ask(name, long, **arguments)
     assert (narrow.cache.users(), narrow.cache.evictions) == ([short, long], 0)
-    held = narrow.at_hand(long)
+    held = narrow.cache.at_hand(long)
     assert held is not None
     assert held.has(Need.LIST | Need.DETAILS)
     assert held.size > 4 * BASE_BYTES
@@ -363,7 +363,7 @@ def test_within_a_transaction_a_user_is_read_as_it_has_changed_them_and_not_kept
     with services.of(user_id).transaction() as session:
         users.set_home_currency(session, user_id, "USD")
         assert services.reader.read(session, user_id, Need.LIST).home_currency == "USD"
-    assert services.reader.at_hand(user_id) is None
+    assert services.reader.cache.at_hand(user_id) is None
 
 
 @pytest.mark.requirement("cache.one_reading")
@@ -375,14 +375,14 @@ def test_of_somebody_who_is_not_in_memory_a_single_booking_is_read_and_not_kept(
     for id_ in [*ids, "trx_unknown"]:
         for name in ("getTransaction", "explainTransaction"):
             assert table.ask(name, user_id, id=id_) == slow.ask(name, user_id, id=id_)
-    assert services.reader.at_hand(user_id) is None
+    assert services.reader.cache.at_hand(user_id) is None
 
 
 @pytest.mark.requirement("cache.state")
 def test_nobody_has_no_data(services: Services) -> None:
     with services.reader.open("u_nobody", Need.ACCOUNTS) as reading:
         assert list(reading.accounts) == []
-    assert services.reader.at_hand("u_nobody") is None
+    assert services.reader.cache.at_hand("u_nobody") is None
 
 
 @pytest.mark.requirement("cache.never_stale")
@@ -397,5 +397,5 @@ def test_an_answer_that_was_begun_before_midnight_is_none_of_the_new_day(service
         name="x", services=services, function=slow, needs=Need.ACCOUNTS, is_light=lambda _data, _arguments: False
     )
     operation(asking(bank.user.id, "x", ""))
-    assert services.reader.at_hand(bank.user.id) is not None
+    assert services.reader.cache.at_hand(bank.user.id) is not None
     assert at_once(operation.at_once(asking(bank.user.id, "x", ""))) is None

@@ -116,7 +116,7 @@ def test_a_poll_without_news_takes_no_thread_and_no_statement_and_none_of_the_da
                 assert (await client.get(path, params={"cursor": f"{cursor}x"})).status_code == 400
             empty = {"added": [], "modified": [], "removed": [], "hasMore": False, "nextCursor": cursor}
             assert [each.json() for each in answers] == [empty, empty]
-            assert services.reader.at_hand(user.id) is None
+            assert services.reader.cache.at_hand(user.id) is None
             services.clock.offset += RENEWED_AFTER
             renewed = (await client.get(path, params={"cursor": cursor})).json()
             assert renewed["nextCursor"] != cursor

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from starlette.testclient import TestClient
 
-from handlers.commands.files import export
+from handlers.commands.exports import export
 from handlers.export_formats import FORMATS
 from handlers.unread_exports import PER_USER_MAX
 from storage import users

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics.records import AccountRecord
-from handlers.commands.files import export
+from handlers.commands.exports import export
 from handlers.commands.imports import import_files
 from handlers.services import Services, open_services
 from storage import connections, jobs, users

@@ -13,7 +13,6 @@ import pytest
 
 from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
 from connectors.connector import Connection, Misconfigured, UserActionRequired
-from handlers.sync.asked_connections import asked
 from handlers.sync.connecting import (
     BROKEN_OFF,
     FAILED,
@@ -25,6 +24,7 @@ from handlers.sync.connecting import (
     AttemptUnknown,
     Connecting,
 )
+from handlers.sync.source_connections import source_connection
 from handlers.sync.stored_secrets import KEYS_UNUSABLE, StoredSecrets
 from storage import connections, jobs, users
 from storage.bank_access import connection_attempts
@@ -234,7 +234,7 @@ def test_a_sync_that_outlives_its_connection_keeps_no_secrets_of_it(scene: Scene
 def test_a_sync_replaces_the_secrets_that_it_began_with_and_never_those_of_a_renewal(scene: Scene) -> None:
     made = scene.answer(scene.begin(), "111111").connection
     assert made is not None
-    syncing = asked(made, scene.secrets)
+    syncing = source_connection(made, scene.secrets)
     syncing.keep_secrets({"pin": "12345", "state": ["a"]})
     assert scene.secrets.read(made) == {"pin": "12345", "state": ["a"]}
     renewal = scene.connecting.begin(scene.user_id, "bank", renewed=made, browser="b1")

@@ -27,7 +27,7 @@ def served(*waiting: tuple[str, str, int]) -> str:
     for name, user_id, cost in waiting:
         order.add(Named(name=name, user_id=user_id, cost=cost))
     found = ""
-    while (work := order.taken(lambda _: True)) is not None:
+    while (work := order.take(lambda _: True)) is not None:
         found += work.name
     assert len(order) == 0
     return found
@@ -61,10 +61,10 @@ def test_what_may_not_begin_yet_is_passed_by_and_what_left_gets_no_turn() -> Non
     first, second = (Named(name=name, user_id=name, cost=0) for name in "ab")
     order.add(first)
     order.add(second)
-    assert order.taken(lambda work: work.user_id != "a") is second
-    assert order.taken(lambda work: work.user_id != "a") is None
+    assert order.take(lambda work: work.user_id != "a") is second
+    assert order.take(lambda work: work.user_id != "a") is None
     order.leave(first)
-    assert order.taken(lambda _: True) is None
+    assert order.take(lambda _: True) is None
 
 
 @dataclass
@@ -124,7 +124,7 @@ class FairTurns(RuleBasedStateMachine):
     @precondition(lambda self: self.works)
     @rule()
     def begins(self) -> None:
-        work = self.order.taken(lambda _: True)
+        work = self.order.take(lambda _: True)
         assert work is not None
         assert work.name == self.reference.next()
         del self.works[work.name]

@@ -249,7 +249,7 @@ def test_a_sync_that_nobody_reads_acts_for_the_user_of_its_connection(
     step.result(60)
     in_thread = [each for each in ran if each.tables and "job_leases" in each.sql]
     assert {(each.role, each.user_id) for each in in_thread} == {(APP_ROLE, demo)}
-    with services.sync_engine.leases.kept(job):
+    with services.sync_engine.leases.keep(job):
         ran.clear()
         services.sync_engine.leases.renew()
     assert by_app_role(ran, demo) > 0

@@ -6,7 +6,6 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.words.own_categories import place_named, placed
 from handlers.operations.words.annotations import annotation_after
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
 from storage import transactions
 from storage.database import Transaction
 from storage.importing import derivation
@@ -24,7 +23,6 @@ def annotate(
     now = services.clock.now()
 
     def work(session: Transaction) -> None:
-        session.hold(user.id)
         row = transactions.find(session, user.id, transaction_id)
         if row is None:
             raise CommandError(UNKNOWN)
@@ -39,6 +37,5 @@ def annotate(
         annotations.say(session, user.id, after, now=now)
         derivation.apply_rules(session, user.id, now=now, transaction_ids=[transaction_id])
 
-    services.everybody.atomically(work)
-    detect_after_import(services.everybody, [user.id], today=services.clock.today())
+    services.change(user.id, work)
     report.note("Said.")

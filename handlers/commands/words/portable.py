@@ -4,7 +4,6 @@ from pathlib import Path
 
 from handlers.commands.control_socket import CommandError, Report
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.users import User
@@ -32,6 +31,4 @@ def import_words(services: Services, report: Report, *, user: User, path: str) -
         derivation.apply_rules(session, user.id, now=now)
         return count
 
-    count = services.everybody.atomically(work)
-    detect_after_import(services.everybody, [user.id], today=services.clock.today())
-    report.line(f"{count} taken over.")
+    report.line(f"{services.change(user.id, work)} taken over.")

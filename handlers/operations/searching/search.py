@@ -143,7 +143,7 @@ def _read(reading: UserData, caller: Principal, filters: Filters, selection: Sel
 
 def _refunds(reading: UserData, filters: Filters, selected: Selected, parts: Sequence[pl.DataFrame]) -> pl.Series:
     """The ids of the refunds among the rows; whether a pending row is a refund is decided by the same bookings."""
-    booked = reading.refunds(selected.ids)
+    booked = reading.entries.refunds(selected.ids)
     if filters.status == "booked":
         return booked
     pending = pl.concat(parts).filter("is_pending")

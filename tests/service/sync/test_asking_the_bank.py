@@ -27,7 +27,7 @@ def test_a_reader_waits_for_a_job_that_is_due_within_a_second_and_for_no_other(
         clock.moment += timedelta(seconds=seconds)
 
     def read() -> Job:
-        found = asyncio.run(sync_engine.awaited(user.id, job.id))
+        found = asyncio.run(sync_engine.wait_for(user.id, job.id))
         assert found is not None
         return found
 

@@ -28,7 +28,7 @@ def test_a_user_removed_during_a_sync_ends_it_without_a_trace(
     database.atomically(lambda session: users.remove(session, user.id))
     assert sync_engine.advance(job) is None
     assert sync_engine.read(user.id, job.id) is None
-    assert asyncio.run(sync_engine.awaited(user.id, job.id)) is None
+    assert asyncio.run(sync_engine.wait_for(user.id, job.id)) is None
     assert database.rows("SELECT * FROM jobs") == []
 
 

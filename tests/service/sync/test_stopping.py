@@ -46,7 +46,7 @@ def test_stopping_waits_neither_for_a_source_nor_for_those_who_wait_for_it(
     monkeypatch.setattr("handlers.sync.engine.STOP_WITHIN", 0.01)
 
     async def read_and_stop() -> Job | None:
-        reader = asyncio.create_task(sync_engine.awaited(user.id, job.id))
+        reader = asyncio.create_task(sync_engine.wait_for(user.id, job.id))
         await asyncio.to_thread(hang.asked.wait, 10)
         sync_engine.stop()
         return await reader

@@ -29,22 +29,7 @@ class Secrets(Protocol):
         ...
 
 
-class Keeping:
-    """Stores new secrets that a source hands out, in place of those it was asked with, and never over newer ones."""
-
-    def __init__(self, secrets: Secrets, connection: StoredConnection, known: Json) -> None:
-        self._secrets = secrets
-        self._connection = connection
-        self._known = known
-
-    def __call__(self, given: Json) -> None:
-        """Store the secrets, as JSON."""
-        plain = json.loads(as_json(dict(given)))
-        if self._secrets.keep(self._connection, plain, instead_of=self._known):
-            self._known = plain
-
-
-def asked(
+def source_connection(
     connection: StoredConnection, secrets: Secrets | None, attended: Mapping[str, str] | None = None
 ) -> Connection:
     """The connection as its source needs it, without secrets if `secrets` is None; `attended` is the person as a job
@@ -59,4 +44,12 @@ def asked(
     if secrets is None:
         return bare
     known = secrets.read(connection)
-    return replace(bare, secrets=known, keep_secrets=Keeping(secrets, connection, known))
+
+    def keep(given: Json) -> None:
+        """Store new secrets that the source hands out in place of the known ones, never over newer ones."""
+        nonlocal known
+        plain = json.loads(as_json(dict(given)))
+        if secrets.keep(connection, plain, instead_of=known):
+            known = plain
+
+    return replace(bare, secrets=known, keep_secrets=keep)

@@ -1,0 +1,51 @@
+"""The failures that a command tells the person who gave it, in one table for all commands."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from analytics.classification.rules import InvalidRule
+from auth.errors import OAuthError
+from connectors.bank_csv.profile import ProfileError
+from connectors.connector import SourceError
+from handlers.commands.control_socket import CommandError
+from handlers.http.errors import BadRequest
+from handlers.operations.profile import NoRate
+from handlers.operations.recurring import CannotBeAdded
+from storage.accounts import AccountAmbiguous, AccountUnknown
+from storage.database import Conflict, StoreError
+from storage.undo_and_merge.merges import NotOneAccount
+from storage.undo_and_merge.rebuild import ImportUnknown
+from storage.words.portable import InvalidWords
+
+SENTENCES = (
+    StoreError,
+    ProfileError,
+    SourceError,
+    OAuthError,
+    BadRequest,
+    NoRate,
+    CannotBeAdded,
+    AccountUnknown,
+    AccountAmbiguous,
+    NotOneAccount,
+    ImportUnknown,
+    InvalidRule,
+    InvalidWords,
+)
+"""Failures whose text tells a person what is wrong."""
+
+
+@contextmanager
+def failures_in_words(place: Path | None = None) -> Iterator[None]:
+    """A context in which every expected failure becomes a CommandError; `place` is what is read or written where the
+    operating system does not say."""
+    try:
+        yield
+    except SENTENCES as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        named = error.filename or place
+        raise CommandError(f"{f'{named}: ' if named else ''}{error.strerror or error}.") from error
+    except Conflict as error:
+        raise CommandError("Something else changed the same data at the same time. Try again.") from error
