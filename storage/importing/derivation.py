@@ -8,7 +8,8 @@ import polars as pl
 
 from analytics.classification.categories import SAVINGS_KINDS
 from analytics.classification.classify import classify, with_leaves
-from analytics.classification.leaves import LEAVES, OF_KINDS, OWN_TRANSFER
+from analytics.classification.facts import LEAVES
+from analytics.classification.leaves import OF_KINDS, OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory, Rule
 from analytics.frames import CLASSIFIABLE
 from analytics.search_text import searchable
