@@ -187,16 +187,17 @@ class AccountBatch:
         return _as_found(remaining, is_correction=True)
 
     def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
-        """New bookings with id, identity and `created_at` of the row that each was, pending or taken back, and with
-        `claims`, which say under which id it is told now."""
+        """New bookings with id, identity and `created_at` of the row that each was, pending or on its day taken back,
+        and with `claims`, which say under which id it is told now."""
         pairs: list[Pair] = []
         left = new
         for table, direction in zip(WAITING, (BEFORE, SAME_DAY), strict=True):
             waiting = self._stored.every(table)
             if waiting.is_empty() or left.is_empty():
                 continue
-            alike = left.join(waiting, on=["amount", "currency"], how="semi")
-            found = pending_matches(self._items(alike), self._stored.rows(table, waiting), direction=direction)
+            keys = MONEY if direction == SAME_DAY else ("amount", "currency")
+            alike, rows = left.join(waiting, on=keys, how="semi"), waiting.join(left, on=keys, how="semi")
+            found = pending_matches(self._items(alike), self._stored.rows(table, rows), direction=direction)
             left = left.filter(~pl.col("place").is_in([item.place for item, _ in found]))
             pairs += found
         self._former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]

@@ -201,6 +201,16 @@ def test_what_the_bank_takes_back_leaves_the_ledger_and_comes_back_under_its_id(
     assert gone(bank) == set()
 
 
+def test_an_id_that_was_taken_back_names_another_booking_on_another_day(bank: Bank) -> None:
+    rest = "2026-11-10 | -1.00 | Kiosk | Zeitung | provider_id=2"
+    sync(bank, f"2026-11-03 | -5.00 | Shop | Brot | provider_id=1\n{rest}", told("2026-11-01", "2026-11-20", "100"))
+    sync(bank, rest, told("2026-11-01", "2026-11-20", "105"))
+    (shop,) = gone(bank)
+    again = f"{rest}\n2026-11-15 | -5.00 | Kino | Film | provider_id=1"
+    assert sync(bank, again, told("2026-11-01", "2026-11-20", "100")) == ["added"]
+    assert gone(bank) == {shop}
+
+
 @pytest.mark.parametrize(
     ("balance", "left"),
     [("112", "Kino"), ("105", "Cafe Kino"), ("107", "Kino Shop"), ("100", "Cafe Kino Shop"), ("101", "Cafe Kino Shop")],

@@ -107,6 +107,25 @@ def test_a_booking_in_the_words_of_a_pending_row_that_booked_on_another_day_is_a
 
 
 @pytest.mark.requirement("import.pending")
+def test_what_is_pending_still_with_another_amount_keeps_its_id(bank: Bank) -> None:
+    bring_all(bank, pending("2026-11-18 | -5.00 | Hotel | Anzahlung | provider_id=1"))
+    (before,) = bank.rows(table="pending_transactions")
+    bring_all(bank, pending("2026-11-19 | -6.00 | Hotel | Anzahlung | provider_id=1"), COMPLETE)
+    (after,) = bank.rows(table="pending_transactions")
+    assert (after["id"], after["amount"]) == (before["id"], -6)
+
+
+@pytest.mark.requirement("import.pending")
+@pytest.mark.parametrize("amount", ["-7.00", "-5.00"], ids=["other amounts", "one amount"])
+def test_pending_rows_whose_ids_are_exchanged_book_by_their_words(bank: Bank, amount: str) -> None:
+    shop, cafe = "2026-11-18 | -5.00 | Shop | Brot", f"2026-11-18 | {amount} | Cafe | Torte"
+    bring_all(bank, pending(f"{shop} | provider_id=1\n{cafe} | provider_id=2"))
+    before = {row["counterpart_name"]: row["id"] for row in bank.rows(table="pending_transactions")}
+    bring_all(bank, bookings(f"{shop} | provider_id=2\n{cafe} | provider_id=1"), COMPLETE)
+    assert {row["counterpart_name"]: row["id"] for row in bank.rows()} == before
+
+
+@pytest.mark.requirement("import.pending")
 def test_a_complete_set_of_pending_rows_ends_the_others_and_an_incomplete_one_does_not(bank: Bank) -> None:
     bring_all(bank, pending("2026-11-18 | -1.00 | A | a\n2026-11-18 | -2.00 | B | b"))
     kept = {row["id"] for row in bank.rows("id, booking_date, amount", "pending_transactions") if row["amount"] == -2}

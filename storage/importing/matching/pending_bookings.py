@@ -1,9 +1,10 @@
-"""Which pending booking a booked one was, and which are pending still: by id, by content, by likeness within a week."""
+"""Which pending booking a booked one was, and which are pending still: by words, by id, by likeness within a week."""
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 
 from analytics.records import TransactionRecord
@@ -18,18 +19,19 @@ BEFORE, SAME_DAY, AFTER = -1, 0, 1
 
 
 def pending_matches(items: Iterable[Item], rows: Iterable[StoredRow], *, direction: int) -> list[Pair]:
-    """The bookings that are these rows, each once: by the source's id, else by day, amount and words, else by amount
-    and likeness on the nearest of the days before or after (`direction`)."""
+    """The bookings that are these rows, each once: by our own id, by day, amount and words (first under the source's
+    id), by the source's id with the amount, or without it for what is pending still, and last by amount and likeness on
+    the nearest of the days before or after (`direction`)."""
     free = {row.id: row for row in rows}
     index = _WaitingRows(free)
     pairs: list[Pair] = []
     left = {item.place: item for item in items} if free else {}
     ways: Sequence[Callable[[Item], StoredRow | None]] = (
-        index.by_claim,
-        index.by_content,
+        index.by_own_id,
+        *(partial(index.by_key, way=way) for way in range(4)),
         lambda item: index.nearest(item.record, direction),
     )
-    for way in ways if direction else ways[:2]:
+    for way in ways if direction else ways[:-1]:
         for item in list(left.values()):
             if (row := way(item)) is not None:
                 pairs.append((left.pop(item.place), free.pop(row.id)))
@@ -44,21 +46,20 @@ class _WaitingRows:
         self._by_key: dict[Hashable, list[str]] = defaultdict(list)
         self._by_day: dict[Hashable, dict[Hashable, list[str]]] = defaultdict(lambda: defaultdict(list))
         for row in reversed(list(free.values())):
-            self._by_key[row.claim].append(row.id)
-            self._by_key[_content(row.record)].append(row.id)
+            for key in filter(None, _keys(row.record, row.claim, is_pending=True)):
+                self._by_key[key].append(row.id)
             alike = self._by_day[row.record.amount, row.record.currency, row.record.booking_date]
             for key in (*_parties(row.record), _words(row.record)):
                 alike[key].append(row.id)
 
-    def by_claim(self, item: Item) -> StoredRow | None:
-        """By the id of the source, or by our own in an export that comes back."""
+    def by_own_id(self, item: Item) -> StoredRow | None:
+        """By our id, in an export that comes back."""
         own = self._free.get(own_id(item.record) or "")
-        if own is not None and own.record.amount == item.record.amount:
-            return own
-        return self._head(self._by_key.get(item.claim)) if item.claim is not None else None
+        return own if own is not None and own.record.amount == item.record.amount else None
 
-    def by_content(self, item: Item) -> StoredRow | None:
-        return self._head(self._by_key.get(_content(item.record)))
+    def by_key(self, item: Item, way: int) -> StoredRow | None:
+        keys = _keys(item.record, item.claim, is_pending=item.record.status == "pending")
+        return self._head(self._by_key.get(keys[way]))
 
     def nearest(self, record: TransactionRecord, direction: int) -> StoredRow | None:
         for number in range(NEIGHBOUR_DAYS + 1):
@@ -90,9 +91,15 @@ class _WaitingRows:
         return None
 
 
-def _content(what: TransactionRecord) -> Hashable:
+def _keys(what: TransactionRecord, claim: str | None, *, is_pending: bool) -> Sequence[Hashable]:
+    """What finds a row, surest first: its words under its id, its words, its amount under its id, its id alone; None
+    where it has none."""
+    money = (what.amount, what.currency)
     texts = (what.counterpart_iban or what.counterpart_name, what.purpose)
-    return what.booking_date, what.amount, what.currency, *map(squeeze, texts)
+    words = (what.booking_date, *money, *map(squeeze, texts))
+    if claim is None:
+        return None, words, None, None
+    return (claim, words), words, (claim, money), claim if is_pending else None
 
 
 def _parties(what: TransactionRecord) -> list[Hashable]:
