@@ -26,6 +26,7 @@ from handlers.settings import Settings, load
 from storage.database import Database, Session, Store
 from storage.engines.opening import open_database
 from tests.citus import Citus
+from tests.tracing import untraced
 
 if TYPE_CHECKING:
     import psycopg
@@ -251,7 +252,8 @@ def made_once(basetemp: Path, name: str, make: Callable[[Path], object]) -> Path
     with (around / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (around / "is-made").exists():
-            make(around / "data")
+            with untraced():
+                make(around / "data")
             (around / "is-made").touch()
     return around / "data"
 
