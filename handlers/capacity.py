@@ -44,9 +44,9 @@ class Costs:
 
 EMBEDDED = Costs(user_bytes=220_000, connection_bytes=13_000, booking_bytes=500, request_ms=(0.13, 0), sync_ms=(85, 0))
 POSTGRESQL = Costs(
-    user_bytes=910_000, connection_bytes=6_500, booking_bytes=2_500, request_ms=(0.18, 0.03), sync_ms=(36, 32)
+    user_bytes=910_000, connection_bytes=7_000, booking_bytes=1_900, request_ms=(0.18, 0.03), sync_ms=(36, 32)
 )
-LINK_MB = 17  # of a connection to PostgreSQL
+LINK_MB = 18  # of a connection to PostgreSQL, of its own, after a large import
 
 
 def capacity(settings: Settings, report: Report, *, users: int, bookings: int, connections: int) -> None:

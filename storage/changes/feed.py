@@ -86,13 +86,17 @@ def transactions_changed(
 ) -> list[Row]:
     """Details and states of the next `limit` transactions that were added or changed after this position."""
     condition, values = Selection(account_ids=account_ids).condition(user_id)
-    at = len(values) + 1
-    return session.rows(
-        f"SELECT {DETAIL_COLUMNS}, {', '.join(STATES)} FROM transactions WHERE {condition}"
-        f" AND (changed_state > ${at} OR (changed_state = ${at} AND id > ${at + 1}))"
-        f" ORDER BY changed_state, id LIMIT {int(limit)}",
-        *(*values, *after),
+    at, query = len(values) + 1, f"SELECT {DETAIL_COLUMNS}, {', '.join(STATES)} FROM transactions WHERE {condition}"
+    # A large import is one state: the rest of it is found by id
+    rows = session.rows(
+        f"{query} AND changed_state = ${at} AND id > ${at + 1} ORDER BY id LIMIT {int(limit)}", *values, *after
     )
+    if len(rows) < limit:
+        rows += session.rows(
+            f"{query} AND changed_state > ${at} ORDER BY changed_state, id LIMIT {int(limit) - len(rows)}",
+            *(*values, after.state),
+        )
+    return rows
 
 
 def transactions_removed(

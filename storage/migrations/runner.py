@@ -14,7 +14,7 @@ COMMENT = re.compile(r"--(?! only )[^\n]*")
 ONLY = re.compile(r"^-- only (duckdb|postgresql)$", re.MULTILINE)
 NEEDS = re.compile(r"^-- needs (\d{3})$", re.MULTILINE)  # what a program must know; by default this migration
 INDEX = re.compile(r"CREATE INDEX (\w+) ON ")
-INDEX_GONE = re.compile(r"DROP INDEX (\w+)")
+INDEX_GONE = re.compile(r"(?:DROP INDEX|ALTER TABLE \w+ DROP CONSTRAINT) (\w+)$")  # alone: else it changes a key
 NAMES_TAKEN = 15  # the number of the migration that needs Python to fill its table
 SCHEMA_VERSION = (
     "CREATE TABLE schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMP NOT NULL)"
@@ -64,15 +64,18 @@ def migrate(store: Store, *, now: datetime) -> list[str]:
     return [each.name for each in known if each.number > version and _run(store, each, now, is_in_use=is_in_use)]
 
 
-def indexes() -> dict[str, str]:
-    """The CREATE INDEX statements of all indexes that a PostgreSQL store has besides its keys, by index name."""
-    found: dict[str, str] = {}
+def indexes() -> tuple[dict[str, str], dict[str, str]]:
+    """The CREATE INDEX statements of all indexes that a PostgreSQL store has besides its keys, and the statements that
+    drop those that it had before; both by index name."""
+    made: dict[str, str] = {}
+    gone: dict[str, str] = {}
     for statement in (each for migration in migrations() for each in _statements(migration.sql, "postgresql")):
-        if made := INDEX.match(statement):
-            found[made[1]] = statement
-        elif gone := INDEX_GONE.match(statement):
-            del found[gone[1]]
-    return found
+        if new := INDEX.match(statement):
+            made[new[1]] = statement
+        elif old := INDEX_GONE.match(statement):
+            made.pop(old[1], None)
+            gone[old[1]] = statement
+    return made, gone
 
 
 def needed_after(version: int) -> int:
@@ -100,7 +103,7 @@ def _needed_version(session: Session, *, beyond: int) -> int:
 
 def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) -> bool:
     """Run a migration unless another process starting at the same time has run it; True if it was run here. Indexes of
-    tables in use are left to `storage.migrations.later_indexes`."""
+    tables in use, new ones and what they replace, are left to `storage.migrations.later_indexes`."""
     with store.migrating() as session:
         version = current_version(session)
         if version >= migration.number:
@@ -109,7 +112,7 @@ def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) 
             if version == 0:
                 session.execute(SCHEMA_VERSION)
             for statement in _statements(migration.sql, session.dialect.name):
-                if not (is_in_use and INDEX.match(statement)):
+                if not (is_in_use and (INDEX.match(statement) or INDEX_GONE.match(statement))):
                     session.execute(statement)
             if migration.number == NAMES_TAKEN:
                 users.take_names(session)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from handlers.capacity import EMBEDDED, POSTGRESQL
-from tests.benchmarks.capacity import bytes_of_bookings, bytes_of_connections, bytes_of_users
+from handlers.capacity import EMBEDDED, LINK_MB, POSTGRESQL
+from tests.benchmarks.capacity import bytes_of_bookings, bytes_of_connections, bytes_of_users, memory_of_connections
 from tests.cli.conftest import bankdata
 from tests.engines import ENGINE, OpenStore
 
@@ -23,6 +23,7 @@ def test_a_booking_a_connection_and_a_user_take_what_is_computed_with(database: 
     assert bytes_of_users(database, 20) == pytest.approx(costs.user_bytes, rel=about)
     if ENGINE.name == "postgresql":  # the file would have to have thousands of them for a block more
         assert bytes_of_connections(database, 40) == pytest.approx(costs.connection_bytes, rel=about)
+        assert LINK_MB / 4 < memory_of_connections(database) < LINK_MB  # which a larger import comes close to
 
 
 @pytest.mark.engine("duckdb")
@@ -33,7 +34,7 @@ def test_a_small_service_needs_one_process_over_either_store(tmp_path: Path) -> 
         "for        2 users, 20,000 bookings, 4 bank connections:"
         " 0.0 requests and 0.0 planned syncs a second when it is busiest",
         "embedded   disk 10 MB, memory 606 MB, cores 0.0",
-        "PostgreSQL disk 49 MB, memory 216 MB, cores 0.0, connections 12",
+        "PostgreSQL disk 38 MB, memory 226 MB, cores 0.0, connections 12",
         "  service  processes 1, memory 606 MB, cores 0.0",
         "Citus      the same in sum, shared out by user; 12 connections to the coordinator and to each worker",
     ]
@@ -50,7 +51,7 @@ def test_a_large_service_needs_more_than_the_embedded_store_has(tmp_path: Path) 
     said = bankdata("capacity", *asked, "--data", tmp_path, settings=settings)
     assert said.code == 0, said.err
     assert said.lines[1].startswith("embedded   disk 682.7 GB, memory 606 MB, cores 32.9, more than its one process")
-    assert said.lines[2] == "PostgreSQL disk 3,181.9 GB, memory 801.1 GB, cores 12.2, connections 337"
+    assert said.lines[2] == "PostgreSQL disk 2,623.5 GB, memory 661.8 GB, cores 12.2, connections 337"
     assert said.lines[3] == "  service  processes 16, memory 9.5 GB, cores 15.3"
     without_plan = bankdata("capacity", *asked, "--data", tmp_path, settings={**settings, "SCHEDULE": "off"})
     assert " and 0.0 planned syncs" in without_plan.lines[0]

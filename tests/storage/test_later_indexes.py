@@ -122,6 +122,29 @@ def test_one_that_a_later_release_drops_is_not_built_again(
     assert later_indexes.missing(upgraded) == []
 
 
+@pytest.mark.engine("postgresql")
+def test_an_index_and_a_key_are_dropped_only_when_what_replaces_them_is_built(
+    upgraded: OpenStore, monkeypatch: pytest.MonkeyPatch, now: datetime
+) -> None:
+    list(later_indexes.build(upgraded))
+    replaced = (
+        "DROP INDEX by_amount; ALTER TABLE events DROP CONSTRAINT events_pkey; CREATE INDEX by_day ON events (user_id)"
+    )
+    known = [*runner.migrations(), runner.Migration(1000, "1000_last.sql", replaced)]
+    monkeypatch.setattr(runner, "migrations", lambda: known)
+    names = (
+        "SELECT indexname AS name FROM pg_indexes WHERE indexname IN ('by_amount', 'events_pkey', 'by_day')"
+        " AND schemaname = current_schema() ORDER BY indexname"
+    )
+    runner.migrate(upgraded, now=now)
+    assert [row["name"] for row in upgraded.rows(names)] == ["by_amount", "events_pkey"]
+    building = later_indexes.build(upgraded)
+    assert next(building) == "by_day"
+    assert [row["name"] for row in upgraded.rows(names)] == ["by_amount", "by_day", "events_pkey"]
+    assert list(building) == []
+    assert [row["name"] for row in upgraded.rows(names)] == ["by_day"]
+
+
 @one_server
 def test_a_server_builds_it_and_says_so_and_once_why_not_yet(
     upgraded: OpenStore, other: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -199,13 +222,14 @@ def test_what_is_missing_is_said_by_check_and_built_by_a_server(tmp_path: Path) 
     environment = {name.removeprefix("BANKDATA_"): text for name, text in ENGINE.environment(tmp_path).items()}
     assert bankdata("users", "add", "eva", "--random", "--data", tmp_path, settings=environment).code == 0
     with closing(opened(ENGINE.url(tmp_path / STORE))) as database:
-        database.execute("DROP INDEX transactions_by_day")
+        database.execute("DROP INDEX transactions_by_date")
     checked = bankdata("check", "--data", tmp_path, settings=environment)
     assert (
-        "indexes    transactions_by_day not there yet: a server builds them, or `bankdata build-indexes`" in checked.out
+        "indexes    transactions_by_date not there yet: a server builds them, or `bankdata build-indexes`"
+        in checked.out
     )
     with running(tmp_path, command="serve") as served:
-        while "the index transactions_by_day is built" not in served.log.read_text():
+        while "the index transactions_by_date is built" not in served.log.read_text():
             time.sleep(0.02)
     built = bankdata("build-indexes", "--data", tmp_path, settings=environment)
     assert built.lines == ["No index is missing."]
