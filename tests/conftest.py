@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -16,11 +17,13 @@ from auth.tokens.keys import KeyRing
 from tests.citus import CITUS_URL, Citus, Watch
 from tests.citus import NOW as NOW
 from tests.engines import ENGINE, NONE, OpenStore, programs
+from tests.tracing import untraced
 
 settings.register_profile(
     "project", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", parent=settings.get_profile("project"), derandomize=False, max_examples=1500)
+settings.register_profile("postgresql", parent=settings.get_profile("project"), max_examples=20)  # 60 are over DuckDB
 settings.register_profile("cluster", parent=settings.get_profile("project"), max_examples=6)
 settings.load_profile("project")
 STORAGE = Path(__file__).parent / "storage"
@@ -41,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"Set {CITUS_URL} to an empty database on the coordinator of a Citus cluster.")
         ENGINE.name, ENGINE.citus = "postgresql", Citus(os.environ.pop(CITUS_URL))
         settings.load_profile("cluster")
+    elif ENGINE.name == "postgresql" and config.getoption("hypothesis_profile") is None:
+        settings.load_profile("postgresql")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -77,9 +82,23 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Over PostgreSQL neither what such a test is given nor the end of it is traced. Over DuckDB they are: a fixture of
+    a module may be made for the one test of it that is not traced."""
+    with _traced_as(item):
+        return (yield)
+
+
+def _traced_as(item: pytest.Item) -> AbstractContextManager[None]:
+    is_traced = ENGINE.name == "duckdb" or item.get_closest_marker("no_cover") is None
+    return nullcontext() if is_traced else untraced()
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     """The stores of a test end with it; on a cluster they are emptied and used again, for they take seconds to make."""
-    result = yield
+    with _traced_as(item):
+        result = yield
     folder = getattr(item, "funcargs", {}).get("tmp_path")
     if ENGINE.citus is not None and folder is not None:
         ENGINE.citus.free(folder)

@@ -1,5 +1,6 @@
 """A server of a few lines, which answers as a test wants it to and counts what it is asked."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -19,6 +20,15 @@ AUDIENCE = Audience(warm=[EVA, BEN], cold=[], today=TODAY)
 
 Answers = Callable[[str], tuple[int, bytes]]
 Asked = list[tuple[str, str]]  # token, path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def untraced() -> Iterator[None]:
+    """Servers that are measured run without the tracer of coverage, which would be measured with them."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
+            patched.delenv(name)
+        yield
 
 
 class _Server(ThreadingHTTPServer):

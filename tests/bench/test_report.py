@@ -57,6 +57,13 @@ def test_the_tables_of_two_sizes() -> None:
     assert shown(lines, "large") == [["large", "100"]]
 
 
+@pytest.mark.requirement("bench.truthful")
+def test_so_little_work_that_the_clock_did_not_move_has_no_growth() -> None:
+    made = results(with_peers=False)
+    made.warm["small"]["page"] = figures(200, processor_seconds=0)
+    assert shown(list(tables(made)), "page")[2] == ["page", "0.000 ms", "3.000 ms", "-"]
+
+
 @pytest.mark.requirement("bench.peers")
 def test_the_tables_with_peers() -> None:
     lines = list(tables(results(with_peers=True)))

@@ -1,5 +1,6 @@
 """Settings: every wrong value stops every command with one line that names the setting; so does a name nobody knows."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from datetime import date
 from pathlib import Path
@@ -139,11 +140,14 @@ def test_values_at_the_bounds_are_taken(name: str, value: str) -> None:
 
 
 @pytest.mark.requirement("settings.refused")
-def test_a_store_of_the_rate_limit_that_cannot_be_used_is_one_line_and_leaves_no_socket(tmp_path: Path) -> None:
+def test_a_store_of_the_rate_limit_that_cannot_be_used_is_one_line_and_leaves_no_socket(
+    copied: Callable[[], Path],
+) -> None:
+    folder = copied()
     wrong = {"RATE_LIMIT_URL": "redis://127.0.0.1:notaport"}
-    done = bankdata("demo", "--port", free_port(), "--data", tmp_path, settings=wrong)
+    done = bankdata("demo", "--port", free_port(), "--data", folder, settings=wrong)
     assert done.failed_with("BANKDATA_RATE_LIMIT_URL: the store of the rate limit cannot be used: ")
-    assert not (tmp_path / "control.sock").exists()
+    assert not (folder / "control.sock").exists()
 
 
 def test_every_setting_is_among_these_examples() -> None:

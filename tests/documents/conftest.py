@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.service.conftest import demo_store
+
+__all__ = ["demo_store"]  # a fixture of the service's tests, for these too
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "127.0.0.1:8000"  # where the documents say that the server listens
@@ -98,8 +103,9 @@ def ticked(cell: str) -> list[str]:
 
 
 @pytest.fixture
-def run_blocks(tmp_path: Path) -> Iterator[Callable[[list[Block]], list[str]]]:
-    """Runs blocks as one shell session in an empty home; what each wrote to standard output."""
+def run_blocks(tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
+    """Runs blocks as one shell session in an empty home, or in one with this data folder; what each wrote to standard
+    output."""
     port = _free_port()
     clone, out, home = tmp_path / "clone", tmp_path / "out", tmp_path / "home"
     for folder in (clone / ".venv/bin", out, home):
@@ -120,7 +126,9 @@ def run_blocks(tmp_path: Path) -> Iterator[Callable[[list[Block]], list[str]]]:
         "SERVER_PID": str(pid),
     }
 
-    def run(read: list[Block]) -> list[str]:
+    def run(read: list[Block], data: Path | None = None) -> list[str]:
+        if data is not None:
+            shutil.copytree(data, home / ".local/share/bankdata")
         todo = [block for block in read if block.is_run]
         for block in read:
             if block.language in SHOWN_FILES:

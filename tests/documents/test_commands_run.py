@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.documents.conftest import ROOT, Block, blocks, pages
 
 DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
-RunBlocks = Callable[[list[Block]], list[str]]
+RunBlocks = Callable[..., list[str]]
 
 
 @pytest.mark.requirement("docs.commands")
@@ -18,13 +19,13 @@ def test_the_readme_works_as_printed(run_blocks: RunBlocks) -> None:
 
 
 @pytest.mark.requirement("docs.commands")
-def test_commands_work_as_printed(run_blocks: RunBlocks) -> None:
-    _check(["docs/commands.md", "docs/csv-profiles.md"], run_blocks)
+def test_commands_work_as_printed(run_blocks: RunBlocks, demo_store: Path) -> None:
+    _check(["docs/commands.md", "docs/csv-profiles.md"], run_blocks, demo_store)
 
 
 @pytest.mark.requirement("docs.commands")
-def test_operations_and_rules_work_as_printed(run_blocks: RunBlocks) -> None:
-    _check(["docs/operations.md", "docs/rules.md"], run_blocks)
+def test_operations_and_rules_work_as_printed(run_blocks: RunBlocks, demo_store: Path) -> None:
+    _check(["docs/operations.md", "docs/rules.md"], run_blocks, demo_store)
 
 
 @pytest.mark.requirement("docs.commands")
@@ -38,9 +39,10 @@ def test_a_block_that_is_not_run_says_why() -> None:
     assert all(re.fullmatch(r"not run: .{10,}", mark) for mark in marks), marks
 
 
-def _check(names: list[str], run_blocks: RunBlocks) -> None:
+def _check(names: list[str], run_blocks: RunBlocks, data: Path | None = None) -> None:
+    """`data` is the folder of a demo for pages other than the README, where making it is part of what is shown."""
     read = [block for name in names for block in blocks(ROOT / name)]
-    printed = run_blocks(read)
+    printed = run_blocks(read, data)
     for block, text in zip((block for block in read if block.is_run), printed, strict=True):
         assert _is_shown(block, text), f"{block.text}\nshows\n{block.shown}\nbut prints\n{text}"
 

@@ -84,6 +84,11 @@ def as_json(results: Results) -> dict[str, Any]:
     }
 
 
+def _growth_between(smaller: float, larger: float) -> str:
+    """How many times as much; a dash where so little was asked that the clock of the processor did not move."""
+    return f"{larger / smaller:.2f}" if smaller else "-"
+
+
 def _growth(results: Results) -> Iterator[str]:
     smallest, largest = results.ours[0], results.ours[-1]
     yield from _table(
@@ -92,7 +97,7 @@ def _growth(results: Results) -> Iterator[str]:
             (
                 name,
                 *(f"{results.warm[server][name].processor:.3f} ms" for server in results.ours),
-                f"{results.warm[largest][name].processor / results.warm[smallest][name].processor:.2f}",
+                _growth_between(results.warm[smallest][name].processor, results.warm[largest][name].processor),
             )
             for name in WORKS
         ],
