@@ -125,12 +125,6 @@ def month_transactions(
     )
 
 
-def needed_since(months: int, *, today: date) -> date | None:
-    """The first booking date that `monthly_cashflow` reads; None when it needs the whole history."""
-    shown = shown_months(today, months, first_booking=None)
-    return shown[0] if months <= len(shown) else None
-
-
 def first_booking(bookings: pl.DataFrame, selection: Collection[str]) -> date | None:
     """The first booking date of the selection; None where it has no booking."""
     first = bookings.lazy().filter(_is_selected(selection)).select(pl.col("booking_date").min()).collect().item()

@@ -46,7 +46,6 @@ class AccessRequest:
             code_challenge=self.challenge,
             created_at=now,
             expires_at=now + LIFETIME,
-            used_at=None,
             resource=self.resource,
             details=self.details,
         )

@@ -25,6 +25,11 @@ def new_client_id() -> str:
     return f"app_{secrets.token_urlsafe(24)}"
 
 
+def new_grant_id() -> str:
+    """A random id of a grant."""
+    return f"g{secrets.token_hex(12)}"
+
+
 def stored_hash(secret: str) -> str:
     """The hash of a secret for the store. SHA-256 is enough for 256 random bits, but not for passwords."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 from tempfile import SpooledTemporaryFile
 from typing import IO
+from xml.sax.saxutils import escape
 
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.classified_records import Classification, Pair, without_classes
@@ -34,6 +35,11 @@ class Block:
         self.rows.seek(0)
         while chunk := self.rows.read(COPY_BYTES):
             stream.write(chunk)
+
+    def days(self) -> tuple[date | None, date | None]:
+        """The days of opening and closing balance; where the source states none, those of the rows."""
+        opening = self.statement.opening_date or self.first or self.statement.closing_date
+        return opening, self.statement.closing_date or self.last or opening
 
     def balances(self) -> tuple[Decimal, Decimal] | None:
         """Opening and closing balance; a missing one is computed from the other and the rows. None where the source
@@ -77,3 +83,11 @@ def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair) -> Iterator[Block
             yield Block(
                 number=number, account=account, statement=statement, first=first, last=last, total=total, rows=rows
             )  # fmt: skip
+
+
+def tag(
+    name: str, text: str | None = None, characters: int | None = None, *, raw: str = "", attributes: str = ""
+) -> str:
+    """An element of XML around a text or other elements; an empty text where it would be empty."""
+    inner = raw if text is None else escape(text[:characters])
+    return f"<{name}{attributes}>{inner}</{name}>" if inner else ""

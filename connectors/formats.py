@@ -102,11 +102,6 @@ def format_name(source: Path | BinaryIO) -> str | None:
     return found.name if found else None
 
 
-def explain(source: BinaryIO, profiles: Sequence[Profile] | None = None) -> csv_statements.Explanation:
-    """An explanation of how a CSV file would be read, or why it would be refused."""
-    return csv_statements.explain(source, profiles)
-
-
 def format_of(head: bytes) -> Format | None:
     """The format that the beginning of a file shows, None for no known one; CSV, the least strict, is checked last."""
     return next((kind for kind in FORMATS if kind.detect(head)), None)

@@ -13,11 +13,13 @@ _CHUNK_BYTES = 1 << 16
 class Lines:
     """An iterator of decoded lines (with their end) that knows the number of the last one."""
 
-    def __init__(self, stream: BinaryIO, *, head: bytes = b"", encoding: str = "cp1252") -> None:
+    def __init__(
+        self, stream: BinaryIO, *, head: bytes = b"", encoding: str = "cp1252", utf16_errors: str = "replace"
+    ) -> None:
         self.number = 0
         self.last = ""  # the line given last
         self._encoding = encoding
-        self._raw = _raw_lines(_octets(stream, head))
+        self._raw = _raw_lines(octets(stream, head, utf16_errors=utf16_errors))
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -55,8 +57,9 @@ def is_utf16(head: bytes) -> str | None:
     return None
 
 
-def _octets(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
-    """The bytes of the file in an encoding that contains ASCII, without the byte order mark."""
+def octets(stream: BinaryIO, head: bytes = b"", *, utf16_errors: str = "replace") -> Iterator[bytes]:
+    """The bytes of `head` and of the rest of the file, in an encoding that contains ASCII, without the byte order
+    mark."""
     chunk = head or stream.read(_CHUNK_BYTES)
     codec = is_utf16(chunk)
     if codec is None:
@@ -65,11 +68,12 @@ def _octets(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
             yield chunk
             chunk = stream.read(_CHUNK_BYTES)
         return
-    decoder = codecs.getincrementaldecoder(codec)("replace")
+    decoder = codecs.getincrementaldecoder(codec)(utf16_errors)
     while chunk:
         if piece := decoder.decode(chunk).removeprefix("\ufeff").encode("utf-8", "replace"):
             yield piece
         chunk = stream.read(_CHUNK_BYTES)
+    decoder.decode(b"", final=True)  # half a character at the end
 
 
 def _raw_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:

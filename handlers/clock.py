@@ -13,8 +13,6 @@ class Clock:
     def __init__(self, zone: ZoneInfo, *, offset: timedelta = timedelta(0)) -> None:
         self.zone = zone
         self.offset = offset
-        now = self.now_in_utc()
-        self._minute = now, now, now.date()  # from, until, and the day between these two instants: empty at first
 
     def now(self) -> datetime:
         """The present instant in UTC, without zone, cut to milliseconds: as precise as it is stored and sent."""
@@ -26,14 +24,8 @@ class Clock:
         return moment - timedelta(microseconds=moment.microsecond % 1000)
 
     def today(self) -> date:
-        """Today's calendar day in the configured zone (decision 10). Every request asks, and days begin on whole
-        minutes, so the day is computed once a minute."""
-        moment = self.now_in_utc()
-        since, until, day = self._minute
-        if not since <= moment < until:
-            since, day = moment.replace(second=0, microsecond=0), moment.astimezone(self.zone).date()
-            self._minute = since, since + timedelta(minutes=1), day
-        return day
+        """Today's calendar day in the configured zone (decision 10)."""
+        return self.now_in_utc().astimezone(self.zone).date()
 
     def in_zone(self, moment: datetime) -> datetime:
         """An instant of the store, converted to the configured zone."""

@@ -95,7 +95,7 @@ class Export:
         for piece in self.rows(session, account):
             yield from piece.iter_rows(named=True)
 
-    def detailed(self, piece: pl.DataFrame) -> pl.DataFrame:
+    def as_table(self, piece: pl.DataFrame) -> pl.DataFrame:
         """The frame with the columns of a table, and the codes of finer categories replaced by their exported names."""
         if self.leaf is not None:
             told = [self.leaf(code) for code in piece["detailed_category"]]
@@ -169,7 +169,7 @@ def _columns(export: Export) -> Mapping[str, pl.DataType]:
 
 
 def _with_words(export: Export, pieces: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    for piece in map(export.detailed, pieces):
+    for piece in map(export.as_table, pieces):
         if export.words is None:
             yield piece
         else:
@@ -187,23 +187,18 @@ def _words(said: Said) -> dict[str, Any]:
 
 def _statements(write_pairs: Callable[[Iterator[Pair], BinaryIO, Export], None]) -> "Write":
     def write_statements(session: Session, export: Export, stream: BinaryIO) -> int:
-        counted = _BookingCounter()
-        write_pairs(counted.of(_pairs(session, export)), stream, export)
-        return counted.rows
+        count = 0
+
+        def counted() -> Iterator[Pair]:
+            nonlocal count
+            for pair in _pairs(session, export):
+                count += isinstance(pair[0], TransactionRecord)
+                yield pair
+
+        write_pairs(counted(), stream, export)
+        return count
 
     return write_statements
-
-
-class _BookingCounter:
-    """Counts the bookings that pass through an iterator."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-
-    def of(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
-        for pair in pairs:
-            self.rows += isinstance(pair[0], TransactionRecord)
-            yield pair
 
 
 def _pairs(session: Session, export: Export) -> Iterator[Pair]:

@@ -13,13 +13,22 @@ from analytics.recurring.history import History, Price, standing
 from analytics.searching.comparison import Span
 from analytics.searching.totals import Sums
 from analytics.snapshot import Snapshot
+from handlers.names import Json, python_name
 from storage.accounts import StoredAccount
 from storage.bank_access.source_calls import SyncQuota
 from storage.connections import NEED_USER, StoredConnection
 from storage.jobs import Job
 from storage.oauth.access_record import Entry
 
-Json = dict[str, Any]
+
+def members(value: object, *names: str) -> Json:
+    """Members of the contract that stand under the same name in a record: `hasHeader` is the attribute `has_header`, a
+    moment becomes text with milliseconds, a day YYYY-MM-DD."""
+    found = {name: getattr(value, python_name(name)) for name in names}
+    return {
+        name: instant(each) if isinstance(each, datetime) else each.isoformat() if isinstance(each, date) else each
+        for name, each in found.items()
+    }
 
 
 def money(amount: Decimal, currency: str) -> orjson.Fragment:
@@ -206,12 +215,7 @@ def connection(
         ],
         "consentExpiresAt": instant(value.consent_expires_at),
         "consentDaysLeft": max(left.days, 0) if left is not None else None,
-        "quota": {
-            "limit": quota.limit,
-            "used": quota.used,
-            "remaining": quota.remaining,
-            "resetsAt": instant(quota.resets_at(now)),
-        }
+        "quota": members(quota, "limit", "used", "remaining") | {"resetsAt": instant(quota.resets_at(now))}
         if quota is not None
         else None,
     }
@@ -258,7 +262,7 @@ def subscription(row: Mapping[str, Any]) -> Json:
     }
 
 
-def counted(
+def counted_transaction(
     judged: Mapping[str, Any], row: Mapping[str, Any], accounts: Mapping[str, StoredAccount], currency: str
 ) -> Json:
     """CountedTransaction of the contract: a transaction with the amount that it adds to the figure being explained."""
@@ -287,7 +291,7 @@ STANDING = frozenset(
 
 def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable[Json], today: date) -> Json:
     """SubscriptionDetail of the contract."""
-    currency, cadence = row["currency"], told.cadence
+    currency = row["currency"]
     stands = standing(told, is_over=row["is_over"], today=today)
     has_ended = stands.status == "ended"
     return {
@@ -297,13 +301,7 @@ def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable
         "firstCharged": day(told.first_charged),
         "nextExpected": None if has_ended else day(told.next_expected),
         "comingCharges": [] if has_ended else [day(coming) for coming in told.coming],
-        "cadence": {
-            "every": cadence.every,
-            "unit": cadence.unit,
-            "weekday": cadence.weekday,
-            "dayOfMonth": cadence.day_of_month,
-            "month": cadence.month,
-        },
+        "cadence": members(told.cadence, "every", "unit", "weekday", "dayOfMonth", "month"),
         "yearlyCost": money(told.yearly_cost, currency),
         "priceChange": price_change(told.prices, currency),
         "priceHistory": [
@@ -360,13 +358,7 @@ def derivation(value: str | None, rule: str | None, reason: str) -> Json:
 def job(value: Job) -> Json:
     """SyncJobStatus of the contract (interface 2.12); newTransactions is absent until the job is completed (decision
     12)."""
-    shown: Json = {
-        "syncId": value.id,
-        "status": value.status,
-        "error": value.error,
-        "createdAt": instant(value.created_at),
-        "updatedAt": instant(value.updated_at),
-    }
+    shown = {"syncId": value.id, **members(value, "status", "error", "createdAt", "updatedAt")}
     if value.status == "completed":
         shown["newTransactions"] = value.new_transactions
     return shown
@@ -387,15 +379,12 @@ def by_id(accounts: Iterable[StoredAccount]) -> dict[str, StoredAccount]:
     return {value.id: value for value in accounts}
 
 
-def recorded(entry: Entry) -> Json:
+def record_entry(entry: Entry) -> Json:
     """One entry of a user's access record, for its export: what an app (or, with `app` null, the person) did within an
     hour."""
     app = {"id": entry.client_id, "name": entry.client_name, "grant": entry.grant_id or None}
     return {
         "hour": instant(entry.hour),
         "app": app if entry.client_id else None,
-        "operation": entry.operation,
-        "calls": entry.calls,
-        "refusals": entry.refusals,
-        "lastAt": instant(entry.last_at),
+        **members(entry, "operation", "calls", "refusals", "lastAt"),
     }

@@ -33,22 +33,23 @@ from handlers.http.request_durations import RequestDurations
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.listening_socket import CannotListen
 from handlers.http.sockets.peers import Peers
+from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
 from handlers.mcp.admission import PATH, admission
 from handlers.mcp.endpoint import MESSAGE, mcp_api
 from handlers.metrics import Figures
-from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
+from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_shared_paths
 from handlers.oauth.rendering import unknown_address
-from handlers.oauth.site import Banks, Site
+from handlers.oauth.sign_in import page_routes as account_pages
+from handlers.oauth.site import Site
 from handlers.operations import GIVES_FIGURES, KNOWS_COVERAGE, SHOWS_BOOKINGS, operations
 from handlers.operations.events.delivering import Deliverer
 from handlers.page.serving import page_routes
 from handlers.services import Services
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN
 from handlers.simplefin.endpoint import simplefin_api
-from storage import accounts, connections
 from storage.boundary import begin_thread
 from storage.database import StoreFull, StoreUnavailable
 
@@ -138,41 +139,26 @@ def application(
     ]
     if settings.simplefin_server:
         others.append(simplefin_api(services, limiter))
-    site = Site(
-        services.authorization,
-        limiter=limiter,
-        rate=oauth_rate,
-        time_zone=settings.time_zone,
-        has_simplefin=settings.simplefin_server,
-        has_accounts=lambda user_id: bool(accounts.of_user(services.of(user_id), user_id)),
-        accounts_of=lambda user_id: accounts.of_user(services.of(user_id), user_id),
-        banks=Banks(
-            connecting=services.connecting,
-            of_user=lambda user_id: connections.of_user(services.of(user_id), user_id),
-            first_sync=services.sync_engine.sync_now,
-            fetch_now=services.sync_engine.fetch_now,
-            disconnect=services.connecting.remove,
-            has_key=services.sync_engine.has_key,
-            now=services.clock.now,
-        ),
-    )
     app = create_app(
         contract=contract,
         operations=functions,
         turns=turns,
-        shows_bookings=SHOWS_BOOKINGS,
-        knows_coverage=KNOWS_COVERAGE,
-        gives_figures=GIVES_FIGURES,
-        authenticate=bearer_check(services.authorization),
+        guard=guard(
+            bearer_check(services.authorization),
+            public_url=settings.public_url,
+            billing_url=settings.billing_url,
+            shows_bookings=SHOWS_BOOKINGS,
+            knows_coverage=KNOWS_COVERAGE,
+            gives_figures=GIVES_FIGURES,
+        ),
         public_url=settings.public_url,
-        billing_url=settings.billing_url,
         limiter=limiter,
         rate=rate,
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
         hosts=Hosts([settings.public_url, settings.auth_url], is_loopback=is_loopback(listens_at)),
         extra_apis=others,
         routes=[
-            *oauth_routes(site),
+            *account_pages(Site(services, limiter=limiter, rate=oauth_rate)),
             *page_routes(public_url=settings.public_url, auth_url=settings.auth_url, contract=contract),
             *health_and_metrics(figures.text, is_ready=services.is_ready, metrics_for=settings.metrics_for),
         ],

@@ -1,13 +1,14 @@
 """Opens, once per process, everything that the edges work with: store, clock, keys, connectors, sync engine."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 from urllib.parse import urlsplit
 
 import polars as pl
@@ -38,30 +39,31 @@ from handlers.clock import Clock
 from handlers.clock_watch import ClockWatch
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
-from handlers.open_streams import OpenStreams
 from handlers.own_profiles import OwnProfiles
 from handlers.settings import Settings
-from handlers.store_sharing import OwnStore, sharing_of
+from handlers.store_sharing import StoreSharing, sharing_of
 from handlers.sync.connecting import RETURN_PATH, Connecting
 from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
+from handlers.sync.file_import import kept_or_tried
 from handlers.sync.forecasts.found import find_ahead
 from handlers.sync.scheduler import Scheduler
 from handlers.sync.stored_secrets import StoredSecrets
 from handlers.sync.uploaded_files import UploadedFiles
 from handlers.unread_exports import UnreadExports
-from storage import jobs, store_facts
+from storage import jobs, store_facts, users
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_keys import ConnectionKeys
 from storage.boundary import contain, undo_on_failure
 from storage.changes import feed, incarnation
 from storage.changes.incarnation import Incarnation
-from storage.database import Database, Store, StoreUnavailable
+from storage.database import Database, Store, StoreUnavailable, Transaction
 from storage.engines import moving, second_wall
 from storage.engines.opening import open_database
 from storage.events import outbox
 from storage.importing import file_imports
 from storage.migrations import runner
+from storage.users import User
 from storage.webhooks import deliveries
 
 CLOCK_OFFSET = "clock offset, seconds"
@@ -70,6 +72,8 @@ IS_DEMO = "made by bankdata demo"
 
 log = logging.getLogger("bankdata")
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True)
 class Services:
@@ -77,7 +81,7 @@ class Services:
 
     settings: Settings
     store: Store
-    sharing: OwnStore
+    sharing: StoreSharing
     clock: Clock
     sync_engine: SyncEngine
     scheduler: Scheduler
@@ -90,7 +94,7 @@ class Services:
     clock_watch: ClockWatch
     incarnation: Incarnation
     sends_webhooks: bool = False
-    streams: OpenStreams = field(default_factory=OpenStreams)
+    streams: Counter[Hashable] = field(default_factory=Counter)  # of events, that this process sends to each grant
     exports: Turns = field(default_factory=Turns)
     unread_exports: UnreadExports = field(default_factory=UnreadExports)
     _rates: pl.DataFrame | None = None
@@ -99,6 +103,27 @@ class Services:
     def of(self, user_id: str) -> Database:
         """The store, limited to this user's rows: operations, tools, pages and their threads have no other access."""
         return self.store.of(user_id)
+
+    def user(self, user_id: str) -> User:
+        """The user with this id, whom a request is for."""
+        user = users.find(self.of(user_id), user_id)
+        assert user is not None, "a request outlived its user"
+        return user
+
+    def change(self, user_id: str, work: Callable[[Transaction], T], *, is_dry_run: bool = False) -> T:
+        """The result of this work on the user's bookings, done in one transaction that no other change of theirs comes
+        into; afterwards their recurring payments are detected again. A dry run has the same result and is rolled
+        back."""
+        results: list[T] = []
+
+        def hold_and_work(session: Transaction) -> None:
+            session.hold(user_id)
+            results[:] = [work(session)]
+
+        kept_or_tried(self.of(user_id), hold_and_work, is_dry_run=is_dry_run)
+        if not is_dry_run:
+            detect_after_import(self.of(user_id), [user_id], today=self.clock.today())
+        return results[0]
 
     @property
     def everybody(self) -> Database:
@@ -328,7 +353,7 @@ def open_services(
     return services
 
 
-def _authorization(settings: Settings, database: Database, sharing: OwnStore, clock: Clock) -> AuthorizationServer:
+def _authorization(settings: Settings, database: Database, sharing: StoreSharing, clock: Clock) -> AuthorizationServer:
     return AuthorizationServer(
         database,
         sharing.signing_keys(),

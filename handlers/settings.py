@@ -37,6 +37,23 @@ def _secret_setting(default: Any, parse: Callable[[str], Any], help_: str) -> An
     return field(default=default, repr=False, metadata={"parse": parse, "help": help_, "is_secret": True})
 
 
+def _text(pattern: str, expected: str) -> Callable[[str], str]:
+    """The parser of a text in which a pattern matches everything; `expected` says in words what that is."""
+
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(expected)
+        return text
+
+    return parse
+
+
+def _list(text: str, pattern: str, expected: str) -> list[str]:
+    """The parts between the commas of a text, each of which the pattern has to match."""
+    part = _text(pattern, expected)
+    return [part(each.strip()) for each in text.split(",")]
+
+
 def _url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
@@ -75,18 +92,17 @@ def _seconds(low: int, high: int) -> Callable[[str], timedelta]:
 
 
 def _pauses(text: str) -> tuple[timedelta, ...]:
-    parts = [part.strip() for part in text.split(",")]
-    if len(parts) > PAUSES_MAX or not all(re.fullmatch(r"[0-9]{1,6}", part) for part in parts):
-        raise ValueError(f"up to {PAUSES_MAX} whole numbers of seconds separated by commas, such as 5,300,1800")
+    expected = f"up to {PAUSES_MAX} whole numbers of seconds separated by commas, such as 5,300,1800"
+    parts = _list(text, "[0-9]{1,6}", expected)
+    if len(parts) > PAUSES_MAX:
+        raise ValueError(expected)
     return tuple(timedelta(seconds=int(part)) for part in parts)
 
 
 def _times(text: str) -> tuple[time, ...]:
     if text == "off":
         return ()
-    parts = [part.strip() for part in text.split(",")]
-    if not all(re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", part) for part in parts):
-        raise ValueError("times of the day such as 06:30,18:30, or off")
+    parts = _list(text, "([01][0-9]|2[0-3]):[0-5][0-9]", "times of the day such as 06:30,18:30, or off")
     return tuple(sorted({time.fromisoformat(part) for part in parts}))
 
 
@@ -105,47 +121,24 @@ def _networks_or_off(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in words:
-            raise ValueError("one of " + ", ".join(words))
-        return text
-
-    return parse
+    return _text("|".join(words), "one of " + ", ".join(words))
 
 
 def _on_or_off(text: str) -> bool:
-    if text not in ("on", "off"):
-        raise ValueError("on or off")
-    return text == "on"
-
-
-def _currency(text: str) -> str:
-    if not re.fullmatch(r"[A-Z]{3}", text):
-        raise ValueError("a currency code of three capital letters")
-    return text
-
-
-def _quota(text: str) -> str:
-    if not re.fullmatch(r"[1-9][0-9]{0,5}/(second|minute|hour|day)", text):
-        raise ValueError("a number per time such as 20/hour")
-    return text
+    return _text("on|off", "on or off")(text) == "on"
 
 
 def _client_ids(text: str) -> frozenset[str]:
-    names = [part.strip() for part in text.split(",")]
-    if not all(re.fullmatch(r"[A-Za-z0-9_-]{16,100}", name) for name in names):
-        raise ValueError("ids as `bankdata clients list` shows them, separated by commas")
-    return frozenset(names)
+    expected = "ids as `bankdata clients list` shows them, separated by commas"
+    return frozenset(_list(text, "[A-Za-z0-9_-]{16,100}", expected))
 
 
 def _hosts(text: str) -> frozenset[str] | None:
     """The names of the hosts; an empty set for `off`, None for `on`."""
     if text in ("on", "off"):
         return None if text == "on" else frozenset()
-    names = [part.strip().lower() for part in text.split(",")]
-    if not all(re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", name) for name in names):
-        raise ValueError("on, off, or names of hosts separated by commas")
-    return frozenset(names)
+    expected = "on, off, or names of hosts separated by commas"
+    return frozenset(_list(text.lower(), "[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", expected))
 
 
 def _database_url(text: str) -> str:
@@ -159,21 +152,9 @@ def _database_url(text: str) -> str:
     return text
 
 
-def _app_url(text: str) -> str:
-    if not text.startswith("postgresql://"):
-        raise ValueError("postgresql://USER@HOST/NAME, the database of BANKDATA_DATABASE_URL for another role")
-    return text
-
-
 def _secrets(text: str) -> str:
     if not all(len(line) >= SECRET_CHARACTERS_MIN for line in text.splitlines()):
         raise ValueError(f"{SECRET_CHARACTERS_MIN} characters or more, such as `openssl rand -base64 32` prints")
-    return text
-
-
-def _limits_url(text: str) -> str:
-    if text != "memory://" and not text.startswith(("redis://", "rediss://")):
-        raise ValueError("memory:// or redis://HOST:PORT")
     return text
 
 
@@ -202,10 +183,8 @@ def _banks(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((code, address) for code, _, address in named)
 
 
-def _word(text: str) -> str:
-    if not re.fullmatch(r"[!-~]{1,200}", text):
-        raise ValueError("an id without blanks")
-    return text
+_currency = _text("[A-Z]{3}", "a currency code of three capital letters")
+_word = _text("[!-~]{1,200}", "an id without blanks")
 
 
 def _data_home() -> Path:
@@ -220,7 +199,9 @@ class Settings:
     data_dir: Path = _setting(None, Path, "folder of store, keys and control socket; default ~/.local/share/bankdata")
     database_url: str = _secret_setting("", _database_url, "where the store is; default duckdb:/// in the data folder")
     database_app_url: str = _secret_setting(
-        "", _app_url, "the same database for a role that sees rows of one user at a time; default none"
+        "",
+        _text("postgresql://.*", "postgresql://USER@HOST/NAME, the database of BANKDATA_DATABASE_URL for another role"),
+        "the same database for a role that sees rows of one user at a time; default none",
     )
     database_pool: int = _setting(
         10, _whole_number(1, 1_000), "connections to PostgreSQL that each process keeps at most"
@@ -238,7 +219,9 @@ class Settings:
     home_currency: str = _setting("EUR", _currency, "currency of new users for sums over several currencies")
     rate_limit: tuple[int, int] | None = _setting((60, 60), _rate_limit, "requests per seconds and address, or off")
     rate_limit_url: str = _secret_setting(
-        "memory://", _limits_url, "where counters live; Redis if processes share them"
+        "memory://",
+        _text("memory://|rediss?://.*", "memory:// or redis://HOST:PORT"),
+        "where counters live; Redis if processes share them",
     )
     sync_cooldown_seconds: timedelta = _setting(
         timedelta(minutes=30), _seconds(0, 86_400), "seconds between two syncs of one connection"
@@ -250,7 +233,11 @@ class Settings:
         (), _networks, "proxies whose X-Forwarded-For is believed"
     )
     registration: Registration = _setting("open", _one_of("open", "token", "off"), "who may register OAuth clients")
-    registration_limit: str = _setting("20/hour", _quota, "client registrations per address")
+    registration_limit: str = _setting(
+        "20/hour",
+        _text("[1-9][0-9]{0,5}/(second|minute|hour|day)", "a number per time such as 20/hour"),
+        "client registrations per address",
+    )
     refresh_reuse_seconds: timedelta = _setting(
         timedelta(0), _seconds(0, 60), "grace in which a used refresh token yields its successor again"
     )

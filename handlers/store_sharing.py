@@ -29,8 +29,9 @@ IS_WRITABLE = "written by whoever asks whether it can be"
 log = logging.getLogger("bankdata")
 
 
-class OwnStore:
-    """A store that no other process has open: a DuckDB file, beside which lie keys and rates."""
+class StoreSharing:
+    """What a process does with its store, depending on who else works in it; as it stands here, for a store that no
+    other process has open: a DuckDB file, beside which lie keys and rates."""
 
     has_other_processes = False
 
@@ -76,7 +77,7 @@ class OwnStore:
         return ()
 
 
-class SharedStore(OwnStore):
+class SharedStore(StoreSharing):
     """A PostgreSQL store: keys, sealed, and rates lie in it, and leases tell who works at what."""
 
     has_other_processes = True
@@ -137,6 +138,6 @@ class SharedStore(OwnStore):
         return SealedKeys(self._everybody, kind, self._settings.keys_secret, self._clock.now)
 
 
-def sharing_of(store: Store, settings: Settings, clock: Clock) -> OwnStore:
+def sharing_of(store: Store, settings: Settings, clock: Clock) -> StoreSharing:
     """What a process of these settings does with this store."""
-    return (SharedStore if store.dialect.is_shared else OwnStore)(store, settings, clock)
+    return (SharedStore if store.dialect.is_shared else StoreSharing)(store, settings, clock)

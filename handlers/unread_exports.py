@@ -52,7 +52,7 @@ class UnreadExports:
         # Garbage collection may close a file at any point, also while this thread holds the lock
         self._lock = threading.RLock()
 
-    def written(self, user_id: str, write: Callable[[BinaryIO], object]) -> BufferedReader:
+    def write(self, user_id: str, write: Callable[[BinaryIO], object]) -> BufferedReader:
         """A file with all that `write` writes. It has no name, so only this process can read it, and the caller closes
         it. Raises TooManyExports: before writing if there are too many exports, after it if they would be too large
         together."""

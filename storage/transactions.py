@@ -244,19 +244,11 @@ def corrected(session: Session, user_id: str, kind: str) -> list[Row]:
     )
 
 
-def charges(
-    session: Session, user_ids: Sequence[str], *, since: date, account_ids: Sequence[str] | None = None
-) -> pl.DataFrame:
-    """The bookings of these users that recurring payments are detected from, as analytics.frames.CHARGES."""
-    return session.frame(
-        f"SELECT {', '.join(CHARGES)} FROM transactions"
-        " WHERE user_id = ANY($1::TEXT[]) AND booking_date >= $2 AND ($3::TEXT[] IS NULL OR account_id = ANY($3))"
-        " AND account_id NOT IN (SELECT id FROM accounts WHERE user_id = ANY($1) AND hidden_at IS NOT NULL)",
-        list(user_ids),
-        since,
-        list(account_ids) if account_ids is not None else None,
-        schema=CHARGES,
-    )
+def charges(session: Session, user_id: str, *, since: date, account_ids: Sequence[str] | None = None) -> pl.DataFrame:
+    """The bookings of the user, or of these accounts, that recurring payments are detected from, as
+    analytics.frames.CHARGES."""
+    condition, values = Selection(account_ids=account_ids, date_from=since).condition(user_id)
+    return session.frame(f"SELECT {', '.join(CHARGES)} FROM transactions WHERE {condition}", *values, schema=CHARGES)
 
 
 def accounts_with_any(session: Session, user_id: str) -> list[str]:

@@ -17,16 +17,28 @@ class Verdict(NamedTuple):
     rule: str
 
 
-class BookingCodes(NamedTuple):
-    """The source's facts about the kind of a booking, other than free text."""
+class Booking(NamedTuple):
+    """One booking as the tables of facts see it; blank texts are None."""
 
     is_credit: bool
+    name: str | None
+    iban: str | None
+    creditor_id: str | None
+    mandate: str | None
+    purpose: str | None
+    purpose_words: tuple[str, ...]
     bank_transaction_code: str | None
+    purpose_code: str | None
     gvc: str | None
     swift_code: str | None
-    purpose_code: str | None
     mcc: str | None
     bank_text: str | None
+    account_kind: str | None
+
+    @property
+    def has_mandate(self) -> bool:
+        """Whether a mandate or its creditor is named."""
+        return self.mandate is not None or self.creditor_id is not None
 
 
 NOTHING = "nothing"  # the rule name of a value that is None
@@ -58,59 +70,52 @@ US_SHOP = re.compile(  # DUNKIN #3311 PROVIDENCE RI: American cards print town a
 )
 
 
-def booking_type(
-    codes: BookingCodes,
-    *,
-    name: str | None,
-    purpose_words: Sequence[str],
-    has_iban: bool,
-    has_mandate: bool,
-) -> Verdict:
+def booking_type(booking: Booking) -> Verdict:
     """One of the ten types of interface 2.4 with its rule: "other" where the facts fit no type, None where there are
     none: no code, no name and no word."""
-    verdict = _from_codes(codes)
-    if verdict is None:
-        verdict = _from_words(codes, name, purpose_words, has_iban=has_iban, has_mandate=has_mandate)
-    if verdict is None and has_mandate:
+    words = booking.purpose_words
+    verdict = _from_codes(booking) or _from_words(booking)
+    if verdict is None and booking.has_mandate:
         verdict = Verdict("direct_debit", "mandate")  # a credit is money back
-    if verdict is None and (codes.swift_code or "").upper() in WEAK_SWIFT:
-        verdict = Verdict("transfer", f"swift:{codes.swift_code}")
-    if verdict is None and has_iban:
+    if verdict is None and (booking.swift_code or "").upper() in WEAK_SWIFT:
+        verdict = Verdict("transfer", f"swift:{booking.swift_code}")
+    if verdict is None and booking.iban is not None:
         verdict = Verdict("transfer", "counterpart-iban")
     if verdict is None:
-        verdict = Verdict("other", "default:other") if _speaks(codes, name, purpose_words) else Verdict(None, NOTHING)
-    if codes.is_credit and verdict.value in ("transfer", "other"):
+        verdict = Verdict("other", "default:other") if _speaks(booking) else Verdict(None, NOTHING)
+    if booking.is_credit and verdict.value in ("transfer", "other"):
         # Many banks book wages as an ordinary credit transfer: the code says how, the word says what.
-        payroll = PAYROLL.best(purpose_words) or (PAYROLL.best(words_of(name)) if name and not purpose_words else None)
+        payroll = PAYROLL.best(words) or (PAYROLL.best(words_of(booking.name)) if booking.name and not words else None)
         if payroll is not None:
             return Verdict("salary", f"word:{payroll.phrase}")
     return verdict
 
 
-def _speaks(codes: BookingCodes, name: str | None, purpose_words: Sequence[str]) -> bool:
+def _speaks(booking: Booking) -> bool:
     """Whether the booking has any fact from which a type could follow; numbers alone are no such fact."""
-    said = [code for code in codes[1:] if isinstance(code, str) and code.strip().upper() not in SILENT]
-    return bool(said) or name is not None or any(not word.isdecimal() for word in purpose_words)
+    codes = (booking.bank_transaction_code, booking.purpose_code, booking.gvc, booking.swift_code, booking.mcc)
+    has_code = any(code is not None and code.upper() not in SILENT for code in (*codes, booking.bank_text))
+    return has_code or booking.name is not None or any(not word.isdecimal() for word in booking.purpose_words)
 
 
-@lru_cache(maxsize=CACHED_TEXTS_MAX)
-def _from_codes(codes: BookingCodes) -> Verdict | None:
+def _from_codes(booking: Booking) -> Verdict | None:
     """The type by rules 1 to 5, from codes; None where they leave it open."""
-    sign = "+" if codes.is_credit else "-"
-    iso = (codes.bank_transaction_code or "").upper()
+    sign = "+" if booking.is_credit else "-"
+    iso = (booking.bank_transaction_code or "").upper()
     for value, rule in (
         (_iso_type(iso, sign), f"iso-code:{'-'.join(iso.split('-')[:2])}"),
-        (_table_type(GVCS, codes.gvc, sign), f"gvc:{codes.gvc}"),
-        (_table_type(SWIFTS, _swift_key(codes.swift_code), sign), f"swift:{_swift_key(codes.swift_code)}"),
-        (_table_type(PURPOSES, codes.purpose_code, sign), f"purpose-code:{codes.purpose_code}"),
+        (_table_type(GVCS, booking.gvc, sign), f"gvc:{booking.gvc}"),
+        (_table_type(SWIFTS, _swift_key(booking.swift_code), sign), f"swift:{_swift_key(booking.swift_code)}"),
+        (_table_type(PURPOSES, booking.purpose_code, sign), f"purpose-code:{booking.purpose_code}"),
     ):
         if value is not None:
             return Verdict(value, rule)
-    if codes.mcc:
-        return Verdict("cash_withdrawal" if codes.mcc in CASH_MCCS else "card_payment", f"mcc:{codes.mcc}")
+    if booking.mcc:
+        return Verdict("cash_withdrawal" if booking.mcc in CASH_MCCS else "card_payment", f"mcc:{booking.mcc}")
     return None
 
 
+@lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _iso_type(code: str, sign: str) -> str | None:
     parts = (*code.split("-"), "", "")[:3]
     if not parts[0]:
@@ -137,14 +142,12 @@ def _swift_key(code: str | None) -> str | None:
     return f"N{key[1:]}" if len(key) == 4 and key[0] in "SF" and f"N{key[1:]}" in SWIFT_KEYS else key
 
 
-def _from_words(
-    codes: BookingCodes, name: str | None, purpose_words: Sequence[str], *, has_iban: bool, has_mandate: bool
-) -> Verdict | None:
+def _from_words(booking: Booking) -> Verdict | None:
     """The type by rule 6: from the bank's text, else from the first words of the purpose or name, where many banks
     print it."""
-    head = purpose_words[:HEAD_WORDS_MAX]
-    bank = _bank_word(codes.bank_text or "")
-    slip = None if has_mandate else _slip(purpose_words)  # whatever else a mandate says of cards, it is a mandate
+    name, purpose_words, has_iban = booking.name, booking.purpose_words, booking.iban is not None
+    bank = _bank_word(booking.bank_text or "")
+    slip = None if booking.has_mandate else _slip(purpose_words)  # whatever else a mandate says of cards
     if bank is not None:
         value, phrase = bank
         if slip is not None and value in ("direct_debit", "transfer", "other"):
@@ -152,7 +155,7 @@ def _from_words(
         if value == "fee" and "abschlu" in phrase and _says_interest(purpose_words):
             return Verdict("interest", "word:zinsen")
         return Verdict(value, f"word:{phrase}")
-    if has_mandate:
+    if booking.has_mandate:
         return None  # without a word of the bank itself, the mandate decides: rule 7
     if slip is not None:
         return slip
@@ -162,16 +165,16 @@ def _from_words(
             return Verdict(called[0], f"word:{called[1]}")
         if SHOP_DESCRIPTOR.search(name) or "sagt danke" in name.lower():
             return Verdict("card_payment", "word:card")
-        if codes.swift_code in OFX_SIGNS and US_SHOP.search(name):
+        if booking.swift_code in OFX_SIGNS and US_SHOP.search(name):
             return Verdict("card_payment", "word:card")
-    found = TYPE_WORDS.best(head)
+    found = TYPE_WORDS.best(purpose_words[:HEAD_WORDS_MAX])
     if found is not None and len(found.phrase) > CODE_LENGTH_MAX:
         if found.meaning == "fee" and _says_interest(purpose_words):
             return Verdict("interest", "word:zinsen")
         if not has_iban or found.meaning in NAMED_TYPES - {"fee", "interest"}:
             return Verdict(found.meaning, f"word:{found.phrase}")
-    iso = codes.bank_transaction_code or ""
-    if iso.startswith("ACMT-") or codes.gvc == "805":
+    iso = booking.bank_transaction_code or ""
+    if iso.startswith("ACMT-") or booking.gvc == "805":
         return Verdict("interest" if _says_interest(purpose_words) else "fee", f"iso-code:{iso}" if iso else "gvc:805")
     return None
 

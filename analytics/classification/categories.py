@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from analytics.classification.booking_types import NOTHING, Verdict
+from analytics.classification.booking_types import NOTHING, Booking, Verdict
 from analytics.classification.facts import CACHED_TEXTS_MAX, spread, table
 from analytics.classification.keywords import Keyword, keywords_of
 from analytics.classification.merchants import Merchant
@@ -21,35 +21,30 @@ LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only w
 
 
 class Evidence(NamedTuple):
-    """The facts about one booking that the chain of rules uses."""
+    """A booking with its type and merchant, and whether its counterpart is an own account of which kind."""
 
+    booking: Booking
     kind: str | None
-    is_credit: bool
-    is_own: bool
-    account_kind: str | None
-    other_kind: str | None  # of the own account on the other side
-    purpose_code: str | None
-    mcc: str | None
-    purpose_words: Sequence[str]
-    bank_text: str | None
     merchant: Merchant
+    is_own: bool
+    other_kind: str | None  # of the own account on the other side
 
 
 def category(evidence: Evidence) -> Verdict:
     """One of the thirteen values of interface 4.2 with its rule; None where there is no type either (decision 65).
     Rules and corrections of the user have been tried before."""
-    merchant = evidence.merchant
+    booking, merchant = evidence.booking, evidence.merchant
     if evidence.kind is None:
         return Verdict(None, NOTHING)
     if evidence.is_own:
-        kinds = {evidence.account_kind, evidence.other_kind}
+        kinds = {booking.account_kind, evidence.other_kind}
         return Verdict("SAVINGS" if kinds & SAVINGS_KINDS else "TRANSFER", "own-account")
     if evidence.kind == "salary":
         return Verdict("SALARY", "type:salary")
     word = _best_word(evidence)
     if evidence.kind in OF_THE_BANK and not (word is not None and word.meaning == OF_A_HOME):
         return Verdict("OTHER", f"type:{evidence.kind}")
-    coded = _category_of_codes(evidence)
+    coded = _category_of_codes(booking)
     if coded is not None:
         return coded
     if merchant.brand is not None and not (word is not None and _outweighs(word, merchant)):
@@ -58,34 +53,34 @@ def category(evidence: Evidence) -> Verdict:
         return Verdict(word.meaning.category, f"keyword:{word.phrase}")
     if merchant.intermediary is not None and merchant.intermediary.category != "OTHER":
         return Verdict(merchant.intermediary.category, f"intermediary:{merchant.intermediary.name.lower()}")
-    if evidence.purpose_code in LAST_RESORT_CODES and not evidence.is_credit:
-        return Verdict("SHOPPING", f"purpose-code:{evidence.purpose_code}")
-    if evidence.kind in PAYMENT_TYPES and _may_be_private(merchant, evidence.purpose_words):
+    if booking.purpose_code in LAST_RESORT_CODES and not booking.is_credit:
+        return Verdict("SHOPPING", f"purpose-code:{booking.purpose_code}")
+    if evidence.kind in PAYMENT_TYPES and _may_be_private(merchant, booking.purpose_words):
         return Verdict("TRANSFER", f"default:{evidence.kind}")
     if evidence.kind == "other" and merchant.is_person is True and all(len(word) > 1 for word in merchant.label_words):
         return Verdict("TRANSFER", "default:other")  # one letter may be a person's or a company's (E. LECLERC)
     return Verdict("OTHER", f"default:{evidence.kind}")
 
 
-def _category_of_codes(evidence: Evidence) -> Verdict | None:
-    code = (evidence.purpose_code or "").upper()
-    sign = "+" if evidence.is_credit else "-"
+def _category_of_codes(booking: Booking) -> Verdict | None:
+    code = (booking.purpose_code or "").upper()
+    sign = "+" if booking.is_credit else "-"
     by_purpose = PURPOSES.get((code, sign)) or PURPOSES.get((code, "*"))
     if by_purpose is not None:
         return Verdict(by_purpose, f"purpose-code:{code}")
-    by_mcc = MCCS.get(evidence.mcc or "")
-    return Verdict(by_mcc, f"mcc:{evidence.mcc}") if by_mcc else None
+    by_mcc = MCCS.get(booking.mcc or "")
+    return Verdict(by_mcc, f"mcc:{booking.mcc}") if by_mcc else None
 
 
 def _best_word(evidence: Evidence) -> Found[Keyword] | None:
     """The deciding keyword: from the name, else from the purpose, else from the bank's text; in each the longest
     one."""
-    merchant = evidence.merchant
-    is_nameless = merchant.label_words == tuple(evidence.purpose_words)
-    told = {"text"} if merchant.is_person is True else {"text", "company"}
-    if evidence.is_credit:
-        told.add("credit")
-    named = set(told)
+    booking, merchant = evidence.booking, evidence.merchant
+    is_nameless = merchant.label_words == booking.purpose_words
+    counted = {"text"} if merchant.is_person is True else {"text", "company"}
+    if booking.is_credit:
+        counted.add("credit")
+    named = set(counted)
     if merchant.is_person is True and not is_nameless:
         named.clear()  # Jana Lindström sells no electricity
     elif merchant.is_person is not True and not (is_nameless and evidence.kind in PAYMENT_TYPES):
@@ -94,8 +89,8 @@ def _best_word(evidence: Evidence) -> Found[Keyword] | None:
             named.add("card")
     return (
         _longest(keywords_of(merchant.label_words), named)
-        or _longest(keywords_of(tuple(evidence.purpose_words)), told)
-        or _settlement(evidence.bank_text)
+        or _longest(keywords_of(booking.purpose_words), counted)
+        or _settlement(booking.bank_text)
     )
 
 

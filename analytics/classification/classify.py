@@ -3,17 +3,15 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import polars as pl
 
-from analytics.classification.booking_types import BookingCodes, Verdict, booking_type
+from analytics.classification.booking_types import Booking, Verdict, booking_type
 from analytics.classification.categories import Evidence, category
 from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES
 from analytics.classification.intermediaries import is_intermediary
-from analytics.classification.leaves import Clues, detailed
+from analytics.classification.leaves import detailed
 from analytics.classification.merchants import Merchant, merchant
-from analytics.classification.phrases import words_of
 from analytics.classification.rules import ChosenCategory, Rule, comparable, correction_key, first_rule
 from analytics.frames import CLASSIFIABLE
 from analytics.search_text import folded
@@ -33,25 +31,6 @@ DERIVED: dict[str, pl.DataType] = {
 
 NUMBER_LENGTH_MIN = 5  # no table of facts has a number of so many digits
 _NUMBER = re.compile(rf"(?<![^\s/.,:+-])[0-9]{{{NUMBER_LENGTH_MIN},}}(?![^\s/.,:+-])")
-
-
-class _Row(NamedTuple):
-    """One booking as the tables of facts see it; blank texts are None."""
-
-    is_credit: bool
-    name: str | None
-    iban: str | None
-    creditor_id: str | None
-    mandate: str | None
-    purpose: str | None
-    purpose_words: tuple[str, ...]
-    bank_transaction_code: str | None
-    purpose_code: str | None
-    gvc: str | None
-    swift_code: str | None
-    mcc: str | None
-    bank_text: str | None
-    account_kind: str | None
 
 
 def classify(
@@ -110,22 +89,13 @@ def _add_columns(
 
 
 def _derive(
-    row: _Row,
+    row: Booking,
     own: Mapping[str, str | None],
     rules: Sequence[Rule],
     corrections: Mapping[str, ChosenCategory],
     decided: Verdict | None = None,
 ) -> tuple[str | None, ...]:
-    codes = BookingCodes(
-        row.is_credit, row.bank_transaction_code, row.gvc, row.swift_code, row.purpose_code, row.mcc, row.bank_text
-    )
-    kind = booking_type(
-        codes,
-        name=row.name,
-        purpose_words=row.purpose_words,
-        has_iban=row.iban is not None,
-        has_mandate=row.mandate is not None or row.creditor_id is not None,
-    )
+    kind = booking_type(row)
     iban = comparable("counterpartIban", row.iban) if row.iban else None
     is_own = iban in own
     shop = merchant(row.name, row.purpose, row.purpose_words, kind.value or "other")
@@ -136,45 +106,17 @@ def _derive(
         shop = shop._replace(name=rule.merchant, rule=f"user-rule:{rule.id}")
     if rule is not None and rule.type is not None:
         kind = Verdict(rule.type, f"user-rule:{rule.id}")
-    other_kind = own.get(iban) if iban else None
     chosen = _users_choice(row, iban, shop, rule, corrections) if decided is None else None
     place, by = chosen or (None, "")
-    value = (
-        decided
-        or (Verdict(place.category, by) if place else None)
-        or category(
-            Evidence(
-                kind.value,
-                row.is_credit,
-                is_own,
-                row.account_kind,
-                other_kind,
-                row.purpose_code,
-                row.mcc,
-                row.purpose_words,
-                row.bank_text,
-                shop,
-            )
-        )
-    )
-    clues = Clues(
-        kind.value,
-        row.is_credit,
-        row.purpose_code,
-        row.mcc,
-        shop.label_words,
-        row.purpose_words,
-        words_of(row.bank_text or ""),
-        Verdict(shop.brand.leaf, shop.brand.rule) if shop.brand else None,
-        (row.account_kind, other_kind),
-    )
-    leaf = (place.detailed_category, by) if place and place.detailed_category else detailed(value, clues)
+    evidence = Evidence(row, kind.value, shop, is_own, own.get(iban) if iban else None)
+    value = decided or (Verdict(place.category, by) if place else None) or category(evidence)
+    leaf = (place.detailed_category, by) if place and place.detailed_category else detailed(value, evidence)
     own_id = place.own_category_id if place else None
     return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule, *leaf, own_id
 
 
 def _users_choice(
-    row: _Row, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
+    row: Booking, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
 ) -> tuple[ChosenCategory, str] | None:
     """The category that the user chose, and its rule: by a rule of theirs, else by an earlier correction; None where
     neither applies."""
@@ -195,7 +137,7 @@ def _users_choice(
     return None
 
 
-def _users_rule(row: _Row, shop: Merchant, rules: Sequence[Rule]) -> Rule | None:
+def _users_rule(row: Booking, shop: Merchant, rules: Sequence[Rule]) -> Rule | None:
     if not rules:
         return None
     given = {
@@ -210,7 +152,7 @@ def _users_rule(row: _Row, shop: Merchant, rules: Sequence[Rule]) -> Rule | None
     return first_rule(rules, {field: comparable(field, text) for field, text in given.items() if text})
 
 
-def _rows(rows: pl.DataFrame) -> Iterable[_Row]:
+def _rows(rows: pl.DataFrame) -> Iterable[Booking]:
     """The rows as Python values; the words of purposes are folded and split by Polars, all at once."""
     prepared = rows.select(
         is_credit=pl.col("amount") > 0,
@@ -230,9 +172,9 @@ def _rows(rows: pl.DataFrame) -> Iterable[_Row]:
         bank_text=_filled_text("bank_text"),
         account_kind=_filled_text("account_kind"),
     )
-    columns = {name: prepared[name].to_list() for name in _Row._fields}
+    columns = {name: prepared[name].to_list() for name in Booking._fields}
     columns["purpose_words"] = [tuple(words.split()) for words in columns["purpose_words"]]
-    return map(_Row._make, zip(*columns.values(), strict=True))
+    return map(Booking._make, zip(*columns.values(), strict=True))
 
 
 def _filled_text(column: str) -> pl.Expr:

@@ -1,8 +1,10 @@
 """The tables in the folder `data`, each read once: one fact a line, columns separated by tabs, `#` begins a comment."""
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 CATEGORIES = (
     "GROCERIES",
@@ -63,3 +65,27 @@ def spread(codes: str) -> range:
     """The range of codes that a text names: "304-306" is 304, 305, 306; "304" is itself."""
     first, _, last = codes.partition("-")
     return range(int(first), int(last or first) + 1)
+
+
+class Leaf(NamedTuple):
+    """A finer category, as in `leaves.tsv`."""
+
+    code: str
+    category: str
+    english: str
+    german: str
+    coicop: str
+    mccs: str
+    plaid: str
+
+
+LEAVES: Mapping[str, Leaf] = {row[0]: Leaf(*row) for row in table("leaves.tsv")}
+"""Every leaf by its code, in the order in which they are shown."""
+
+assert {leaf.category for leaf in LEAVES.values()} == set(CATEGORIES)
+assert not set(LEAVES) & set(CATEGORIES)
+
+
+def category_of(code: str) -> str:
+    """The category above a leaf; a category itself is returned unchanged."""
+    return LEAVES[code].category if code in LEAVES else code

@@ -2,61 +2,27 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from analytics.classification.booking_types import Verdict
-from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES, spread, table
+from analytics.classification.categories import Evidence
+from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES, LEAVES, category_of, spread, table
 from analytics.classification.persons import COMPANY, INVOICE, TITLES
-from analytics.classification.phrases import Found, Phrases
+from analytics.classification.phrases import Found, Phrases, words_of
 
 Place = Literal["name", "text", "else"]
 OWN_TRANSFER = "OWN_TRANSFER"
 
 
-class Leaf(NamedTuple):
-    """A finer category, as in `leaves.tsv`."""
-
-    code: str
-    category: str
-    english: str
-    german: str
-    coicop: str
-    mccs: str
-    plaid: str
-
-
-LEAVES: Mapping[str, Leaf] = {row[0]: Leaf(*row) for row in table("leaves.tsv")}
-"""Every leaf by its code, in the order in which they are shown."""
-
-
-def category_of(code: str) -> str:
-    """The category above a leaf; a category itself is returned unchanged."""
-    return LEAVES[code].category if code in LEAVES else code
-
-
-class Clues(NamedTuple):
-    """The facts that may determine a leaf, besides the category and its rule."""
-
-    kind: str | None
-    is_credit: bool
-    purpose_code: str | None
-    mcc: str | None
-    name_words: tuple[str, ...]
-    purpose_words: tuple[str, ...]
-    bank_words: tuple[str, ...]
-    brand: Verdict | None
-    account_kinds: tuple[str | None, str | None]
-
-
-def detailed(category: Verdict, clues: Clues) -> tuple[str | None, str | None]:
+def detailed(category: Verdict, evidence: Evidence) -> tuple[str | None, str | None]:
     """The leaf below this category and the rule that gave it, from the first source that has one; both None where none
     has."""
     if category.value is None:
         return None, None
     for source in OTHER_ORDERS.get(category.value, SOURCES):
-        leaf = source(category, clues)
+        leaf = source(category, evidence)
         if leaf is not None and leaf.value is not None and category_of(leaf.value) == category.value:
-            return (None, None) if _is_doubtful(category, leaf, clues) else leaf
+            return (None, None) if _is_doubtful(category, leaf, evidence) else leaf
     return None, None
 
 
@@ -65,94 +31,107 @@ def own_transfer(kinds: Iterable[str | None]) -> str:
     return next((OF_KINDS[kind] for kind in OF_KINDS if kind in set(kinds)), OWN_TRANSFER)
 
 
-def _is_doubtful(category: Verdict, leaf: Verdict, clues: Clues) -> bool:
+def _is_doubtful(category: Verdict, leaf: Verdict, evidence: Evidence) -> bool:
     """Whether too little tells the category, which stays what it is: no leaf is then better than one below it."""
     if not category.rule.startswith(TOLD_BY_WORDS):
         return False
     if leaf.rule.startswith("default:"):  # a person's name
-        is_bare = clues.kind == "other" and TITLES.isdisjoint(clues.name_words)  # John Lewis is a shop
-        is_trade = INVOICE.best(clues.purpose_words) is not None
-        return is_bare or is_trade or _is_elsewhere(category, leaf, clues, unheard=OF_SHOPS)  # friends share a concert
+        is_bare = evidence.kind == "other" and TITLES.isdisjoint(evidence.merchant.label_words)  # John Lewis is a shop
+        is_trade = INVOICE.best(evidence.booking.purpose_words) is not None
+        # Friends share a concert
+        return is_bare or is_trade or _is_elsewhere(category, leaf, evidence, unheard=OF_SHOPS)
     # What an inn transfers is as likely a wage as a refund
-    is_paid_out = clues.is_credit and clues.kind == "transfer" and category.rule.startswith("keyword:")
-    return (is_paid_out and category.value in OF_SHOPS) or _is_elsewhere(category, leaf, clues)
+    is_paid_out = evidence.booking.is_credit and evidence.kind == "transfer" and category.rule.startswith("keyword:")
+    return (is_paid_out and category.value in OF_SHOPS) or _is_elsewhere(category, leaf, evidence)
 
 
-def _is_elsewhere(category: Verdict, leaf: Verdict, clues: Clues, *, unheard: Set[str] = frozenset()) -> bool:
+def _is_elsewhere(category: Verdict, leaf: Verdict, evidence: Evidence, *, unheard: Set[str] = frozenset()) -> bool:
     """Whether a longer word than any of this category stands for another one, or the word of the leaf for both."""
     assert category.value is not None
-    heard = (*_texts(clues), ("else", clues.name_words), ("else", clues.purpose_words))
+    heard = (*_texts(evidence), *_other_texts(evidence))
     own = [hit.length for place, words in heard for hit in _words(category.value, place, words)]
     longest = max(own, default=SHORT_WORD_LENGTH_MAX)
     name: Place = "name" if category.value == "OTHER" and category.rule.startswith("default:") else "text"
-    for place, words in ((name, clues.name_words), ("text", clues.purpose_words)):
+    for place, words in ((name, evidence.merchant.label_words), ("text", evidence.booking.purpose_words)):
         for hit in _all_words(place, words):
-            told = {other for other, scope in hit.meaning if clues.is_credit or scope != "credit"}
+            told = {other for other, scope in hit.meaning if evidence.booking.is_credit or scope != "credit"}
             is_ours, others = category.value in told, told - {category.value, "TRANSFER", *unheard}
             if others and (leaf.rule == f"keyword:{hit.phrase}" if is_ours else hit.length > longest):
                 return True
     return False
 
 
-def _by_mcc(_category: Verdict, clues: Clues) -> Verdict | None:
-    return Verdict(MCCS[clues.mcc], f"mcc:{clues.mcc}") if clues.mcc in MCCS else None
+def _by_mcc(_category: Verdict, evidence: Evidence) -> Verdict | None:
+    return Verdict(MCCS[evidence.booking.mcc], f"mcc:{evidence.booking.mcc}") if evidence.booking.mcc in MCCS else None
 
 
-def _by_purpose_code(_category: Verdict, clues: Clues) -> Verdict | None:
-    code = (clues.purpose_code or "").upper()
-    leaf = PURPOSES.get((code, "+" if clues.is_credit else "-")) or PURPOSES.get((code, "*"))
+def _by_purpose_code(_category: Verdict, evidence: Evidence) -> Verdict | None:
+    code = (evidence.booking.purpose_code or "").upper()
+    leaf = PURPOSES.get((code, "+" if evidence.booking.is_credit else "-")) or PURPOSES.get((code, "*"))
     return Verdict(leaf, f"purpose-code:{code}") if leaf else None
 
 
-def _by_brand(_category: Verdict, clues: Clues) -> Verdict | None:
-    return clues.brand
+def _by_brand(_category: Verdict, evidence: Evidence) -> Verdict | None:
+    brand = evidence.merchant.brand
+    return Verdict(brand.leaf, brand.rule) if brand else None
 
 
-def _by_word(category: Verdict, clues: Clues) -> Verdict | None:
-    return _leaf_of_words(category, clues, _texts(clues))
+def _by_word(category: Verdict, evidence: Evidence) -> Verdict | None:
+    return _leaf_of_words(category, evidence, _texts(evidence))
 
 
-def _texts(clues: Clues) -> Iterable[tuple[Place, tuple[str, ...]]]:
-    return ("name", clues.name_words), ("text", clues.purpose_words), ("text", clues.bank_words)
+def _texts(evidence: Evidence) -> Iterable[tuple[Place, tuple[str, ...]]]:
+    said = words_of(evidence.booking.bank_text or "")
+    return ("name", evidence.merchant.label_words), ("text", evidence.booking.purpose_words), ("text", said)
 
 
-def _by_other_word(category: Verdict, clues: Clues) -> Verdict | None:
-    return _leaf_of_words(category, clues, (("else", clues.name_words), ("else", clues.purpose_words)))
+def _other_texts(evidence: Evidence) -> Iterable[tuple[Place, tuple[str, ...]]]:
+    return ("else", evidence.merchant.label_words), ("else", evidence.booking.purpose_words)
 
 
-def _by_own_account(category: Verdict, clues: Clues) -> Verdict | None:
-    return Verdict(own_transfer(clues.account_kinds), category.rule) if category.rule == "own-account" else None
+def _by_other_word(category: Verdict, evidence: Evidence) -> Verdict | None:
+    return _leaf_of_words(category, evidence, _other_texts(evidence))
 
 
-def _by_type(category: Verdict, clues: Clues) -> Verdict | None:
+def _by_own_account(category: Verdict, evidence: Evidence) -> Verdict | None:
+    kinds = (evidence.booking.account_kind, evidence.other_kind)
+    return Verdict(own_transfer(kinds), category.rule) if category.rule == "own-account" else None
+
+
+def _by_type(category: Verdict, evidence: Evidence) -> Verdict | None:
     if category.value == "TRANSFER":
-        is_told = category.rule.startswith(OF_PEOPLE) and COMPANY.best(clues.name_words) is None  # no Mr. Wash AG
-        return Verdict("PERSON_TO_PERSON", category.rule) if is_told else None
-    if clues.kind == "fee" and clues.brand is not None and category_of(clues.brand.value or "OTHER") != category.value:
+        is_no_company = COMPANY.best(evidence.merchant.label_words) is None  # no Mr. Wash AG
+        is_person = is_no_company and category.rule.startswith(OF_PEOPLE)
+        return Verdict("PERSON_TO_PERSON", category.rule) if is_person else None
+    brand = evidence.merchant.brand
+    if evidence.kind == "fee" and brand is not None and category_of(brand.leaf or "OTHER") != category.value:
         return None
-    leaf = OF_TYPES.get((clues.kind, clues.is_credit))
-    return Verdict(leaf, f"type:{clues.kind}") if leaf else None
+    leaf = OF_TYPES.get((evidence.kind, evidence.booking.is_credit))
+    return Verdict(leaf, f"type:{evidence.kind}") if leaf else None
 
 
-def _by_bank(category: Verdict, clues: Clues) -> Verdict | None:
+def _by_bank(category: Verdict, evidence: Evidence) -> Verdict | None:
     """The leaf of a booking by the bank itself, from its type alone, except that words tell dividends from interest,
     and that a fee may be somebody else's: the town's, or a gym's."""
-    if clues.kind != "fee":
-        return _by_type(category, clues) if clues.kind in OF_THE_BANK else None
-    told = _by_word(category, clues)
-    return told if told is not None and told.value in WITH_FEES else _by_type(category, clues)
+    if evidence.kind != "fee":
+        return _by_type(category, evidence) if evidence.kind in OF_THE_BANK else None
+    told = _by_word(category, evidence)
+    return told if told is not None and told.value in WITH_FEES else _by_type(category, evidence)
 
 
-def _leaf_of_words(category: Verdict, clues: Clues, texts: Iterable[tuple[Place, tuple[str, ...]]]) -> Verdict | None:
+def _leaf_of_words(
+    category: Verdict, evidence: Evidence, texts: Iterable[tuple[Place, tuple[str, ...]]]
+) -> Verdict | None:
     assert category.value is not None
+    is_credit = evidence.booking.is_credit
     for place, words in texts:
         best: Found[tuple[str, str]] | None = None
         for hit in _words(category.value, place, words):
-            if (clues.is_credit or hit.meaning[1] != "credit") and (best is None or hit.length > best.length):
+            if (is_credit or hit.meaning[1] != "credit") and (best is None or hit.length > best.length):
                 best = hit
         if best is not None:
             leaf, scope = best.meaning
-            turned = IF_MONEY_COMES_IN.get(leaf, leaf) if clues.is_credit and scope != "name" else leaf
+            turned = IF_MONEY_COMES_IN.get(leaf, leaf) if is_credit and scope != "name" else leaf
             return Verdict(turned, f"keyword:{best.phrase}")
     return None
 
@@ -196,7 +175,7 @@ def _mccs() -> dict[str, str]:
     return {code: leaves.pop() for code, leaves in told.items() if len(leaves) == 1}
 
 
-Source = Callable[[Verdict, Clues], Verdict | None]
+Source = Callable[[Verdict, Evidence], Verdict | None]
 SOURCES: Sequence[Source] = (
     _by_own_account,
     _by_brand,
@@ -259,5 +238,3 @@ TOLD_BY_WORDS = ("brand:", "default:", "intermediary:", "keyword:", "type:fee")
 OF_SHOPS = {"DINING", "ENTERTAINMENT", "GROCERIES", "SHOPPING", "SUBSCRIPTION", "TRANSPORT"}
 SHORT_WORD_LENGTH_MAX = 5  # "miet*", "spar*", "home", "auto": beside a brand they stand for nothing
 MCCS = _mccs()
-assert {leaf.category for leaf in LEAVES.values()} == set(CATEGORIES)
-assert not set(LEAVES) & set(CATEGORIES)

@@ -7,10 +7,9 @@ from functools import cache, lru_cache
 from itertools import dropwhile
 from typing import NamedTuple
 
-from analytics.classification.facts import CACHED_TEXTS_MAX, table
+from analytics.classification.facts import CACHED_TEXTS_MAX, LEAVES, category_of, table
 from analytics.classification.intermediaries import Intermediary, intermediary_of
 from analytics.classification.keywords import Keyword, trades_of
-from analytics.classification.leaves import LEAVES, category_of
 from analytics.classification.persons import is_person
 from analytics.classification.phrases import Found, Phrases, words_of
 from analytics.classification.shop_names import (

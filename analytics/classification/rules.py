@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from analytics.classification.facts import CATEGORIES, TYPES
-from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.facts import CATEGORIES, LEAVES, TYPES, category_of
 from analytics.letters import fold
 
 Operator = Literal["contains", "equals", "startswith"]

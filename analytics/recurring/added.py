@@ -80,15 +80,17 @@ def with_added(
                 "added_to": payment.account_id,
             }
         )
-    marked = found.with_columns(
-        added_id=pl.Series([same.get(id_) for id_ in found["id"]], dtype=pl.String),
-        added_to=pl.lit(None, pl.String),
-    ).with_columns(
-        confirmation=pl.when(pl.col("added_id").is_not_null(), pl.col("confirmation") == UNDECIDED)
-        .then(pl.lit(CONFIRMED))
-        .otherwise("confirmation")
+    added_ids = [same.get(id_) for id_ in found["id"]]
+    decided = [
+        CONFIRMED if added_id is not None and confirmation == UNDECIDED else confirmation
+        for added_id, confirmation in zip(added_ids, found["confirmation"], strict=True)
+    ]
+    joined = found.with_columns(
+        pl.Series("added_id", added_ids, dtype=pl.String),
+        pl.lit(None, pl.String).alias("added_to"),
+        pl.Series("confirmation", decided, dtype=pl.String),
     )
-    return pl.concat([marked, pl.DataFrame(others, schema=marked.schema)])
+    return pl.concat([joined, pl.DataFrame(others, schema=joined.schema)]) if others else joined
 
 
 def _charges(payment: AddedPayment, rows: pl.DataFrame, currency: str, today: date) -> list[tuple[str, date, Decimal]]:

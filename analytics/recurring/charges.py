@@ -28,12 +28,17 @@ def eligible(charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = 
 
 
 def _evidence(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
-    return charges.join(users.select("user_id", "today"), on="user_id").filter(
-        pl.col("booking_date") <= pl.col("today"),
-        pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo"),
-        ~pl.col("is_potential_duplicate").fill_null(False),
-        ~pl.col("is_adjusting_entry").fill_null(False),
-        pl.col("amount") != 0,
+    return (
+        charges.lazy()
+        .join(users.lazy().select("user_id", "today"), on="user_id")
+        .filter(
+            pl.col("booking_date") <= pl.col("today"),
+            pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo"),
+            ~pl.col("is_potential_duplicate").fill_null(False),
+            ~pl.col("is_adjusting_entry").fill_null(False),
+            pl.col("amount") != 0,
+        )
+        .collect(engine="in-memory")
     )
 
 
@@ -41,24 +46,24 @@ def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the folded texts `name`, `note` and `brand`, and `is_return`: whether the purpose says that money
     of a charge came back. Each text is folded once, however many rows have it."""
     texts = pl.concat([rows[column] for column in TEXTS]).unique().drop_nulls().to_frame("text")
-    said = texts.select("text", said=_folded_text("text")).with_columns(
-        is_return=in_ascii(pl.col("said")).str.contains(RETURN)
-    )
+    said = texts.lazy().select("text", said=_folded_text("text"))
+    said = said.with_columns(is_return=in_ascii(pl.col("said")).str.contains(RETURN)).collect(engine="in-memory").lazy()
+    texted = rows.lazy()
     for column, name in TEXTS.items():
         added = [pl.col("said").alias(name), *(["is_return"] if name == "note" else [])]
         texts_of = said.select(pl.col("text").alias(column), *added)
-        rows = rows.join(texts_of, on=column, how="left", maintain_order="left")
-    return rows
+        texted = texted.join(texts_of, on=column, how="left", maintain_order="left")
+    return texted.collect(engine="in-memory")
 
 
 def _that_may_recur(rows: pl.DataFrame, *, of_any_kind: bool) -> pl.DataFrame:
-    outgoing = rows.filter(pl.col("amount") < 0)
+    outgoing = rows.lazy().filter(pl.col("amount") < 0)
     if not of_any_kind:
         outgoing = outgoing.filter(~pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False), ~is_between_own())
     outgoing = outgoing.with_columns(price=pl.col("amount").abs().cast(pl.Float64)).drop(
         "account_id", "transfer_account_id", "is_potential_duplicate", "is_adjusting_entry", "is_return"
     )
-    return outgoing if of_any_kind else outgoing.filter(~_is_no_payment())
+    return (outgoing if of_any_kind else outgoing.filter(~_is_no_payment())).collect(engine="in-memory")
 
 
 def _is_no_payment() -> pl.Expr:

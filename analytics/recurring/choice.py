@@ -49,17 +49,19 @@ def complete_streams(charges: pl.DataFrame, streams: pl.DataFrame, candidates: p
 
     Odd ones (`is_odd`) are no charges of the stream, and no beginning of another one.
     """
-    lattice = candidates.select(
+    lattice = candidates.lazy().select(
         "group", "axis", "period", "unit_days", "phase", "tolerance_days", "contract", "part", "score"
     )
-    dated = charges.select("row", *WHOSE, "payee", "price", "days", "business", "months")
+    dated = charges.lazy().select("row", *WHOSE, "payee", "price", "days", "business", "months")
     whole = pl.col("contract") | (pl.col("part") >= WHOLE)
     late = pl.col("late_days").abs()
     kept = (
-        on_lattice(streams.join(lattice, on="group").join(dated, on="row"))
+        on_lattice(streams.lazy().join(lattice, on="group").join(dated, on="row"))
         .filter(whole | ~is_off_its_day())
         .sort("row")
         .with_columns(odd=is_odd())
+        .collect(engine="in-memory")
+        .lazy()
     )
     spans = (
         kept.filter(~pl.col("odd"))
@@ -76,15 +78,17 @@ def complete_streams(charges: pl.DataFrame, streams: pl.DataFrame, candidates: p
         .filter(pl.len().over(*WHOSE, "payee") <= STREAMS_AT_A_PAYEE_MAX)
     )
     left = on_lattice(
-        dated.join(streams, on="row", how="anti").join(spans, on=[*WHOSE, "payee"]).join(lattice, on="group")
+        dated.join(streams.lazy(), on="row", how="anti").join(spans, on=[*WHOSE, "payee"]).join(lattice, on="group")
     )
+    left = left.collect(engine="in-memory").lazy()
     added = pl.concat([collected_again(left), charged_later(left), charged_earlier(left)])
     best = (
         added.select("group", "row", "score", late=late)
         .sort("late", "score", "group", descending=[False, True, False])
         .unique("row", keep="first", maintain_order=True)
     )
-    return pl.concat([kept.select("group", "row", "odd"), best.select("group", "row", odd=pl.lit(value=False))])
+    streams_and_more = [kept.select("group", "row", "odd"), best.select("group", "row", odd=pl.lit(value=False))]
+    return pl.concat(streams_and_more).collect(engine="in-memory")
 
 
 def is_off_its_day() -> pl.Expr:
@@ -108,7 +112,7 @@ def is_odd() -> pl.Expr:
     return steady & lone & (is_off_its_day() | beside | unlikely)
 
 
-def collected_again(left: pl.DataFrame) -> pl.DataFrame:
+def collected_again(left: pl.LazyFrame) -> pl.LazyFrame:
     """Further charges of a stream's price within its time: second collections and double charges, unless there are too
     many."""
     return left.filter(
@@ -118,7 +122,7 @@ def collected_again(left: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.col("contract") | (pl.len().over("group") <= ABSORBED_MAX * pl.col("size")))
 
 
-def charged_later(left: pl.DataFrame) -> pl.DataFrame:
+def charged_later(left: pl.LazyFrame) -> pl.LazyFrame:
     """Charges of a new price in the slots after a stream's last one: one per slot, with at most one slot missed."""
     ratio = pl.col("price") / pl.col("last_price")
     ahead = pl.col("slot") - pl.col("last_slot")
@@ -127,7 +131,7 @@ def charged_later(left: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def charged_earlier(left: pl.DataFrame) -> pl.DataFrame:
+def charged_earlier(left: pl.LazyFrame) -> pl.LazyFrame:
     """Charges in the slots before a stream's first one: an old price, a trial month, a part of a month."""
     ratio = pl.col("price") / pl.col("first_price")
     before = pl.col("first_slot") - pl.col("slot")
@@ -136,7 +140,7 @@ def charged_earlier(left: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def on_its_day(left: pl.DataFrame) -> pl.DataFrame:
+def on_its_day(left: pl.LazyFrame) -> pl.LazyFrame:
     """For each slot, the charge nearest to its day."""
     late = pl.col("late_days").abs()
     near = left.filter(late <= pl.min_horizontal("tolerance_days", pl.lit(NEXT_DAYS_MAX)))
@@ -146,9 +150,11 @@ def on_its_day(left: pl.DataFrame) -> pl.DataFrame:
 def join_successors(charges: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
     """The streams, with two of the same payee and frequency joined where one ends when the other begins: a new mandate,
     a new price, a moved billing day. (A chain of two such changes within the evidence is joined, too.)"""
+    dated = charges.lazy().select("row", *WHOSE, "payee", "days", "price")
     for _ in range(CHANGES_MAX):
         spans = (
-            streams.join(charges.select("row", *WHOSE, "payee", "days", "price"), on="row")
+            streams.lazy()
+            .join(dated, on="row")
             .sort("row")
             .group_by("group")
             .agg(
@@ -159,7 +165,9 @@ def join_successors(charges: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFram
                 last_price=pl.col("price").last(),
             )
             .filter(pl.len().over(*WHOSE, "payee") <= STREAMS_AT_A_PAYEE_MAX)
-            .join(PERIODS, on="frequency")
+            .join(PERIODS.lazy(), on="frequency")
+            .collect(engine="in-memory")
+            .lazy()
         )
         pause = (pl.col("first_day_after") - pl.col("last_day")) / pl.col("period_days")
         ratio = pl.col("first_price_after") / pl.col("last_price")
@@ -171,6 +179,6 @@ def join_successors(charges: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFram
             .unique("group_after", keep="first", maintain_order=True)
             .select("group", heir="group_after")
         )
-        streams = streams.join(heirs, on="group", how="left").with_columns(group=pl.coalesce("heir", "group"))
-        streams = streams.drop("heir")
+        joined = streams.lazy().join(heirs, on="group", how="left").with_columns(group=pl.coalesce("heir", "group"))
+        streams = joined.drop("heir").collect(engine="in-memory")
     return streams

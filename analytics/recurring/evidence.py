@@ -45,15 +45,15 @@ def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     steady = pl.col("constant") | pl.col("narrow")
     basket = (pl.col("variation") <= BASKET_VARIATION) & pl.col("frequency").is_in(["weekly", "biweekly"])
     alone = (pl.col("part") >= PART_WHOLE) & pl.col("lattice").is_in(["month", "year"])
-    amounts = groups.select("group", "contract", "constant", "narrow", "variation", "part")
-    promising = pairs.join(amounts, on="group").filter(pl.col("contract") | steady | basket | alone)
-    return promising.select(pairs.columns).with_row_index("fit")
+    amounts = groups.lazy().select("group", "contract", "constant", "narrow", "variation", "part")
+    promising = pairs.lazy().join(amounts, on="group").filter(pl.col("contract") | steady | basket | alone)
+    return promising.select(pairs.columns).with_row_index("fit").collect(engine="in-memory")
 
 
 def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The fits with enough evidence, the best one per group, with the group's facts and a `score`."""
-    facts = fits.join(groups, on="group").join(RULES, on="frequency")
-    known = with_claims(facts)
+    facts = fits.lazy().join(groups.lazy(), on="group").join(RULES.lazy(), on="frequency")
+    known = with_claims(facts).collect(engine="in-memory").lazy()
     judged = known.join(explained_together(known), on=[*WHOSE, "payee"], how="left")
     return (
         judged.with_columns(together=pl.col("together").fill_null(0.0))
@@ -68,10 +68,11 @@ def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
         )
         .sort("score", "fit", descending=[True, False])
         .unique("group", keep="first", maintain_order=True)
+        .collect(engine="in-memory")
     )
 
 
-def with_claims(facts: pl.DataFrame) -> pl.DataFrame:
+def with_claims(facts: pl.LazyFrame) -> pl.LazyFrame:
     """The facts with the claims that the rules use: fast, exact, once, equal, steady_gaps, regular."""
     fast = pl.col("frequency").is_in(["weekly", "biweekly"])
     extra = pl.col("n") - pl.col("filled")
@@ -181,7 +182,7 @@ def has_free_evidence() -> pl.Expr:
     )
 
 
-def explained_together(known: pl.DataFrame) -> pl.DataFrame:
+def explained_together(known: pl.LazyFrame) -> pl.LazyFrame:
     """For each payee, the share of its charges that belong to single prices with a rhythm of their own (`together`)."""
     return (
         known.filter(

@@ -38,13 +38,14 @@ def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
     recently = pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")
     dated = charges.with_columns(
         recent=pl.when(recently).then(True), month_day=pl.col("booking_date").dt.day().cast(pl.Int32)
-    )
+    ).lazy()
     mandate_days = dated.select(*WHOSE, "contract_key", "month_day").drop_nulls().unique()
     keys = [*WHOSE, "contract_key", "month_day"]
-    return dated.join(day_bands(mandate_days), on=keys, how="left", maintain_order="left")
+    bands = day_bands(mandate_days)
+    return dated.join(bands, on=keys, how="left", maintain_order="left").collect(engine="in-memory")
 
 
-def day_bands(days: pl.DataFrame) -> pl.DataFrame:
+def day_bands(days: pl.LazyFrame) -> pl.LazyFrame:
     """The days of the month on which a mandate was used, divided into bands where they are far apart. The month is a
     circle cut open at its widest gap, so that the 30th and the 1st stay together."""
     mandate = [*WHOSE, "contract_key"]
@@ -65,7 +66,8 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
     """The candidate groups: (members: group, row) and (groups: group, level, rank, n, first_day, last_day). Of groups
     with the same rows, only the coarsest is kept."""
     members = (
-        charges.select(
+        charges.lazy()
+        .select(
             "row",
             "days",
             *(
@@ -78,13 +80,15 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
         .unpivot(index=["row", "days"], variable_name="level", value_name="group")
         .drop_nulls("group")
         .with_columns(pl.col("level").cast(pl.UInt8))
+        .collect(engine="in-memory")
     )
     names = pl.DataFrame(
         {"level": range(len(LEVELS)), "name": [x.name for x in LEVELS], "rank": [x.rank for x in LEVELS]},
         schema_overrides={"level": pl.UInt8},
     )
     groups = (
-        members.group_by("group")
+        members.lazy()
+        .group_by("group")
         .agg(
             pl.col("level").first(),
             n=pl.len(),
@@ -96,7 +100,9 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
         .sort("level")
         .unique(["same", "n"], keep="first", maintain_order=True)
         .drop("same")
-        .join(names, on="level", maintain_order="left")
+        .join(names.lazy(), on="level", maintain_order="left")
         .drop("level")
+        .rename({"name": "level"})
+        .collect(engine="in-memory")
     )
-    return members.select("group", "row"), groups.rename({"name": "level"})
+    return members.select("group", "row"), groups

@@ -62,10 +62,12 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
 def _payees(charges: pl.DataFrame) -> pl.DataFrame:
     """The ADDED columns of each row, in the same order."""
     text, asked = pl.col("text"), pl.col("asked")
-    vias = charges.select("text").unique().with_columns(via=are_intermediaries(text).fill_null(False))
-    texted = charges.join(vias, on="text", how="left", nulls_equal=True, maintain_order="left").with_columns(
+    rows = charges.lazy()
+    vias = rows.select("text").unique().with_columns(via=are_intermediaries(text).fill_null(False))
+    texted = rows.join(vias, on="text", how="left", nulls_equal=True, maintain_order="left").with_columns(
         asked=pl.when("via").then("note")
     )
+    texted = texted.collect(engine="in-memory").lazy()
     keys = ["text", "asked", "via"]
     texts = (
         texted.select(keys).unique().with_columns(raw_key=key_of(behind_intermediary(text, asked, via=pl.col("via"))))
@@ -89,11 +91,10 @@ def _payees(charges: pl.DataFrame) -> pl.DataFrame:
             pl.lit("?"),
         ),
     )
-    keyed = keyed.drop("text", "note", "asked", "brand", "raw_key", "is_nameless")
-    keyed = elect_payees(keyed, "payee", "brand_key")
-    keyed = elect_payees(keyed, "iban_key", "payee")
-    keyed = elect_payees(keyed, "contract_key", "payee")
-    return unite_payees(keyed)
+    named = keyed.drop("text", "note", "asked", "brand", "raw_key", "is_nameless").collect(engine="in-memory")
+    for by, ballot in (("payee", "brand_key"), ("iban_key", "payee"), ("contract_key", "payee")):
+        named = elect_payees(named, by, ballot)
+    return unite_payees(named)
 
 
 def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
@@ -103,11 +104,13 @@ def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
     named = pl.col("payee").ne_missing(pl.col("counterpart_iban")) & pl.col("payee").ne_missing(
         pl.col("mandate_reference")
     )
-    keyed = charges.with_columns(
+    keyed = charges.lazy().with_columns(
         prefix=pl.col("payee").str.head(PREFIX_LETTERS), stem=pl.col("payee").str.head(STEM_LETTERS)
     )
     for alike in (["prefix"], ["stem", "price"]):
-        keyed = keyed.with_columns(size=pl.len().over("user_id", "currency", "payee"))
+        keyed = (
+            keyed.with_columns(size=pl.len().over("user_id", "currency", "payee")).collect(engine="in-memory").lazy()
+        )
         winners = (
             keyed.filter(named)
             .select("user_id", "currency", "payee", "size", *alike)
@@ -125,14 +128,15 @@ def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
         )
         keyed = keyed.join(winners, on=["user_id", "currency", "payee"], how="left", maintain_order="left")
         keyed = keyed.with_columns(payee=pl.coalesce("elected", "payee")).drop("elected")
-    return keyed.drop("prefix", "stem", "size")
+    return keyed.drop("prefix", "stem", "size").collect(engine="in-memory")
 
 
 def elect_payees(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
     """The rows, in which those of a user with the same `by` get as payee the most frequent `ballot` among them."""
     keys = ["user_id", "currency", by]
     winners = (
-        charges.filter(pl.col(by).is_not_null(), pl.col(ballot).is_not_null())
+        charges.lazy()
+        .filter(pl.col(by).is_not_null(), pl.col(ballot).is_not_null())
         .group_by(*keys, ballot)
         .len()
         .sort("len", ballot, descending=[True, False])
@@ -140,7 +144,9 @@ def elect_payees(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
         .select(*keys, elected=pl.col(ballot))
     )
     return (
-        charges.join(winners, on=keys, how="left", maintain_order="left")
+        charges.lazy()
+        .join(winners, on=keys, how="left", maintain_order="left")
         .with_columns(payee=pl.coalesce("elected", "payee"))
         .drop("elected")
+        .collect(engine="in-memory")
     )

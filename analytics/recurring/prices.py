@@ -18,10 +18,13 @@ def describe_groups(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.Dat
     """The groups with properties of their amounts (`prices`, `constant`, `narrow`, `variation`), their gaps, whether
     they have a `contract`, and which `part` of the payee's charges they are."""
     price, gap, mandate = pl.col("price"), pl.col("gap"), pl.col("contract_key")
-    facts = charges.select("row", *WHOSE, "payee", "days", "price", "contract_key", "type", "payee_n", "mandate_n")
+    facts = charges.lazy().select(
+        "row", *WHOSE, "payee", "days", "price", "contract_key", "type", "payee_n", "mandate_n"
+    )
     follows = pl.col("group") == pl.col("group").shift(1)
     return (
-        members.join(facts, on="row")
+        members.lazy()
+        .join(facts, on="row")
         .sort("group", "row")
         .with_columns(
             gap=pl.when(follows).then(pl.col("days").diff()),
@@ -45,13 +48,14 @@ def describe_groups(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.Dat
             contracted=mandate.count() / pl.len(),
             gap_wobble=(gap.quantile(0.75) - gap.quantile(0.25)) / 2,
         )
-        .join(groups, on="group")
+        .join(groups.lazy(), on="group")
         .with_columns(
             constant=is_constant(),
             narrow=pl.col("variation") <= NARROW_VARIATION,
             contract=has_contract(),
             part=pl.col("n") / pl.col("payee_n"),
         )
+        .collect(engine="in-memory")
     )
 
 

@@ -6,29 +6,20 @@ from analytics.frames import SUBSCRIPTIONS
 from analytics.recurring.contract_ids import with_id
 from analytics.recurring.frequencies import CHARGES_A_YEAR, OVER_AFTER
 from analytics.recurring.payees import behind_intermediary_as_written
+from analytics.recurring.rhythm import LATTICES
 
 WINDOW_MONTHS = 6  # interface 4.7
 TODAY = pl.col("today")
 TRUE_UP = 1.9  # a single amount this many times the median is the yearly settlement of an instalment
-NEXT_AFTER = {
-    "week": "7d",
-    "business5": "7d",
-    "fortnight": "14d",
-    "business10": "14d",
-    "days28": "28d",
-    "business20": "28d",
-    "days30": "30d",
-    "month": "1mo",
-    "quarter": "3mo",
-    "year": "1y",
-}
+NEXT_AFTER = dict(LATTICES.select("lattice", "next_after").iter_rows())
 
 
 def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:
     """The listed streams, or all of them with `with_ended`, as `analytics.frames.SUBSCRIPTIONS`; `streams` has (group,
     row, frequency, lattice, score)."""
     charges = (
-        streams.join(rows, on="row")
+        streams.lazy()
+        .join(rows.lazy(), on="row")
         .sort("booking_date", "id")
         .filter(~is_true_up())
         .group_by("group")
@@ -45,15 +36,16 @@ def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: boo
             **names(),
         )
         .with_columns(merchant_name=stream_name())
+        .collect(engine="in-memory")
     )
     named = with_id(charges)  # ended ones included, so that a present stream does not take their ids
-    found = (named if with_ended else named.filter(is_listed())).with_columns(
+    found = (named.lazy() if with_ended else named.lazy().filter(is_listed())).with_columns(
         confidence=pl.col("score").clip(0.0, 1.0),
         next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
         yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),
     )
     ordered = found.sort("user_id", "yearly", "merchant_name", "id", descending=[False, True, False, False])
-    return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items())
+    return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items()).collect(engine="in-memory")
 
 
 def window_start(today: pl.Expr = TODAY) -> pl.Expr:

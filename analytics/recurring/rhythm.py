@@ -12,19 +12,20 @@ DAYS_PER_BUSINESS_DAY = 7 / 5
 # calendar test".
 LATTICES = pl.DataFrame(
     [
-        ("week", "weekly", "days", 7.0, 2.1, 1.0, 1.0),
-        ("fortnight", "biweekly", "days", 14.0, 3.1, 1.0, 1.0),
-        ("days28", "monthly", "days", 28.0, 2.6, 1.0, 1.0),
-        ("days30", "monthly", "days", 30.0, 2.6, 1.0, 1.0),
-        ("business5", "weekly", "business", 5.0, 1.6, 1.0, DAYS_PER_BUSINESS_DAY),
-        ("business10", "biweekly", "business", 10.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY),
-        ("business20", "monthly", "business", 20.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY),
-        ("month", "monthly", "months", 1.0, 4.6, DAYS_PER_MONTH, DAYS_PER_MONTH),
-        ("quarter", "quarterly", "months", 3.0, 8.0, DAYS_PER_MONTH, DAYS_PER_MONTH),
-        ("year", "yearly", "months", 12.0, 18.0, DAYS_PER_MONTH, DAYS_PER_MONTH),
+        ("week", "weekly", "days", 7.0, 2.1, 1.0, 1.0, "7d"),
+        ("fortnight", "biweekly", "days", 14.0, 3.1, 1.0, 1.0, "14d"),
+        ("days28", "monthly", "days", 28.0, 2.6, 1.0, 1.0, "28d"),
+        ("days30", "monthly", "days", 30.0, 2.6, 1.0, 1.0, "30d"),
+        ("business5", "weekly", "business", 5.0, 1.6, 1.0, DAYS_PER_BUSINESS_DAY, "7d"),
+        ("business10", "biweekly", "business", 10.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY, "14d"),
+        ("business20", "monthly", "business", 20.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY, "28d"),
+        ("month", "monthly", "months", 1.0, 4.6, DAYS_PER_MONTH, DAYS_PER_MONTH, "1mo"),
+        ("quarter", "quarterly", "months", 3.0, 8.0, DAYS_PER_MONTH, DAYS_PER_MONTH, "3mo"),
+        ("year", "yearly", "months", 12.0, 18.0, DAYS_PER_MONTH, DAYS_PER_MONTH, "1y"),
     ],
-    # lateness is measured in units of the axis (business days stay business days), periods in calendar days
-    schema=["lattice", "frequency", "axis", "period", "tolerance_days", "unit_days", "calendar_days"],
+    # lateness is measured in units of the axis (business days stay business days), periods in calendar days, and the
+    # next charge comes `next_after` the last one
+    schema=["lattice", "frequency", "axis", "period", "tolerance_days", "unit_days", "calendar_days", "next_after"],
     orient="row",
 ).with_columns(period_days=pl.col("period") * pl.col("calendar_days"))
 
@@ -50,11 +51,13 @@ def likely(groups: pl.DataFrame) -> pl.DataFrame:
     the rhythm of a calendar month, quarter or year."""
     slots = (pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1
     return (
-        groups.join(LATTICES, how="cross")
+        groups.lazy()
+        .join(LATTICES.lazy(), how="cross")
         .filter(
             (pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX), (pl.col("n") > 2) | (pl.col("axis") == "months")
         )
         .select("group", "n", *LATTICES.columns)
+        .collect(engine="in-memory")
     )
 
 
@@ -76,9 +79,12 @@ def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFr
     late = pl.col("late_days")
     near = late.abs() <= NEAR_DAYS
     points = (
-        pairs.select("fit", "group", "axis", "period", "tolerance_days", "unit_days")
-        .join(members, on="group")
-        .join(charges.select("row", "days", "business", "months"), on="row")
+        pairs.lazy()
+        .select("fit", "group", "axis", "period", "tolerance_days", "unit_days")
+        .join(members.lazy(), on="group")
+        .join(charges.lazy().select("row", "days", "business", "months"), on="row")
+        .collect(engine="in-memory")
+        .lazy()
     )
     rough = points.group_by("fit").agg(rough=pl.arctan2(turn.sin().sum(), turn.cos().sum()) / math.tau)
     turned = points.join(rough, on="fit").with_columns(offset=axis_position() / pl.col("period") - pl.col("rough"))
@@ -101,6 +107,7 @@ def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFr
             near_n=near.sum(),
             near_filled=pl.col("slot").filter(near).n_unique(),
         )
+        .collect(engine="in-memory")
     )
 
 
@@ -109,7 +116,7 @@ def axis_position() -> pl.Expr:
     return pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
 
 
-def on_lattice(points: pl.DataFrame) -> pl.DataFrame:
+def on_lattice(points: pl.LazyFrame) -> pl.LazyFrame:
     """The points with the `slot` of each charge on its lattice and the number of days it is late (`late_days`,
     negative: early)."""
     return (

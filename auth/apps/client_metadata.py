@@ -1,8 +1,8 @@
 """Client metadata (RFC 7591): what an app states when it registers, and the client that the server makes of it."""
 
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -151,28 +151,16 @@ def registration_answer(client: Client) -> dict[str, Any]:
     }
 
 
-def checked_client(*, name: str, redirect_uris: tuple[str, ...]) -> ClientMetadata:
-    """The metadata of a client that the operator adds by command, checked by the same rules as a registration."""
-    named = checked_name(name)
-    return replace(named, redirect_uris=_redirect_uris({"redirect_uris": list(redirect_uris)}))
-
-
-def checked_name(name: str) -> ClientMetadata:
-    """The metadata of a client that has only a name, checked by the same rules as a registration."""
+def checked_client(name: str, *, redirect_uris: Sequence[str] | None = None) -> ClientMetadata:
+    """The metadata of a client that is added here, by a command or a page, checked by the same rules as a registration;
+    without `redirect_uris`, it has only a name."""
     if not name.strip():
         raise InvalidRequest("The client needs a name.")
-    return ClientMetadata(name=_name({"client_name": name}), redirect_uris=(), optional={})
+    uris = _redirect_uris({"redirect_uris": list(redirect_uris)}) if redirect_uris is not None else ()
+    return ClientMetadata(name=_name({"client_name": name}), redirect_uris=uris, optional={})
 
 
-def new_client(
-    metadata: ClientMetadata,
-    *,
-    client_id: str,
-    registered_by: RegisteredBy,
-    now: datetime,
-    address_hash: str | None = None,
-    network_hash: str | None = None,
-) -> Client:
+def new_client(metadata: ClientMetadata, *, client_id: str, registered_by: RegisteredBy, now: datetime) -> Client:
     """A client with this metadata, to be stored."""
     return Client(
         id=client_id,
@@ -180,8 +168,5 @@ def new_client(
         redirect_uris=metadata.redirect_uris,
         metadata=dict(metadata.optional),
         registered_by=registered_by,
-        address_hash=address_hash,
-        network_hash=network_hash,
         created_at=now,
-        used_at=None,
     )

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from ipaddress import IPv6Network, ip_network
 
@@ -76,7 +77,7 @@ class Clients:
     def add(self, name: str, redirect_uris: tuple[str, ...]) -> Client:
         """Register a client of the operator's, which never expires, and return it. Raises OAuthError with the
         reason."""
-        metadata = checked_client(name=name, redirect_uris=redirect_uris)
+        metadata = checked_client(name, redirect_uris=redirect_uris)
         client = new_client(metadata, client_id=new_client_id(), registered_by="operator", now=self._now())
         self._database.atomically(lambda session: clients.add(session, client))
         return client
@@ -112,10 +113,7 @@ class Clients:
             id=client_id,
             name=name,
             redirect_uris=redirect_uris,
-            metadata={},
             registered_by="builtin",
-            address_hash=None,
-            network_hash=None,
             created_at=now,
             used_at=now,
         )
@@ -137,13 +135,10 @@ class Clients:
             raise RegistrationTokenWrong(headers={"WWW-Authenticate": 'Bearer error="invalid_token"'})
         metadata = read_registration(document)
         now = self._now()
-        client = new_client(
-            metadata,
-            client_id=new_client_id(),
-            registered_by="self",
+        client = replace(
+            new_client(metadata, client_id=new_client_id(), registered_by="self", now=now),
             address_hash=derived(self._addresses_key, address),
             network_hash=derived(self._addresses_key, _network(address)),
-            now=now,
         )
 
         def work(session: Session) -> None:

@@ -12,7 +12,7 @@ from auth.people.passkeys import Passkeys
 from auth.people.password_hashing import Busy, Passwords
 from auth.people.second_factor import SecondFactors
 from auth.people.sessions import Browser, Sessions
-from auth.people.throttle import Reserved, Throttles
+from auth.people.throttle import Guessed, Reserved, Throttles
 from storage import users
 from storage.database import Database
 from storage.users import User
@@ -64,10 +64,9 @@ class SignIn:
         with self._throttles.turn(name):
             user = users.find_by_name(self._database, name) if is_storable(name) else None
             browser_name = self._sessions.knows(known_browser, user.id if user else None)
-            reserved = self._throttles.reserve(name=name, address=address, browser=browser_name, now=self._now())
-            if isinstance(reserved, timedelta):
-                self._events.alarm("sign-in held up", account=name, address=address)
-                return Outcome(wait=reserved)
+            reserved = self._reserve("sign-in held up", name=name, address=address, browser=browser_name)
+            if isinstance(reserved, Outcome):
+                return reserved
             stored = user.password_hash if user else None
             if not self._is_right(password, stored, reserved) or user is None or stored is None:
                 self._events.alarm("wrong password", account=name, address=address)
@@ -96,16 +95,12 @@ class SignIn:
         if user is None:
             return Outcome()
         with self._throttles.turn(user.name):
-            reserved = self._throttles.reserve(
-                name=user.name,
-                address=address,
-                browser=self._sessions.knows(known_browser, user.id),
-                now=self._now(),
-                of="second factor",
+            browser = self._sessions.knows(known_browser, user.id)
+            reserved = self._reserve(
+                "second factor held up", name=user.name, address=address, browser=browser, of="second factor"
             )
-            if isinstance(reserved, timedelta):
-                self._events.alarm("second factor held up", account=user.name, address=address)
-                return Outcome(wait=reserved)
+            if isinstance(reserved, Outcome):
+                return reserved
             if is_passkey:
                 kind = "passkey" if self._passkeys.use(half, shown) else None
             else:
@@ -131,12 +126,10 @@ class SignIn:
     ) -> tuple[str, ...] | Outcome:
         """Check the first code of a set-up, and return the recovery codes where it is right. Raises Busy."""
         with self._throttles.turn(user.name):
-            reserved = self._throttles.reserve(
-                name=user.name, address=address, browser=browser.id_hash, now=self._now(), of="first code"
-            )
-            if isinstance(reserved, timedelta):
-                self._events.alarm("set-up of the second factor held up", account=user.name, address=address)
-                return Outcome(wait=reserved)
+            held_up = "set-up of the second factor held up"
+            reserved = self._reserve(held_up, name=user.name, address=address, browser=browser.id_hash, of="first code")
+            if isinstance(reserved, Outcome):
+                return reserved
             codes = self._second_factors.confirm(user, typed)
             if codes is None:
                 self._events.alarm("wrong first code", account=user.name, address=address)
@@ -173,15 +166,24 @@ class SignIn:
 
     def _prove(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
         # Only this browser's own wrong guesses count, not those of strangers
-        reserved = self._throttles.reserve(name=user.name, address=address, browser=browser.id_hash, now=self._now())
-        if isinstance(reserved, timedelta):
-            self._events.alarm("password form held up", account=user.name, address=address)
-            return Outcome(wait=reserved)
+        reserved = self._reserve("password form held up", name=user.name, address=address, browser=browser.id_hash)
+        if isinstance(reserved, Outcome):
+            return reserved
         if not self._is_right(password, user.password_hash, reserved):
             self._events.alarm("wrong password in the password form", account=user.name, address=address)
             return Outcome()
         self._throttles.succeeded(reserved)
         return Outcome(browser=browser)
+
+    def _reserve(
+        self, held_up: str, *, name: str, address: str, browser: str | None, of: Guessed = "password"
+    ) -> Reserved | Outcome:
+        """Reserve one attempt; the outcome with the wait where there is one, which is logged as `held_up`."""
+        reserved = self._throttles.reserve(name=name, address=address, browser=browser, now=self._now(), of=of)
+        if isinstance(reserved, Reserved):
+            return reserved
+        self._events.alarm(held_up, account=name, address=address)
+        return Outcome(wait=reserved)
 
     def _is_right(self, password: str, stored: str | None, reserved: Reserved) -> bool:
         try:

@@ -14,6 +14,7 @@ from jwt.utils import base64url_decode, base64url_encode
 from auth.errors import InvalidToken
 from auth.scopes import scope_set, scope_text
 from auth.tokens.keys import KeyRing
+from storage.oauth.moments import aware
 
 LIFETIME = timedelta(hours=1)  # interface 5
 LEEWAY_SECONDS = 5  # oauth.md 2.5: clocks of two machines may differ
@@ -71,7 +72,7 @@ class AccessTokens:
         audience: str | None = None,
     ) -> str:
         """A signed token (RFC 9068 sections 2.1 and 2.2), without personal data."""
-        issued_at = int(_utc(now).timestamp())
+        issued_at = int(aware(now).timestamp())
         key = self._ring.active()
         claims = {
             "iss": self.issuer,
@@ -109,7 +110,7 @@ class AccessTokens:
         if _text(payload, "aud") not in self._audiences:
             raise InvalidToken("of another resource")
         for check_claims in CLAIM_CHECKS:
-            check_claims(payload, int(_utc(now).timestamp()))
+            check_claims(payload, int(aware(now).timestamp()))
         return _claims(payload, key_id=header["kid"])
 
     def still_holds(self, claims: Claims, now: datetime) -> bool:
@@ -214,7 +215,3 @@ def _text(payload: Payload, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidToken(f"{name} is not a text")
     return value
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

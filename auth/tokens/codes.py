@@ -129,7 +129,6 @@ class AuthorizationCodes:
                 redirect_uri=request.redirect_uri,
                 code_challenge=request.code_challenge,
                 expires_at=now + CODE_LIFETIME,
-                used_at=None,
             ),
         )
         clients.mark_used(session, request.client_id, now=now, unless_since=now)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
-from secrets import token_hex
 from typing import TypeVar
 
 from auth.errors import InvalidGrant, InvalidTarget, InvalidToken
@@ -13,7 +12,7 @@ from auth.people.sessions import LIFETIME as SESSION_LIFETIME
 from auth.policy import Policy, Resource
 from auth.record import Deed
 from auth.scopes import READ_TRANSACTIONS, scope_text, scope_without_bookings
-from auth.secret_text import stored_hash
+from auth.secret_text import new_grant_id, stored_hash
 from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.terms import narrower, without_account, would_widen
@@ -66,10 +65,11 @@ class Grants:
             row = browsers.find(session, session_hash)
             session_ends = row.created_at + SESSION_LIFETIME if row is not None else now
             ends = min(session_ends, now + CODE_LIFETIME + self._policy.access_lifetime)
-        grant = _new_grant(
-            user_id,
-            client_id,
-            scope,
+        grant = Grant(
+            id=new_grant_id(),
+            user_id=user_id,
+            client_id=client_id,
+            scope=scope,
             created_at=now,
             expires_at=ends,
             resource=resource,
@@ -116,11 +116,12 @@ class Grants:
         terms: Terms = EVERYTHING,
     ) -> str:
         """Issue an access token with a grant of its own and no refresh token (`bankdata token`)."""
-        now, scope = self._now(), scope_text(scopes)
-        grant = _new_grant(
-            user_id,
-            client_id,
-            scope,
+        now = self._now()
+        grant = Grant(
+            id=new_grant_id(),
+            user_id=user_id,
+            client_id=client_id,
+            scope=scope_text(scopes),
             created_at=now,
             expires_at=now + lifetime,
             redeemed_at=now,
@@ -284,33 +285,3 @@ def check_resource(grant: Grant, resource: Resource | None) -> None:
     """Raise InvalidTarget for another resource than the grant's (RFC 8707 section 2.2); None means the grant's."""
     if resource not in (None, grant.resource):
         raise InvalidTarget()
-
-
-def _new_grant(
-    user_id: str,
-    client_id: str,
-    scope: str,
-    *,
-    created_at: datetime,
-    expires_at: datetime,
-    redeemed_at: datetime | None = None,
-    resource: Resource = "data",
-    session_hash: str | None = None,
-    terms: Terms = EVERYTHING,
-    has_details: bool = False,
-) -> Grant:
-    return Grant(
-        id="g" + token_hex(12),
-        user_id=user_id,
-        client_id=client_id,
-        scope=scope,
-        created_at=created_at,
-        expires_at=expires_at,
-        redeemed_at=redeemed_at,
-        revoked_at=None,
-        revoked_because=None,
-        resource=resource,
-        session_hash=session_hash,
-        terms=terms,
-        has_details=has_details,
-    )

@@ -8,7 +8,7 @@ import secrets
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
@@ -25,6 +25,7 @@ from jwt.algorithms import RSAAlgorithm
 
 from storage.database import Conflict
 from storage.keys.places import KeyFile, KeyPlace, KeysUnusable
+from storage.oauth.moments import aware
 
 FILE_NAME = "oauth-keys.json"
 KIND = "oauth keys"
@@ -89,7 +90,7 @@ class KeyRing:
         with self._lock:
             self._read()
             kept = [
-                SigningKey(key.kid, key.private, key.created_at, key.retired_at or _utc(now))
+                SigningKey(key.kid, key.private, key.created_at, key.retired_at or aware(now))
                 for key in self._keys
                 if self._is_valid(key, now)
             ]
@@ -131,7 +132,7 @@ class KeyRing:
         return None
 
     def _is_valid(self, key: SigningKey, now: datetime) -> bool:
-        return key.retired_at is None or _utc(now) < key.retired_at + self._retired_for
+        return key.retired_at is None or aware(now) < key.retired_at + self._retired_for
 
     def _refresh(self) -> None:
         """Read the keys again if another process has changed them."""
@@ -177,7 +178,7 @@ def thumbprint(jwk: Mapping[str, str]) -> str:
 
 def _new_key(now: datetime) -> SigningKey:
     private = generate_private_key(public_exponent=65537, key_size=RSA_BITS)
-    return SigningKey(thumbprint(public_jwk(private.public_key())), private, _utc(now), None)
+    return SigningKey(thumbprint(public_jwk(private.public_key())), private, aware(now), None)
 
 
 def _document(secret: bytes, keys: tuple[SigningKey, ...]) -> bytes:
@@ -227,7 +228,3 @@ def numbers_fit(key: RSAPrivateNumbers) -> bool:
         and (key.dmp1, key.dmq1) == (d % (p - 1), d % (q - 1))
         and key.iqmp * q % p == 1
     )
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -181,7 +181,6 @@ class RefreshTokens:
                 grant_id=grant.id,
                 issued_at=now,
                 expires_at=min(now + self._policy.refresh_lifetime, grant.expires_at),
-                used_at=None,
             ),
         )
         details = self._details(session, grant, scope=scope) if grant.has_details else None

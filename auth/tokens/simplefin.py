@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from auth.apps.client_metadata import NAME_LENGTH_MAX, checked_name, new_client
+from auth.apps.client_metadata import NAME_LENGTH_MAX, checked_client, new_client
 from auth.errors import InvalidGrant, InvalidRequest, InvalidToken
 from auth.events import Events
 from auth.instants import Now
@@ -68,7 +68,7 @@ class SimpleFinAccess:
         if lifetime is not None and not timedelta() < lifetime <= self._grant_lifetime:
             raise InvalidRequest(f"An access lasts from 1 to {self._grant_lifetime.days} days.")
         now, code = self._now(), new_letters(SECRET_CHARACTERS)
-        app = new_client(checked_name(name), client_id=new_client_id(), registered_by="simplefin", now=now)
+        app = new_client(checked_client(name), client_id=new_client_id(), registered_by="simplefin", now=now)
 
         def work(session: Session) -> Grant:
             clients.add(session, app)

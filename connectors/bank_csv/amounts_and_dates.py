@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from analytics.letters import plain
 from connectors.bank_csv.profile import Mark
+from connectors.bank_csv.vocabulary import MONTHS
 from connectors.text import day_or_month_end, parse_amount
 
 _PLAIN = re.compile(r"[+-]?[0-9]{1,13}(?:[.,][0-9]{1,2})?")
@@ -19,13 +20,6 @@ _NO_FIGURE = re.compile(r"[^0-9.,]")
 _CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
 _SYMBOLS = {"€": "EUR", "£": "GBP", "zł": "PLN", "Kč": "CZK", "₹": "INR"}  # "$" and "kr" name several currencies
 
-_MONTHS = {
-    "jan": 1, "ene": 1, "gen": 1, "sty": 1, "feb": 2, "fev": 2, "lut": 2, "mar": 3, "mrz": 3, "maa": 3, "mrt": 3,
-    "mae": 3, "apr": 4, "abr": 4, "avr": 4, "kwi": 4, "may": 5, "mai": 5, "mei": 5, "maj": 5, "mag": 5, "jun": 6,
-    "juin": 6, "giu": 6, "cze": 6, "jul": 7, "juil": 7, "lug": 7, "lip": 7, "aug": 8, "ago": 8, "aou": 8, "sie": 8,
-    "sep": 9, "set": 9, "wrz": 9, "oct": 10, "okt": 10, "ott": 10, "out": 10, "paz": 10, "nov": 11, "lis": 11,
-    "dec": 12, "dez": 12, "dic": 12, "des": 12, "gru": 12,
-}  # fmt: skip
 _TOKEN = re.compile(r"YYYY|YY|MMM|MM|DD|\s+|.")
 _TIME = r"(?:\.?[\sT,/-]+\(?\d{1,2}[:.]\d{2}.*|T.*|\.)?"  # what may follow a date: a time of day, never used
 FORMATS = (
@@ -184,7 +178,7 @@ def _day(match: re.Match[str]) -> date:
 
 def _month(name: str) -> int:
     letters = plain(name)
-    month = _MONTHS.get(letters[:4]) or _MONTHS.get(letters[:3])
+    month = MONTHS.get(letters[:4]) or MONTHS.get(letters[:3])
     if month is None:
         raise ValueError("not a month")
     return month

@@ -3,12 +3,12 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from analytics.letters import plain
 from analytics.records import AccountKind
@@ -128,39 +128,11 @@ def parse_profile(text: str, *, name: str) -> Profile:
         raise ProfileError("not valid JSON") from None
     if not isinstance(entries, dict):
         raise ProfileError("not a JSON object")
-    known = {
-        "about", "bank", "kind", "header", "shape", "encoding", "delimiter", "columns", "date", "decimal", "currency",
-        "group", "debit_words", "credit_words", "pending", "skip", "labels", "inverted", "minor_units",
-        "account_per_currency", "ignored",
-    }  # fmt: skip
-    if unknown := sorted(set(entries) - known):
-        raise ProfileError(f"unknown entry {unknown[0]!r}; known are {', '.join(sorted(known))}")
-    columns = _columns(entries.get("columns", {}))
-    kind = _choice(entries, "kind", get_args(AccountKind))
-    decimal = _choice(entries, "decimal", (",", "."))
-    profile = Profile(
-        name=name,
-        columns=columns,
-        bank=_text(entries, "bank"),
-        kind=kind,  # type: ignore[arg-type]  # one of its values
-        header=tuple(tuple(map(comparable, _words(entry, "header"))) for entry in _list(entries, "header")),
-        shape=tuple(str(entry) for entry in _list(entries, "shape")),
-        encoding=_encoding(entries),
-        delimiter=_choice(entries, "delimiter", (";", ",", "\t", "|")),
-        date=_words(entries.get("date", []), "date"),
-        decimal=decimal,  # type: ignore[arg-type]  # one of its values
-        currency=_text(entries, "currency"),
-        group=_text(entries, "group"),
-        debit_words=tuple(map(comparable, _words(entries.get("debit_words", []), "debit_words"))),
-        credit_words=tuple(map(comparable, _words(entries.get("credit_words", []), "credit_words"))),
-        pending=_conditions(entries, "pending"),
-        skip=_conditions(entries, "skip"),
-        labels=_labels(entries),
-        is_inverted=_flag(entries, "inverted"),
-        is_in_minor_units=_flag(entries, "minor_units"),
-        is_account_per_currency=_flag(entries, "account_per_currency"),
-        is_ignored=_flag(entries, "ignored"),
-    )
+    if unknown := sorted(set(entries) - {*ENTRIES, "about"}):
+        known = ", ".join(sorted({*ENTRIES, "about"}))
+        raise ProfileError(f"unknown entry {unknown[0]!r}; known are {known}")
+    read = {entry.field: entry.read(entries[key], key) for key, entry in ENTRIES.items() if key in entries}
+    profile = Profile(name=name, **{"columns": {}, **read})
     _check_whole(profile)
     return profile
 
@@ -192,42 +164,14 @@ def chosen_profile(text: str) -> Profile:
 
 def profile_json(profile: Profile) -> str:
     """The JSON text that declares a profile; `parse_profile` reads it."""
-    entries: dict[str, object] = {
-        "bank": profile.bank,
-        "kind": profile.kind,
-        "header": [_one_or_all(spellings) for spellings in profile.header],
-        "shape": list(profile.shape),
-        "encoding": None if profile.encoding == _ENCODING else profile.encoding,
-        "delimiter": profile.delimiter,
-        "columns": {
-            field: _one_or_all([int(text[1:]) if text.startswith("@") else text for text in references])
-            for field, references in profile.columns.items()
-        },
-        "date": list(profile.date),
-        "decimal": profile.decimal,
-        "currency": profile.currency,
-        "group": profile.group,
-        "debit_words": list(profile.debit_words),
-        "credit_words": list(profile.credit_words),
-        "pending": profile.pending,
-        "skip": profile.skip,
-        "labels": profile.labels,
-        "inverted": profile.is_inverted,
-        "minor_units": profile.is_in_minor_units,
-        "account_per_currency": profile.is_account_per_currency,
-        "ignored": profile.is_ignored,
-    }
-    return json.dumps({name: entry for name, entry in entries.items() if entry}, ensure_ascii=False)
+    entries = {key: entry.write(getattr(profile, entry.field)) for key, entry in ENTRIES.items()}
+    return json.dumps({key: value for key, value in entries.items() if value}, ensure_ascii=False)
 
 
 def layout_id(profile: Profile) -> str:
     """An id that profiles for files with the same columns share."""
     columns = [sorted(sorted(spellings) for spellings in profile.header), profile.shape]
     return f"lay_{hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:32]}"
-
-
-def _one_or_all(entries: Sequence[str | int]) -> object:
-    return entries[0] if len(entries) == 1 else list(entries)
 
 
 def _check_whole(profile: Profile) -> None:
@@ -250,12 +194,12 @@ def _check_whole(profile: Profile) -> None:
 SHAPES = frozenset({"date", "amount", "currency", "iban", "digits", "text", "blank", "any", "mark", "figure"})
 
 
-def _columns(value: object) -> dict[str, tuple[str, ...]]:
+def _columns(value: object, where: str) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
-        raise ProfileError("columns: an object is needed")
+        raise ProfileError(f"{where}: an object is needed")
     if unknown := sorted(set(value) - FIELDS):
-        raise ProfileError(f"columns: unknown field {unknown[0]!r}; known are {', '.join(sorted(FIELDS))}")
-    return {name: _references(entry, f"columns.{name}") for name, entry in value.items()}
+        raise ProfileError(f"{where}: unknown field {unknown[0]!r}; known are {', '.join(sorted(FIELDS))}")
+    return {name: _references(entry, f"{where}.{name}") for name, entry in value.items()}
 
 
 def _references(value: object, where: str) -> tuple[str, ...]:
@@ -265,40 +209,46 @@ def _references(value: object, where: str) -> tuple[str, ...]:
     return tuple(f"@{entry}" if isinstance(entry, int) else comparable(str(entry)) for entry in entries)
 
 
-def _words(value: object, where: str) -> tuple[str, ...]:
+def _texts(value: object, where: str) -> tuple[str, ...]:
     entries = value if isinstance(value, list) else [value]
     if not all(isinstance(entry, str) for entry in entries):
         raise ProfileError(f"{where}: texts are needed")
     return tuple(str(entry) for entry in entries)
 
 
-def _list(entries: Mapping[str, object], key: str) -> Sequence[object]:
-    value = entries.get(key, [])
+def _words(value: object, where: str) -> tuple[str, ...]:
+    return tuple(map(comparable, _texts(value, where)))
+
+
+def _list(value: object, where: str) -> Sequence[object]:
     if not isinstance(value, list):
-        raise ProfileError(f"{key}: a list is needed")
+        raise ProfileError(f"{where}: a list is needed")
     return value
 
 
-def _conditions(entries: Mapping[str, object], key: str) -> dict[str, tuple[str, ...]]:
-    value = entries.get(key, {})
+def _header(value: object, where: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(_words(entry, where) for entry in _list(value, where))
+
+
+def _shape(value: object, where: str) -> tuple[str, ...]:
+    return tuple(str(entry) for entry in _list(value, where))
+
+
+def _conditions(value: object, where: str) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
-        raise ProfileError(f"{key}: an object of column and texts is needed")
-    return {
-        comparable(str(name)): tuple(map(comparable, _words(words, f"{key}.{name}"))) for name, words in value.items()
-    }
+        raise ProfileError(f"{where}: an object of column and texts is needed")
+    return {comparable(str(name)): _words(words, f"{where}.{name}") for name, words in value.items()}
 
 
-def _labels(entries: Mapping[str, object]) -> dict[str, str]:
-    value = entries.get("labels", {})
+def _labels(value: object, where: str) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(name, str) and name in FIELDS for name in value.values()):
-        raise ProfileError("labels: an object of label and field is needed")
+        raise ProfileError(f"{where}: an object of label and field is needed")
     return {str(label): str(field) for label, field in value.items()}
 
 
-def _text(entries: Mapping[str, object], key: str) -> str | None:
-    value = entries.get(key)
+def _text(value: object, where: str) -> str | None:
     if value is not None and (not isinstance(value, str) or not 0 < len(value) <= 140 or not value.isprintable()):
-        raise ProfileError(f"{key}: a short text is needed")
+        raise ProfileError(f"{where}: a short text is needed")
     return value
 
 
@@ -307,33 +257,65 @@ def _is_date(text: str) -> bool:
     return parts == ["D", "M", "Y"] and len(text) <= DATE_CHARACTERS_MAX and text.isprintable()
 
 
-def _flag(entries: Mapping[str, object], key: str) -> bool:
-    value = entries.get(key, False)
+def _flag(value: object, where: str) -> bool:
     if not isinstance(value, bool):
-        raise ProfileError(f"{key}: true or false is needed")
+        raise ProfileError(f"{where}: true or false is needed")
     return value
 
 
-def _choice(entries: Mapping[str, object], key: str, allowed: Sequence[str]) -> str | None:
-    value = entries.get(key)
-    if value is not None and value not in allowed:
-        raise ProfileError(f"{key}: none of {', '.join(map(repr, allowed))}")
-    return None if value is None else str(value)
+def _one_of(*allowed: str, default: str | None = None) -> Callable[[object, str], str | None]:
+    def read(value: object, where: str) -> str | None:
+        if value is not None and value not in allowed:
+            raise ProfileError(f"{where}: none of {', '.join(map(repr, allowed))}")
+        return default if value is None else str(value)
+
+    return read
 
 
-def _encoding(entries: Mapping[str, object]) -> str:
-    allowed = (
-        "utf-8",
-        "cp1250",
-        "cp1251",
-        "cp1252",
-        "cp1253",
-        "cp1254",
-        "cp1257",
-        "cp850",
-        "cp852",
-        "iso8859-15",
-        "iso8859-2",
-        "mac-roman",
-    )
-    return _choice(entries, "encoding", allowed) or _ENCODING
+def _one_or_all(entries: Sequence[str | int]) -> object:
+    return entries[0] if len(entries) == 1 else list(entries)
+
+
+def _written_columns(columns: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
+    return {
+        field: _one_or_all([int(text[1:]) if text.startswith("@") else text for text in references])
+        for field, references in columns.items()
+    }
+
+
+class Entry(NamedTuple):
+    """An entry of a profile: its field of `Profile`, how its JSON value is read, and how it is written again; what is
+    empty when written is left out."""
+
+    field: str
+    read: Callable[[Any, str], Any]
+    write: Callable[[Any], object] = lambda value: value
+
+
+ENCODINGS = (
+    "utf-8", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1257", "cp850", "cp852", "iso8859-15", "iso8859-2",
+    "mac-roman",
+)  # fmt: skip
+ENTRIES: Mapping[str, Entry] = {
+    "bank": Entry("bank", _text),
+    "kind": Entry("kind", _one_of(*get_args(AccountKind))),
+    "header": Entry("header", _header, lambda header: list(map(_one_or_all, header))),
+    "shape": Entry("shape", _shape),
+    "encoding": Entry("encoding", _one_of(*ENCODINGS, default=_ENCODING), lambda text: text.replace(_ENCODING, "")),
+    "delimiter": Entry("delimiter", _one_of(";", ",", "\t", "|")),
+    "columns": Entry("columns", _columns, _written_columns),
+    "date": Entry("date", _texts),
+    "decimal": Entry("decimal", _one_of(",", ".")),
+    "currency": Entry("currency", _text),
+    "group": Entry("group", _text),
+    "debit_words": Entry("debit_words", _words),
+    "credit_words": Entry("credit_words", _words),
+    "pending": Entry("pending", _conditions),
+    "skip": Entry("skip", _conditions),
+    "labels": Entry("labels", _labels),
+    "inverted": Entry("is_inverted", _flag),
+    "minor_units": Entry("is_in_minor_units", _flag),
+    "account_per_currency": Entry("is_account_per_currency", _flag),
+    "ignored": Entry("is_ignored", _flag),
+}
+"""The entries of a profile, by their name in JSON; `about` is for people."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from io import BufferedReader, RawIOBase
 from itertools import pairwise
 from typing import BinaryIO
 
@@ -42,7 +41,7 @@ def read(
     """
     head = stream.read(HEAD_BYTES)
     if csv_statement.detect(head):
-        yield from csv_statement.read(BufferedReader(_Joined(head, stream)))
+        yield from csv_statement.read(stream, head=head)
         return
     try:
         file = recognise(head, all_profiles(profiles), _is_suitable)
@@ -121,22 +120,6 @@ class Explanation:
     decimal: str = ""
     dates: tuple[str, ...] = ()
     columns: tuple[tuple[str, str | None], ...] = ()
-
-
-class _Joined(RawIOBase):
-    """A stream of the part that was read already and the rest."""
-
-    def __init__(self, head: bytes, stream: BinaryIO) -> None:
-        self._head, self._stream = head, stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]  # typeshed: any buffer
-        piece, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
-        piece = piece or self._stream.read(len(buffer))
-        buffer[: len(piece)] = piece
-        return len(piece)
 
 
 def _is_suitable(file: RecognisedFile) -> bool:

@@ -3,8 +3,9 @@
 import codecs
 import csv
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
+from typing import NamedTuple
 
 from connectors.bank_csv.cell_kinds import fits, is_booking
 from connectors.bank_csv.column_places import place_of
@@ -34,6 +35,28 @@ class RecognisedFile:
     why: str = ""
 
 
+class Head(NamedTuple):
+    """The rows at the beginning of a file, in one encoding and with one delimiter."""
+
+    encoding: str
+    delimiter: str
+    rows: list[tuple[str, ...]]
+
+    def file(self, profile: Profile, why: str, *, begin: int, names: tuple[str, ...] = ()) -> RecognisedFile:
+        """The file as read by a profile; row `begin` is the first of the table, and the row of its `names` right above
+        it, if there is one."""
+        return RecognisedFile(
+            profile=profile,
+            delimiter=self.delimiter,
+            encoding=profile.encoding if profile.encoding != "cp1252" else self.encoding,
+            names=names,
+            header_row=begin - 1,
+            preamble=tuple(self.rows[: begin - 1 if names else begin]),
+            sample=tuple(self.rows[begin:]),
+            why=why,
+        )
+
+
 class UnknownLayout(UnsupportedFile):
     """A table with columns that no profile and no known word names; `file` describes it."""
 
@@ -52,16 +75,16 @@ def recognise(
     kept by the user comes before all others; of several with the same names, the one with the longest header counts
     whose first rows `is_suitable` can read.
     """
-    tried = []
-    for encoding in _encodings(head):
-        for delimiter in _DELIMITERS:
-            rows = _rows(head, encoding, delimiter)
-            if rows and max(map(len, rows)) > 1:
-                tried.append((encoding, delimiter, rows))
+    tried = [
+        Head(encoding, delimiter, rows)
+        for encoding in _encodings(head)
+        for delimiter in _DELIMITERS
+        if (rows := _rows(head, encoding, delimiter)) and max(map(len, rows)) > 1
+    ]
     if not tried:
         raise UnsupportedFile("Not a CSV file: no line has two columns.")
     chosen = [profile for profile in profiles if profile.standing in ("chosen", "offered")]
-    fitting = [file for entry in tried for file in (*_by_header(*entry, chosen), *_by_shape(*entry, chosen))]
+    fitting = [file for entry in tried for file in (*_by_header(entry, chosen), *_by_shape(entry, chosen))]
     if fitting:
         return _by_choice(fitting, is_suitable)
     if any(profile.standing == "chosen" for profile in chosen):
@@ -69,11 +92,11 @@ def recognise(
     kept = [profile for profile in profiles if profile.standing == "kept"]
     found: list[RecognisedFile] = []
     for some in (kept, profiles):
-        found = [file for entry in tried for file in _by_header(*entry, some)]
+        found = [file for entry in tried for file in _by_header(entry, some)]
         found.sort(key=lambda file: (-len(file.profile.header), file.header_row))
         if best := next((file for file in found if is_suitable(file)), None):
             return best
-    shaped = [file for entry in tried for file in _by_shape(*entry, profiles) if is_suitable(file)]
+    shaped = [file for entry in tried for file in _by_shape(entry, profiles) if is_suitable(file)]
     if shaped and shaped[0].header_row < 0:
         return shaped[0]
     try:
@@ -129,32 +152,21 @@ def _rows(head: bytes, encoding: str, delimiter: str) -> list[tuple[str, ...]]:
     return rows
 
 
-def _by_header(
-    encoding: str, delimiter: str, rows: list[tuple[str, ...]], profiles: Sequence[Profile]
-) -> Iterator[RecognisedFile]:
-    for index, row in enumerate(rows[:HEADER_ROWS_MAX]):
+def _by_header(head: Head, profiles: Sequence[Profile]) -> Iterator[RecognisedFile]:
+    for index, row in enumerate(head.rows[:HEADER_ROWS_MAX]):
         fitting = header_profiles(row, profiles) if len(row) > 1 else []
         for profile in fitting:
-            if (profile.delimiter or delimiter) == delimiter:
-                yield RecognisedFile(
-                    profile=profile,
-                    delimiter=delimiter,
-                    encoding=profile.encoding if profile.encoding != "cp1252" else encoding,
-                    names=row,
-                    header_row=index,
-                    preamble=tuple(rows[:index]),
-                    sample=tuple(rows[index + 1 :]),
-                    why=f"row {index + 1} holds the {len(profile.header)} column names of this layout",
-                )
+            if (profile.delimiter or head.delimiter) == head.delimiter:
+                why = f"row {index + 1} holds the {len(profile.header)} column names of this layout"
+                yield head.file(profile, why, begin=index + 1, names=row)
         if fitting:
             return
 
 
-def _by_shape(
-    encoding: str, delimiter: str, rows: list[tuple[str, ...]], profiles: Sequence[Profile]
-) -> Iterator[RecognisedFile]:
+def _by_shape(head: Head, profiles: Sequence[Profile]) -> Iterator[RecognisedFile]:
+    rows = head.rows
     for profile in profiles:
-        if not profile.shape or (profile.delimiter or delimiter) != delimiter:
+        if not profile.shape or (profile.delimiter or head.delimiter) != head.delimiter:
             continue
         start = next((index for index, row in enumerate(rows[:HEADER_ROWS_MAX]) if fits(row, profile.shape)), None)
         if start is None:
@@ -163,62 +175,42 @@ def _by_shape(
         start = next((index for index, row in enumerate(rows[:start]) if is_booking(row)), start)
         filled = [row for row in rows[start : start + _SHAPE_ROWS] if any(cell.strip() for cell in row)]
         if sum(fits(row, profile.shape) for row in filled) * 2 >= len(filled):
-            yield RecognisedFile(
-                profile=profile,
-                delimiter=delimiter,
-                encoding=profile.encoding if profile.encoding != "cp1252" else encoding,
-                names=(),
-                header_row=start - 1,
-                preamble=tuple(rows[:start]),
-                sample=tuple(rows[start:]),
-                why=f"the rows from row {start + 1} have the shape of this layout",
-            )
+            yield head.file(profile, f"the rows from row {start + 1} have the shape of this layout", begin=start)
 
 
-def _by_guessing(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> RecognisedFile:
+def _by_guessing(tried: Sequence[Head]) -> RecognisedFile:
     """The file read by guessing, as the last resort: known words in a header row, or rows whose columns can be read in
     only one way."""
-    best: tuple[int, str, str, list[tuple[str, ...]], int] | None = None
-    for encoding, delimiter, rows in tried:
-        for index, row in enumerate(rows[:HEADER_ROWS_MAX]):
-            fields = {found for cell in row if (found := column_field(cell))}
+    best: tuple[int, Head, int] | None = None
+    for head in tried:
+        for index, row in enumerate(head.rows[:HEADER_ROWS_MAX]):
+            fields = {field for cell in row if (field := column_field(cell))}
             has_amount = "amount" in fields or {"debit", "credit"} <= fields
             score = len(fields) + 5 * ("date" in fields or "value_date" in fields) + 5 * has_amount
             if len(row) > 1 and (best is None or score > best[0]):
-                best = (score, encoding, delimiter, rows, index)
+                best = (score, head, index)
     if best is None:
         raise UnsupportedFile(f"Not a CSV file: none of its first {HEADER_ROWS_MAX} rows has two columns.")
-    _, encoding, delimiter, rows, index = best
-    reason = ""
+    _, head, index = best
+    rows = head.rows
     try:
-        profile, why = generic_profile(rows[index], rows[index + 1 :], rows[:index], delimiter)
-        return RecognisedFile(
-            profile=profile, delimiter=delimiter, encoding=encoding, names=rows[index], header_row=index,
-            preamble=tuple(rows[:index]), sample=tuple(rows[index + 1 :]), why=f"row {index + 1}: {why}",
-        )  # fmt: skip
+        profile, why = generic_profile(rows[index], rows[index + 1 :], rows[:index], head.delimiter)
+        return head.file(profile, f"row {index + 1}: {why}", begin=index + 1, names=rows[index])
     except UnsupportedFile as refusal:
         reason = str(refusal)
-    for encoding, delimiter, rows in tried:
-        if shape := generic_shape(rows):
+    for head in tried:
+        if shape := generic_shape(head.rows):
             profile, start, why = shape
-            above = rows[start - 1] if start else ()  # words above the columns are their names, known or not
-            is_header = len(above) == len(rows[start]) and not any(character.isdigit() for character in "".join(above))
-            return RecognisedFile(
-                profile=profile, delimiter=delimiter, encoding=encoding, names=above if is_header else (),
-                header_row=start - 1,
-                preamble=tuple(rows[:start]), sample=tuple(rows[start:]), why=why,
-            )  # fmt: skip
-    for encoding, delimiter, rows in tried:
+            above = head.rows[start - 1] if start else ()  # words above the columns are their names, known or not
+            has_figure = any(character.isdigit() for character in "".join(above))
+            is_header = len(above) == len(head.rows[start]) and not has_figure
+            return replace(head.file(profile, why, begin=start), names=above if is_header else ())
+    for head in tried:
+        rows = head.rows
         first = next((number for number, row in enumerate(rows[:HEADER_ROWS_MAX]) if is_booking(row)), None)
         if first is not None:
             above = next((row for row in reversed(rows[:first]) if any(row)), ())
             names = above if len(above) >= len(rows[first]) else ()
             profile = Profile(name="generic", columns={}, shape=() if names else ("any",) * len(rows[first]))
-            raise UnknownLayout(
-                reason,
-                RecognisedFile(
-                    profile=profile, delimiter=delimiter, encoding=encoding, names=names, header_row=first - 1,
-                    sample=tuple(rows[first:]),
-                ),
-            )  # fmt: skip
+            raise UnknownLayout(reason, head.file(profile, "", begin=first, names=names))
     raise UnsupportedFile(reason)

@@ -24,43 +24,17 @@ COLUMNS: Mapping[str, frozenset[str]] = {
 DEBIT_WORDS, CREDIT_WORDS = _names("debit"), _names("credit")
 PENDING_WORDS, SKIP_WORDS = _names("pending"), _names("skip")
 OPENING_WORDS, CLOSING_WORDS, TOTAL_WORDS = _names("opening"), _names("closing"), _names("total")
-CURRENCY_LABELS = frozenset({"wahrung", "waehrung", "currency", "waluta", "mena", "devise", "kontowahrung"})
-
-# Labels are matched at their beginning, made `comparable`; a day or account may follow ("kontostand vom 31.12.2026").
-_OPENING = re.compile(
-    r"alter kontostand|anfangssaldo|(?:opening|beginning) ?balance|saldo inicial|ingaende saldo|startsaldo|beginsaldo|"
-    r"saldo poczatkowe|pocatecni zustatek|solde initial|saldo iniziale"
-)
-_CLOSING = re.compile(
-    r"(?:neuer |aktueller )?kontostand\b|laatste saldo|dernier solde|"
-    r"saldo(?: vom| per| am| in| final|:|$)|kontosaldo|endsaldo|slutsaldo|eindsaldo|"
-    r"(?:closing|current|ledger|account|ending) ?balance|balance$|utgaende saldo|saldo koncowe|konecny zustatek|"
-    r"solde(?: au| final|$)|saldo finale|saldo contabile"
-)
-_ACCOUNT = re.compile(
-    r"(?:iban|konto|kontonummer|konto-?nr\.?|account(?! holder| owner| type)|account ?(?:number|id)|kreditkarte|karte|"
-    r"card ?number|kartennummer|numero de tarjeta|rekening|rekeningnummer|numer rachunku|nr rachunku|cislo uctu|ucet|"
-    r"compte|cuenta|conto|girokonto|tagesgeld)\b"
-)
-_NAME = re.compile(r"(?:kontoname|kontobezeichnung|produkt|account ?name|umsatze) ?")
-_DATED = re.compile(r"(?:datei erstellt|datum:?$|stand|bis$|created|export)")
+LABELS = {kind: re.compile("|".join(patterns)) for kind, patterns in _WORDS["labels"].items()}
+"""Patterns of the beginnings of labels, made `comparable`, in the order in which they are tried; a day or account may
+follow ("kontostand vom 31.12.2026")."""
+MONTHS = {name: int(number) for number, names in _WORDS["months"].items() for name in names}
 
 
 def label_kind(label: str) -> str | None:
     """The kind of a label above or below the table: opening, closing, account, account_name, dated, currency; None for
     others."""
     label = comparable(label).rstrip(" :")
-    if _OPENING.match(label):
-        return "opening"
-    if _CLOSING.match(label):
-        return "closing"
-    if label in CURRENCY_LABELS:
-        return "currency"
-    if _NAME.match(label):
-        return "account_name"
-    if _ACCOUNT.match(label):
-        return "account"
-    return "dated" if _DATED.match(label) else None
+    return next((kind for kind, pattern in LABELS.items() if pattern.match(label)), None)
 
 
 _UNIT = re.compile(

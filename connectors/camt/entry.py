@@ -50,10 +50,12 @@ class Own:
 
 
 class _Counterpart(NamedTuple):
-    name: str | None = None
-    iban: str | None = None
-    bic: str | None = None
-    bank_name: str | None = None
+    """The facts about the other side; the fields are those of `TransactionRecord`."""
+
+    counterpart_name: str | None = None
+    counterpart_iban: str | None = None
+    counterpart_bic: str | None = None
+    counterpart_bank_name: str | None = None
     creditor_id: str | None = None
     debitor_id: str | None = None
 
@@ -147,12 +149,7 @@ def _transaction(
         value_date=value_date,
         status="pending" if (entry.get("Sts/Cd") or entry.get("Sts") or "").strip() in _PENDING else "booked",
         references=_references(entry, detail, index),
-        counterpart_name=party.name,
-        counterpart_iban=party.iban,
-        counterpart_bic=party.bic,
-        counterpart_bank_name=party.bank_name,
-        creditor_id=party.creditor_id,
-        debitor_id=party.debitor_id,
+        **party._asdict(),
         mandate_reference=clean_key(detail.get("Refs/MndtId")),
         end_to_end_id=clean_key(detail.get("Refs/EndToEndId")),
         purpose=_purpose(entry, joined or [detail]),
@@ -206,10 +203,10 @@ def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _
     is_creditor = side is _CREDITOR
     has_agents = "RltdAgts" in detail
     return _Counterpart(
-        name=_name(detail, side.names) or _name(detail, side.ultimate_names),
-        iban=creditor_iban if is_creditor else debtor_iban,
-        bic=parse_bic(_first_text(detail, side.bics)) if has_agents else None,
-        bank_name=clean(_first_text(detail, side.bank_names)) if has_agents else None,
+        counterpart_name=_name(detail, side.names) or _name(detail, side.ultimate_names),
+        counterpart_iban=creditor_iban if is_creditor else debtor_iban,
+        counterpart_bic=parse_bic(_first_text(detail, side.bics)) if has_agents else None,
+        counterpart_bank_name=clean(_first_text(detail, side.bank_names)) if has_agents else None,
         creditor_id=_creditor_id(detail) if is_creditor else None,
         debitor_id=None if is_creditor else next(iter(_identifications(detail, _DEBTOR)), None),
     )

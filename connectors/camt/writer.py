@@ -13,7 +13,7 @@ from typing import BinaryIO
 from xml.sax.saxutils import escape
 
 from analytics.records import AccountRecord, Record, TransactionRecord
-from connectors.blocks import Block, blocks
+from connectors.blocks import Block, blocks, tag
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"
 NAME_CHARACTERS_MAX = 140  # Max140Text: names, and each line of a remittance text
@@ -42,23 +42,23 @@ def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime) -> 
 def _head(block: Block, made: str) -> str:
     account, statement = block.account, block.statement
     key = account.stable_key[:NUMBER_CHARACTERS_MAX]
-    number = _tag("IBAN", account.iban) if account.iban else _tag("Othr", raw=_tag("Id", key))
+    number = tag("IBAN", account.iban) if account.iban else tag("Othr", raw=tag("Id", key))
     kind = KINDS.get(account.kind or "")
-    agent = _tag("BICFI", account.bic) + _tag("Nm", account.bank_name, NAME_CHARACTERS_MAX)
+    agent = tag("BICFI", account.bic) + tag("Nm", account.bank_name, NAME_CHARACTERS_MAX)
     sequence = statement.sequence if (statement.sequence or "").isascii() else None
     return "".join(
         (
             "<Stmt>",
-            _tag("Id", f"STATEMENT-{block.number}"),
-            _tag("ElctrncSeqNb", sequence if sequence and sequence.isdigit() else None),
-            _tag("CreDtTm", made),
-            _tag(
+            tag("Id", f"STATEMENT-{block.number}"),
+            tag("ElctrncSeqNb", sequence if sequence and sequence.isdigit() else None),
+            tag("CreDtTm", made),
+            tag(
                 "Acct",
-                raw=_tag("Id", raw=number)
-                + (_tag("Tp", raw=_tag("Cd", kind)) if kind else "")
-                + _tag("Ccy", account.currency)
-                + _tag("Nm", account.name, ACCOUNT_NAME_CHARACTERS_MAX)
-                + _tag("Svcr", raw=_tag("FinInstnId", raw=agent)),
+                raw=tag("Id", raw=number)
+                + (tag("Tp", raw=tag("Cd", kind)) if kind else "")
+                + tag("Ccy", account.currency)
+                + tag("Nm", account.name, ACCOUNT_NAME_CHARACTERS_MAX)
+                + tag("Svcr", raw=tag("FinInstnId", raw=agent)),
             ),
             _balances(block, made),
             "\n",
@@ -67,21 +67,19 @@ def _head(block: Block, made: str) -> str:
 
 
 def _balances(block: Block, made: str) -> str:
-    found, statement = block.balances(), block.statement
-    if found is None:
-        return _balance(_tag("Prtry", UNSTATED), Decimal(0), block.account.currency, made[:10])
-    opening, closing = found
-    opened = statement.opening_date or block.first or statement.closing_date
-    closed = statement.closing_date or block.last or opened
-    return _balance(_tag("Cd", "OPBD"), opening, block.account.currency, _day_text(opened, made)) + _balance(
-        _tag("Cd", "CLBD"), closing, block.account.currency, _day_text(closed, made)
+    balances = block.balances()
+    if balances is None:
+        return _balance(tag("Prtry", UNSTATED), Decimal(0), block.account.currency, made[:10])
+    (opening, closing), (opened, closed) = balances, block.days()
+    return _balance(tag("Cd", "OPBD"), opening, block.account.currency, _day_text(opened, made)) + _balance(
+        tag("Cd", "CLBD"), closing, block.account.currency, _day_text(closed, made)
     )
 
 
 def _balance(kind: str, amount: Decimal, currency: str, day: str) -> str:
-    return _tag(
+    return tag(
         "Bal",
-        raw=_tag("Tp", raw=_tag("CdOrPrtry", raw=kind)) + _amount(amount, currency) + _tag("Dt", raw=_tag("Dt", day)),
+        raw=tag("Tp", raw=tag("CdOrPrtry", raw=kind)) + _amount(amount, currency) + tag("Dt", raw=tag("Dt", day)),
     )
 
 
@@ -90,20 +88,20 @@ def _entry(account: AccountRecord, row: TransactionRecord) -> str:
     return."""
     references = {kind: key for kind, _, key in (text.partition(":") for text in reversed(row.references))}
     return (
-        _tag(
+        tag(
             "Ntry",
             raw="".join(
                 (
-                    _tag("NtryRef", references.get("ntryref"), KEY_CHARACTERS_MAX),
+                    tag("NtryRef", references.get("ntryref"), KEY_CHARACTERS_MAX),
                     _amount(row.amount, row.currency),
-                    _tag("RvslInd", "true" if row.is_reversal else None),
-                    _tag("Sts", raw=_tag("Cd", "PDNG" if row.status == "pending" else "BOOK")),
-                    _tag("BookgDt", raw=_tag("Dt", row.booking_date.isoformat())),
-                    _tag("ValDt", raw=_tag("Dt", row.value_date.isoformat() if row.value_date else None)),
-                    _tag("AcctSvcrRef", _servicer_key(row.provider_id or references.get("servicer"))),
-                    _bank_transaction_code(row) or _tag("BkTxCd", raw=_tag("Prtry", raw=_tag("Cd", UNSTATED))),
-                    _tag("NtryDtls", raw=_tag("TxDtls", raw=_details(account, row, references.get("txid")))),
-                    _tag("AddtlNtryInf", row.bank_text, NOTE_CHARACTERS_MAX),
+                    tag("RvslInd", "true" if row.is_reversal else None),
+                    tag("Sts", raw=tag("Cd", "PDNG" if row.status == "pending" else "BOOK")),
+                    tag("BookgDt", raw=tag("Dt", row.booking_date.isoformat())),
+                    tag("ValDt", raw=tag("Dt", row.value_date.isoformat() if row.value_date else None)),
+                    tag("AcctSvcrRef", _servicer_key(row.provider_id or references.get("servicer"))),
+                    _bank_transaction_code(row) or tag("BkTxCd", raw=tag("Prtry", raw=tag("Cd", UNSTATED))),
+                    tag("NtryDtls", raw=tag("TxDtls", raw=_details(account, row, references.get("txid")))),
+                    tag("AddtlNtryInf", row.bank_text, NOTE_CHARACTERS_MAX),
                 )
             ),
         )
@@ -114,17 +112,17 @@ def _entry(account: AccountRecord, row: TransactionRecord) -> str:
 def _details(account: AccountRecord, row: TransactionRecord, txid: str | None) -> str:
     return "".join(
         (
-            _tag(
+            tag(
                 "Refs",
-                raw=_tag("EndToEndId", row.end_to_end_id, KEY_CHARACTERS_MAX)
-                + _tag("TxId", txid, KEY_CHARACTERS_MAX)
-                + _tag("MndtId", row.mandate_reference, KEY_CHARACTERS_MAX),
+                raw=tag("EndToEndId", row.end_to_end_id, KEY_CHARACTERS_MAX)
+                + tag("TxId", txid, KEY_CHARACTERS_MAX)
+                + tag("MndtId", row.mandate_reference, KEY_CHARACTERS_MAX),
             ),
             _original(row),
             _parties(account, row),
-            _tag("Purp", raw=_tag("Cd", row.purpose_code)),
-            _tag("RmtInf", raw="".join(_tag("Ustrd", line) for line in _lines(row.purpose or ""))),
-            _tag("RtrInf", raw=_tag("Rsn", raw=_tag("Prtry", "RETURN"))) if row.is_return else "",
+            tag("Purp", raw=tag("Cd", row.purpose_code)),
+            tag("RmtInf", raw="".join(tag("Ustrd", line) for line in _lines(row.purpose or ""))),
+            tag("RtrInf", raw=tag("Rsn", raw=tag("Prtry", "RETURN"))) if row.is_return else "",
             _card(row),
         )
     )
@@ -133,52 +131,52 @@ def _details(account: AccountRecord, row: TransactionRecord, txid: str | None) -
 def _original(row: TransactionRecord) -> str:
     if row.original_amount is None or row.original_currency is None:
         return ""
-    amount = _tag("Amt", _digits(abs(row.original_amount)), attributes=f' Ccy="{escape(row.original_currency)}"')
-    return _tag("AmtDtls", raw=_tag("InstdAmt", raw=amount))
+    amount = tag("Amt", _digits(abs(row.original_amount)), attributes=f' Ccy="{escape(row.original_currency)}"')
+    return tag("AmtDtls", raw=tag("InstdAmt", raw=amount))
 
 
 def _parties(account: AccountRecord, row: TransactionRecord) -> str:
     creditor_is_other = (row.amount < 0) != row.is_return
     other, own = ("Cdtr", "Dbtr") if creditor_is_other else ("Dbtr", "Cdtr")
     key = row.creditor_id if creditor_is_other else row.debitor_id
-    scheme = _tag("SchmeNm", raw=_tag("Prtry", "SEPA")) if creditor_is_other else ""
-    identification = _tag("Id", raw=_tag("PrvtId", raw=_tag("Othr", raw=_tag("Id", key, KEY_CHARACTERS_MAX) + scheme)))
-    name = _tag("Nm", row.counterpart_name, NAME_CHARACTERS_MAX)
+    scheme = tag("SchmeNm", raw=tag("Prtry", "SEPA")) if creditor_is_other else ""
+    identification = tag("Id", raw=tag("PrvtId", raw=tag("Othr", raw=tag("Id", key, KEY_CHARACTERS_MAX) + scheme)))
+    name = tag("Nm", row.counterpart_name, NAME_CHARACTERS_MAX)
     written = {
-        other: _tag(other, raw=_tag("Pty", raw=name + (identification if key else ""))),
-        f"{other}Acct": _tag(f"{other}Acct", raw=_tag("Id", raw=_tag("IBAN", row.counterpart_iban))),
-        f"{own}Acct": _tag(f"{own}Acct", raw=_tag("Id", raw=_tag("IBAN", account.iban))),
+        other: tag(other, raw=tag("Pty", raw=name + (identification if key else ""))),
+        f"{other}Acct": tag(f"{other}Acct", raw=tag("Id", raw=tag("IBAN", row.counterpart_iban))),
+        f"{own}Acct": tag(f"{own}Acct", raw=tag("Id", raw=tag("IBAN", account.iban))),
     }
     parties = "".join(written.get(name, "") for name in ("Dbtr", "DbtrAcct", "Cdtr", "CdtrAcct"))
-    agent = _tag("BICFI", row.counterpart_bic) + _tag("Nm", row.counterpart_bank_name, NAME_CHARACTERS_MAX)
-    return _tag("RltdPties", raw=parties) + _tag("RltdAgts", raw=_tag(f"{other}Agt", raw=_tag("FinInstnId", raw=agent)))
+    agent = tag("BICFI", row.counterpart_bic) + tag("Nm", row.counterpart_bank_name, NAME_CHARACTERS_MAX)
+    return tag("RltdPties", raw=parties) + tag("RltdAgts", raw=tag(f"{other}Agt", raw=tag("FinInstnId", raw=agent)))
 
 
 def _bank_transaction_code(row: TransactionRecord) -> str:
     domain = ""
     if row.bank_transaction_code and len(parts := row.bank_transaction_code.split("-")) == 3:
-        family = _tag("Cd", parts[1]) + _tag("SubFmlyCd", parts[2])
-        domain = _tag("Domn", raw=_tag("Cd", parts[0]) + _tag("Fmly", raw=family))
+        family = tag("Cd", parts[1]) + tag("SubFmlyCd", parts[2])
+        domain = tag("Domn", raw=tag("Cd", parts[0]) + tag("Fmly", raw=family))
     proprietary = ""
     if row.gvc:
         code = f"{row.swift_code}+{row.gvc}" if row.swift_code else row.gvc
-        proprietary = _tag("Prtry", raw=_tag("Cd", code) + _tag("Issr", "DK"))
-    return _tag("BkTxCd", raw=domain + proprietary)
+        proprietary = tag("Prtry", raw=tag("Cd", code) + tag("Issr", "DK"))
+    return tag("BkTxCd", raw=domain + proprietary)
 
 
 def _card(row: TransactionRecord) -> str:
     """The merchant and the merchant category code (ISO 18245), for which the schema has the category of the
     transaction."""
     merchant = row.merchant_name[:KEY_CHARACTERS_MAX] if row.merchant_name else None
-    point = _tag("POI", raw=_tag("Id", raw=_tag("Id", UNSTATED) + _tag("ShrtNm", merchant))) if merchant else ""
+    point = tag("POI", raw=tag("Id", raw=tag("Id", UNSTATED) + tag("ShrtNm", merchant))) if merchant else ""
     has_category = row.mcc is not None and len(row.mcc) == 4
-    category = _tag("Tx", raw=_tag("Indv", raw=_tag("TxCtgy", row.mcc))) if has_category else ""
-    return _tag("CardTx", raw=point + category)
+    category = tag("Tx", raw=tag("Indv", raw=tag("TxCtgy", row.mcc))) if has_category else ""
+    return tag("CardTx", raw=point + category)
 
 
 def _amount(amount: Decimal, currency: str) -> str:
     sign = "DBIT" if amount < 0 else "CRDT"
-    return _tag("Amt", _digits(abs(amount)), attributes=f' Ccy="{escape(currency)}"') + _tag("CdtDbtInd", sign)
+    return tag("Amt", _digits(abs(amount)), attributes=f' Ccy="{escape(currency)}"') + tag("CdtDbtInd", sign)
 
 
 def _digits(amount: Decimal) -> str:
@@ -208,11 +206,3 @@ def _day_text(day: date | None, made: str) -> str:
 
 def _instant(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
-
-
-def _tag(
-    name: str, text: str | None = None, characters: int | None = None, *, raw: str = "", attributes: str = ""
-) -> str:
-    """An element around a text or other elements; an empty text where it would be empty."""
-    inner = raw if text is None else escape(text[:characters])
-    return f"<{name}{attributes}>{inner}</{name}>" if inner else ""

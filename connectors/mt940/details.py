@@ -3,9 +3,8 @@ text."""
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from connectors.mt940.sepa_text import SepaText, read_sepa_text
+from connectors.mt940.sepa_text import Details, read_purpose_code, read_sepa_text
 from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_creditor_id, parse_iban
 
 _LINE_LENGTH = 64  # a line this long was cut by SWIFT's width of 65, a shorter one ended by itself
@@ -20,23 +19,6 @@ _PLACED = frozenset({"CNTP", "BENM", "ORDP"})  # fields in which an empty part c
 _LABELS = re.compile(
     r"\b(IBAN|REK|BIC|NAAM|MACHTIGING|INCASSANT|OMSCHRIJVING|KENMERK|BETALINGSKENMERK|BETALINGSKENM\.)\s?:\s"
 )
-
-
-class Details(NamedTuple):
-    """The counterpart, purpose and codes of a booking, as far as its dialect has them."""
-
-    name: str | None = None
-    iban: str | None = None
-    bic: str | None = None
-    creditor_id: str | None = None
-    debitor_id: str | None = None
-    mandate: str | None = None
-    end_to_end_id: str | None = None
-    purpose: str | None = None
-    purpose_code: str | None = None
-    gvc: str | None = None
-    bank_text: str | None = None
-    is_return: bool = False
 
 
 def read_details(
@@ -82,21 +64,12 @@ def _german_details(text: str, match: re.Match[str], *, is_german: bool) -> Deta
         else:
             fields[code] = fields.get(code, "") + content
     sepa = read_sepa_text(pieces)
-    gvc = match["gvc"] if is_german and match["gvc"] != "000" else None
-    name = clean_name(fields.get("32"), fields.get("33"))
-    return Details(
-        name=name or sepa.other_name,
-        iban=_iban(fields.get("31")) or _iban(fields.get("38")) or sepa.iban,
-        bic=parse_bic(fields.get("30")) or sepa.bic,
-        creditor_id=sepa.creditor_id,
-        debitor_id=sepa.debitor_id,
-        mandate=sepa.mandate,
-        end_to_end_id=sepa.end_to_end_id,
-        purpose=sepa.purpose,
-        purpose_code=sepa.purpose_code,
-        gvc=gvc,
+    return sepa._replace(
+        counterpart_name=clean_name(fields.get("32"), fields.get("33")) or sepa.counterpart_name,
+        counterpart_iban=_iban(fields.get("31")) or _iban(fields.get("38")) or sepa.counterpart_iban,
+        counterpart_bic=parse_bic(fields.get("30")) or sepa.counterpart_bic,
+        gvc=match["gvc"] if is_german and match["gvc"] != "000" else None,
         bank_text=clean(fields.get("00")),
-        is_return=sepa.is_return,
     )
 
 
@@ -120,16 +93,18 @@ def _dutch_details(text: str, supplement: Sequence[str], customer: str) -> Detai
     party = fields.get("CNTP", "").split("/")
     party += [""] * (3 - len(party))
     ordered = (fields.get("BENM") or fields.get("ORDP") or "").split("/")
+    name = clean(fields.get("NAME")) or clean(party[2]) or (clean(ordered[1]) if len(ordered) > 1 else None)
+    iban = _iban(fields.get("IBAN")) or _iban(party[0]) or _iban(ordered[0]) or _account(supplement, customer)
     remittance = fields.get("REMI") or fields.get("USTD") or fields.get("STRD")
     return Details(
-        name=clean(fields.get("NAME")) or clean(party[2]) or (clean(ordered[1]) if len(ordered) > 1 else None),
-        iban=_iban(fields.get("IBAN")) or _iban(party[0]) or _iban(ordered[0]) or _account(supplement, customer),
-        bic=parse_bic(fields.get("BIC")) or parse_bic(party[1]),
+        counterpart_name=name,
+        counterpart_iban=iban,
+        counterpart_bic=parse_bic(fields.get("BIC")) or parse_bic(party[1]),
         creditor_id=parse_creditor_id(fields.get("CSID")),
-        mandate=clean_key(fields.get("MARF")),
+        mandate_reference=clean_key(fields.get("MARF")),
         end_to_end_id=clean_key(fields.get("EREF")),
         purpose=clean_purpose(remittance or (None if "NAME" in fields or "CNTP" in fields else text)),
-        purpose_code=_purpose_code((fields.get("PURP") or "").removeprefix("CD/")),
+        purpose_code=read_purpose_code((fields.get("PURP") or "").removeprefix("CD/")),
         bank_text=clean(fields.get("TRTP")) or _bank_text(supplement),
         is_return="RTRN" in fields,
     )
@@ -144,24 +119,21 @@ def _free_details(lines: list[str], supplement: Sequence[str], customer: str) ->
         # ASN and SNS: the other account as customer reference, its name in the supplement, and both once more
         for known in (account, name or ""):
             purpose = purpose.removeprefix(known).lstrip()
-        return Details(name=name, iban=iban, purpose=clean_purpose(purpose))
+        return Details(counterpart_name=name, counterpart_iban=iban, purpose=clean_purpose(purpose))
     labels = _labelled_fields(text)
-    sepa = read_sepa_text([text]) if labels is None else SepaText()
+    sepa = read_sepa_text([text]) if labels is None else Details()
     labels = labels or {}
     iban = _iban(labels.get("IBAN")) or _iban((labels.get("REK") or "").split("/")[0])
-    return Details(
-        name=clean(labels.get("NAAM")) or sepa.other_name,
-        iban=iban or sepa.iban,
-        bic=parse_bic(labels.get("BIC")) or sepa.bic,
+    written = clean_purpose(labels.get("OMSCHRIJVING") or sepa.purpose or text)
+    return sepa._replace(
+        counterpart_name=clean(labels.get("NAAM")) or sepa.counterpart_name,
+        counterpart_iban=iban or sepa.counterpart_iban,
+        counterpart_bic=parse_bic(labels.get("BIC")) or sepa.counterpart_bic,
         creditor_id=parse_creditor_id(labels.get("INCASSANT")) or sepa.creditor_id,
-        debitor_id=sepa.debitor_id,
-        mandate=clean_key(labels.get("MACHTIGING")) or sepa.mandate,
+        mandate_reference=clean_key(labels.get("MACHTIGING")) or sepa.mandate_reference,
         end_to_end_id=clean_key(labels.get("KENMERK")) or sepa.end_to_end_id,
-        purpose=clean_purpose(labels.get("OMSCHRIJVING") or sepa.purpose or text)
-        or clean_purpose(join_lines(supplement)),
-        purpose_code=sepa.purpose_code,
+        purpose=written or clean_purpose(join_lines(supplement)),
         bank_text=_bank_text(supplement),
-        is_return=sepa.is_return,
     )
 
 
@@ -185,7 +157,7 @@ def _non_swift_details(lines: Iterable[str]) -> Details:
         if kind and code.isdigit():
             parts.setdefault(kind, []).append(content)
     return Details(
-        name=clean(" ".join(parts.get("name", []))),
+        counterpart_name=clean(" ".join(parts.get("name", []))),
         purpose=clean_purpose(*parts.get("purpose", [])),
         bank_text=clean(" ".join(parts.get("bank", []))),
     )
@@ -205,8 +177,3 @@ def _bank_text(supplement: Sequence[str]) -> str | None:
 def _iban(text: str | None) -> str | None:
     compact = "".join((text or "").split())
     return parse_iban(compact) if 15 <= len(compact) <= 34 else None
-
-
-def _purpose_code(text: str | None) -> str | None:
-    code = (text or "").strip()[:4]
-    return code if len(code) == 4 and code.isalpha() and code.isupper() else None

@@ -1,12 +1,12 @@
 """The fields of SWIFT statements (MT940, MT942) in a file, without envelopes and headers."""
 
-import io
 import re
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from connectors.connector import LimitExceeded, MalformedFile
-from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE_CHARACTERS_MAX, LINES_MAX
+from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINES_MAX
+from connectors.lines import Lines
 
 _TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
 _ENVELOPE = "{4:"  # the opening of the text block of a message; anything before it is envelope
@@ -61,54 +61,36 @@ def fields(source: "NumberedLines") -> Iterator[Field]:
 
 
 class NumberedLines:
-    """Numbered lines with any line ends; each is UTF-8 if it can be, else cp1252, because banks mix them."""
+    """Numbered lines, whatever their ends and encoding."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+        self._lines = Lines(stream, utf16_errors="strict")
         self.entries = 0  # lines that begin with :61:, counted before fields are read
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """Each line with its number, counted from 1. Raises LimitExceeded."""
-        start = self._stream.read(2)
-        encoding = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(start)
-        before = "" if encoding else start.decode("latin-1")
-        if encoding is None and len(start) == 2 and b"\x00" in start:
-            encoding = "utf-16-le" if start[1:] == b"\x00" else "utf-16-be"
-            before = start.decode(encoding)
-        text = io.TextIOWrapper(self._stream, encoding=encoding or "latin-1", newline=None)
-        characters = number = 0
-        is_marked = False
+        """Each line with its number, counted from 1. Raises LimitExceeded and MalformedFile."""
+        characters = 0
+        end = "\r"
         try:
-            while line := text.readline(LINE_CHARACTERS_MAX + 1):
-                number += 1
+            for line in self._lines:
+                number = self._lines.number
                 characters += len(line)
-                if len(line) > LINE_CHARACTERS_MAX or characters > FILE_BYTES_MAX:
+                if characters > FILE_BYTES_MAX:
                     raise LimitExceeded(f"line {number}: longer than allowed.")
                 if number > LINES_MAX:
                     raise LimitExceeded(f"more than {LINES_MAX} lines in one file.")
-                if "\x00" in line:
-                    raise MalformedFile(f"line {number}: holds a NUL byte, which is no text.")
-                line, before = before + line.rstrip("\n"), ""
-                line = line if encoding or line.isascii() else _decode(line.encode("latin-1"))
-                is_marked = is_marked or (number == 1 and line.startswith(LINE_MARK))
-                for part in line.split(LINE_MARK) if is_marked else (line,):
+                if number == 1 and line.startswith(LINE_MARK):
+                    end = LINE_MARK
+                for part in line.rstrip("\n").split(end):
                     self._count(part)
                     yield number, part
         except UnicodeError:
-            raise MalformedFile(f"line {number + 1}: not text in the encoding the file begins with.") from None
-        finally:
-            if not self._stream.closed:  # an abandoned reader may outlive its file
-                text.detach()
+            raise MalformedFile(
+                f"line {self._lines.number + 1}: not text in the encoding the file begins with."
+            ) from None
 
     def _count(self, line: str) -> None:
         if ":61:" in line and (line.lstrip(_STRAY).startswith(":61:") or "{4::61:" in line):
             self.entries += 1
             if self.entries > ENTRIES_MAX:
                 raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
-
-
-def _decode(line: bytes) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError:
-        return line.decode("cp1252", "replace")

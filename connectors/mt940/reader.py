@@ -218,6 +218,7 @@ def _transaction(entry: Field, extra: list[Field], statement: _OpenBlock, accoun
         [(found.tag, found.lines) for found in extra], supplement, parts["customer"], is_german=_is_german(account)
     )
     code = bank_transaction_code_of(details.gvc, is_credit=amount > 0)
+    details = details._replace(is_return=details.is_return or (code is not None and code[-4:] in _RETURNS))
     original_amount, original_currency = _original("".join(supplement), currency)
     return TransactionRecord(
         amount=amount,
@@ -226,23 +227,12 @@ def _transaction(entry: Field, extra: list[Field], statement: _OpenBlock, accoun
         value_date=value_date,
         status="pending" if statement.is_interim else "booked",
         references=_references(parts["bank"]),
-        counterpart_name=details.name,
-        counterpart_iban=details.iban,
-        counterpart_bic=details.bic,
-        creditor_id=details.creditor_id,
-        debitor_id=details.debitor_id,
-        mandate_reference=details.mandate,
-        end_to_end_id=details.end_to_end_id,
-        purpose=details.purpose,
         bank_transaction_code=code,
-        purpose_code=details.purpose_code,
-        gvc=details.gvc,
         swift_code=parts["type"].strip() if parts["type"] else None,
-        bank_text=details.bank_text,
         original_amount=original_amount,
         original_currency=original_currency,
         is_reversal=parts["mark"].startswith("R"),
-        is_return=details.is_return or (code is not None and code[-4:] in _RETURNS),
+        **details._asdict(),
     )
 
 

@@ -13,22 +13,24 @@ _LABEL = re.compile(r"(?:^|\s)(EREF|MREF|CRED|IBAN|BIC):\s*")
 _LABEL_START = re.compile(rf"(?:{_KEYWORDS})[+:]")
 
 
-class SepaText(NamedTuple):
-    """The values of the keywords; `purpose` is the text without them."""
+class Details(NamedTuple):
+    """The facts in the text of a booking, as far as it has them; the fields are those of `TransactionRecord`."""
 
-    purpose: str | None = None
-    end_to_end_id: str | None = None
-    mandate: str | None = None
+    counterpart_name: str | None = None
+    counterpart_iban: str | None = None
+    counterpart_bic: str | None = None
     creditor_id: str | None = None
     debitor_id: str | None = None
+    mandate_reference: str | None = None
+    end_to_end_id: str | None = None
+    purpose: str | None = None
     purpose_code: str | None = None
-    iban: str | None = None
-    bic: str | None = None
-    other_name: str | None = None  # ABWA/ABWE: the actual payer or payee
+    gvc: str | None = None
+    bank_text: str | None = None
     is_return: bool = False
 
 
-def read_sepa_text(pieces: Sequence[str]) -> SepaText:
+def read_sepa_text(pieces: Sequence[str]) -> Details:
     """The values in the subfields of one remittance text, given in order; a text without keywords is all purpose."""
     text = _join_pieces(pieces)
     parts = _KEYWORD.split(text)
@@ -38,16 +40,17 @@ def read_sepa_text(pieces: Sequence[str]) -> SepaText:
     for keyword, content in zip(parts[1::2], parts[2::2], strict=True):
         fields[keyword] = fields.get(keyword, "") + content
     purpose = clean_purpose(parts[0], fields.get("SVWZ"))
-    return SepaText(
+    return Details(
         purpose=purpose,
         end_to_end_id=clean_key(fields.get("EREF")),
-        mandate=clean_key(fields.get("MREF")),
+        mandate_reference=clean_key(fields.get("MREF")),
         creditor_id=parse_creditor_id(fields.get("CRED")),
         debitor_id=clean_key(fields.get("DEBT")),
-        purpose_code=_code(fields.get("PURP")),
-        iban=parse_iban(_compact(fields.get("IBAN"))),
-        bic=parse_bic(_compact(fields.get("BIC"))),
-        other_name=clean(fields.get("ABWA")) or clean(fields.get("ABWE")) or clean(fields.get("ANAM")),
+        purpose_code=read_purpose_code(fields.get("PURP")),
+        counterpart_iban=parse_iban(_compact(fields.get("IBAN"))),
+        counterpart_bic=parse_bic(_compact(fields.get("BIC"))),
+        # ABWA and ABWE: the actual payer or payee
+        counterpart_name=clean(fields.get("ABWA")) or clean(fields.get("ABWE")) or clean(fields.get("ANAM")),
         is_return="RTRN" in fields,
     )
 
@@ -67,18 +70,18 @@ def _join_pieces(pieces: Sequence[str]) -> str:
     return text
 
 
-def _read_labels(text: str) -> SepaText:
+def _read_labels(text: str) -> Details:
     """The values of labels as cooperative banks write them ("EREF: .. IBAN: .."); the purpose keeps the whole text."""
     parts = _LABEL.split(text)
     fields = {key: content.split() for key, content in zip(parts[1::2], parts[2::2], strict=True)}
     words = {key: content[0] for key, content in fields.items() if content}
-    return SepaText(
+    return Details(
         purpose=clean_purpose(text),
         end_to_end_id=clean_key(words.get("EREF")),
-        mandate=clean_key(words.get("MREF")),
+        mandate_reference=clean_key(words.get("MREF")),
         creditor_id=parse_creditor_id(words.get("CRED")),
-        iban=parse_iban(words.get("IBAN")),
-        bic=parse_bic(words.get("BIC")),
+        counterpart_iban=parse_iban(words.get("IBAN")),
+        counterpart_bic=parse_bic(words.get("BIC")),
     )
 
 
@@ -86,6 +89,7 @@ def _compact(text: str | None) -> str | None:
     return "".join(text.split()) if text else None
 
 
-def _code(text: str | None) -> str | None:
+def read_purpose_code(text: str | None) -> str | None:
+    """The purpose code at the beginning of a text: four capital letters."""
     code = (text or "").strip()[:4]
     return code if len(code) == 4 and code.isalpha() and code.isupper() else None

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from connectors.connector import LimitExceeded, MalformedFile
+from connectors.lines import decode_line, octets
 
-CHUNK_BYTES = 1 << 16
 VALUE_BYTES_MAX = 1 << 18  # one value, tag or comment; the longest real memo has some 2,000 characters
 
 # A stray "<" in an unescaped SGML value ("A < B") does not match and stays part of the value.
@@ -39,7 +39,7 @@ def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
     waiting: tuple[str, bool, int] | None = None  # the tag whose text is being collected, and its line
     parts: list[bytes] = []
     size = 0  # of the parts
-    chunks = _as_ascii_superset(stream, head)
+    chunks = octets(stream, head)
     is_last = False
     while not is_last:
         chunk = next(chunks, b"")
@@ -86,10 +86,7 @@ def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
 
 def decode_value(value: bytes, charset: str) -> str:
     """The text of a value: decoded as UTF-8 where it is valid (many files wrongly declare 1252), else by `charset`."""
-    try:
-        text = value.decode("utf-8")
-    except UnicodeDecodeError:
-        text = value.decode(charset, "replace")
+    text = decode_line(value, charset)
     return _ENTITY.sub(_character, text) if "&" in text else text
 
 
@@ -106,21 +103,6 @@ def declared_charset(head: bytes) -> str:
         return codecs.lookup(name).name
     except LookupError:
         return "cp1252"
-
-
-def _as_ascii_superset(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
-    chunk = head or stream.read(CHUNK_BYTES)
-    if chunk[:2] not in (b"\xff\xfe", b"\xfe\xff"):
-        while chunk:
-            yield chunk
-            chunk = stream.read(CHUNK_BYTES)
-        return
-    decoder = codecs.getincrementaldecoder("utf-16")("replace")
-    while chunk:
-        # never an empty piece, which would count as the end: half a character stays in the decoder
-        if piece := decoder.decode(chunk).encode("utf-8", "replace"):
-            yield piece
-        chunk = stream.read(CHUNK_BYTES)
 
 
 def _escape(raw: bytes) -> bytes:

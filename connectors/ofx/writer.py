@@ -12,10 +12,9 @@ from datetime import date, datetime
 from hashlib import blake2b
 from tempfile import SpooledTemporaryFile
 from typing import IO, BinaryIO
-from xml.sax.saxutils import escape
 
 from analytics.records import AccountRecord, Record, TransactionRecord
-from connectors.blocks import COPY_BYTES, MEMORY_BYTES, Block, blocks
+from connectors.blocks import COPY_BYTES, MEMORY_BYTES, Block, blocks, tag
 
 NAME_CHARACTERS_MAX = 32  # OFX 11.4.4.1: a longer name goes into EXTDNAME
 TYPES = frozenset(
@@ -79,44 +78,44 @@ def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime, tod
 
 def _statement(block: Block, stream: IO[bytes], today: date) -> None:
     account, card = block.account, "CC" if block.account.kind == "credit_card" else ""
-    number = _tag("ACCTID", account.iban or account.stable_key.rpartition("/")[2])
+    number = tag("ACCTID", account.iban or account.stable_key.rpartition("/")[2])
     if card:
         source = f"<CCACCTFROM>{number}</CCACCTFROM>"
     else:
         bank = account.bic if account.iban else account.stable_key.rpartition("/")[0]
         kind = KINDS.get(account.kind or "", "CHECKING")
-        source = f"<BANKACCTFROM>{_tag('BANKID', bank)}{number}<ACCTTYPE>{kind}</ACCTTYPE></BANKACCTFROM>"
+        source = f"<BANKACCTFROM>{tag('BANKID', bank)}{number}<ACCTTYPE>{kind}</ACCTTYPE></BANKACCTFROM>"
     closing_date = block.statement.closing_date or block.last or today
     stream.write(
-        f"<{card}STMTTRNRS><TRNUID>{block.number}</TRNUID>{OK}<{card}STMTRS>{_tag('CURDEF', account.currency)}"
-        f"{source}\n<BANKTRANLIST>{_tag('DTSTART', _day(block.first or closing_date))}"
-        f"{_tag('DTEND', _day(closing_date))}\n".encode()
+        f"<{card}STMTTRNRS><TRNUID>{block.number}</TRNUID>{OK}<{card}STMTRS>{tag('CURDEF', account.currency)}"
+        f"{source}\n<BANKTRANLIST>{tag('DTSTART', _day(block.first or closing_date))}"
+        f"{tag('DTEND', _day(closing_date))}\n".encode()
     )
     block.copy_rows(stream)
     found = block.balances()
-    ledger = "" if found is None else f"{_tag('BALAMT', f'{found[1]:f}')}{_tag('DTASOF', _day(closing_date))}"
-    stream.write(f"</BANKTRANLIST>\n{_tag('LEDGERBAL', raw=ledger)}</{card}STMTRS></{card}STMTTRNRS>\n".encode())
+    ledger = "" if found is None else f"{tag('BALAMT', f'{found[1]:f}')}{tag('DTASOF', _day(closing_date))}"
+    stream.write(f"</BANKTRANLIST>\n{tag('LEDGERBAL', raw=ledger)}</{card}STMTRS></{card}STMTTRNRS>\n".encode())
 
 
 def _transaction(account: AccountRecord, row: TransactionRecord) -> str:
     if row.status == "pending":
         return ""
     name = row.counterpart_name or ""
-    other = _tag("BANKID", row.counterpart_bic) + _tag("ACCTID", row.counterpart_iban) + _tag("ACCTTYPE", "CHECKING")
-    foreign = _tag("CURRATE", "1") + _tag("CURSYM", row.currency)
+    other = tag("BANKID", row.counterpart_bic) + tag("ACCTID", row.counterpart_iban) + tag("ACCTTYPE", "CHECKING")
+    foreign = tag("CURRATE", "1") + tag("CURSYM", row.currency)
     return (
         "<STMTTRN>"
-        + _tag("TRNTYPE", _type(row))
-        + _tag("DTPOSTED", _day(row.booking_date))
-        + _tag("DTAVAIL", _day(row.value_date) if row.value_date else None)
-        + _tag("TRNAMT", f"{row.amount:f}")
-        + _tag("FITID", row.provider_id or _made_id(row))
-        + _tag("SIC", row.mcc)
-        + _tag("NAME", name[:NAME_CHARACTERS_MAX].rstrip())
-        + _tag("EXTDNAME", name if len(name) > NAME_CHARACTERS_MAX else None)
-        + _tag("BANKACCTTO", raw=other if row.counterpart_iban else "")
-        + _tag("MEMO", row.purpose)
-        + _tag("CURRENCY", raw=foreign if row.currency != account.currency else "")
+        + tag("TRNTYPE", _type(row))
+        + tag("DTPOSTED", _day(row.booking_date))
+        + tag("DTAVAIL", _day(row.value_date) if row.value_date else None)
+        + tag("TRNAMT", f"{row.amount:f}")
+        + tag("FITID", row.provider_id or _made_id(row))
+        + tag("SIC", row.mcc)
+        + tag("NAME", name[:NAME_CHARACTERS_MAX].rstrip())
+        + tag("EXTDNAME", name if len(name) > NAME_CHARACTERS_MAX else None)
+        + tag("BANKACCTTO", raw=other if row.counterpart_iban else "")
+        + tag("MEMO", row.purpose)
+        + tag("CURRENCY", raw=foreign if row.currency != account.currency else "")
         + "</STMTTRN>\n"
     )
 
@@ -136,9 +135,3 @@ def _made_id(row: TransactionRecord) -> str:
 
 def _day(day: date) -> str:
     return f"{day:%Y%m%d}"
-
-
-def _tag(name: str, text: str | None = None, *, raw: str = "") -> str:
-    """An element around a text or other elements; an empty text where it would be empty."""
-    inner = raw if text is None else escape(text)
-    return f"<{name}>{inner}</{name}>" if inner else ""

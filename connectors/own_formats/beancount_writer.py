@@ -120,12 +120,10 @@ class _LedgerNames:
     def balances(self, block: Block) -> str:
         """The opening balance, the adjustment for changes without a booking, and the balance that the bank states at
         the end."""
-        found, name, currency = block.balances(), self.account(block.account), block.account.currency
-        if found is None:
+        balances, name, currency = block.balances(), self.account(block.account), block.account.currency
+        if balances is None:
             return ""
-        statement, (opening, closing) = block.statement, found
-        opened = statement.opening_date or block.first or statement.closing_date
-        closed = statement.closing_date or block.last or opened
+        (opening, closing), (opened, closed) = balances, block.days()
         assert opened is not None
         assert closed is not None
         text = ""

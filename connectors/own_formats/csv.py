@@ -69,9 +69,9 @@ def detect(head: bytes) -> bool:
     return head.decode("utf-8", "replace").lstrip("\ufeff").startswith(",".join(COLUMNS[:6]))
 
 
-def read(stream: BinaryIO) -> Iterator[Record]:
-    """The records of a file of this layout. Raises MalformedFile naming the line."""
-    lines = csv.reader(Lines(stream), strict=True)
+def read(stream: BinaryIO, *, head: bytes = b"") -> Iterator[Record]:
+    """The records of a file of this layout, of which `head` has been read. Raises MalformedFile naming the line."""
+    lines = csv.reader(Lines(stream, head=head), strict=True)
     account: AccountRecord | None = None
     statement: StatementRecord | None = None
     try:

@@ -14,10 +14,9 @@ from typing import BinaryIO
 from analytics.records import TEXTS, Record
 from connectors.blocks import COPY_BYTES
 from connectors.classified_records import WORDS
-from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX
-from connectors.own_formats import parquet_texts
 from connectors.own_formats.cells import Cells, records_of
+from connectors.own_formats.parquet_texts import texts
 
 MAGIC = b"PAR1"
 TEXT, DAY, MONEY, FLAG = "VARCHAR", "DATE", "DECIMAL(20,5)", "BOOLEAN"
@@ -62,13 +61,6 @@ def _rows(stream: BinaryIO) -> Iterator[Cells]:
         shutil.copyfileobj(stream, copy, COPY_BYTES)
         copy.flush()
         bounds = {"rows_max": ENTRIES_MAX, "characters_max": FILE_BYTES_MAX}
-        rows = parquet_texts.texts(Path(copy.name), types, perhaps=dict.fromkeys(WORDS, TEXT), **bounds)
-        try:
-            for row in rows:
-                yield dict(zip(cells, row, strict=True))
-        except parquet_texts.UnknownColumns:
-            raise UnsupportedFile("not a Parquet file that bankdata exported.") from None
-        except parquet_texts.TooLarge as error:
-            raise LimitExceeded(f"the file holds {error}.") from None
-        except parquet_texts.Damaged as error:
-            raise MalformedFile("the Parquet file is damaged or cut off.", detail=str(error)) from error
+        rows = texts(Path(copy.name), types, perhaps=dict.fromkeys(WORDS, TEXT), **bounds)
+        for row in rows:
+            yield dict(zip(cells, row, strict=True))

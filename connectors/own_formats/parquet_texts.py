@@ -9,24 +9,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+
 if TYPE_CHECKING:
     import duckdb
 
 MEMORY = "256MB"  # a file whose pages claim more is refused
 ROWS_AT_ONCE = 200
 VALUE_CHARACTERS_MAX = 20_000  # more than the store keeps of the longest text
-
-
-class UnknownColumns(ValueError):
-    """A wanted column is missing from the file, or has another type."""
-
-
-class Damaged(ValueError):
-    """The file is no complete Parquet file."""
-
-
-class TooLarge(ValueError):
-    """The file has more rows, or more text in them, than allowed."""
 
 
 def texts(
@@ -39,8 +29,8 @@ def texts(
 ) -> Iterator[tuple[str | None, ...]]:
     """The rows in order, each with the wanted columns, every value as text (true, 2026-01-31, 12.5).
 
-    `columns` and `perhaps` give SQL types by name; the latter may be absent and are null then. Raises UnknownColumns,
-    Damaged and TooLarge, possibly after some rows.
+    `columns` and `perhaps` give SQL types by name; the latter may be absent and are null then. Raises UnsupportedFile
+    where a wanted column is missing or has another type, MalformedFile and LimitExceeded, possibly after some rows.
     """
     import duckdb  # starts threads, which the process that is forked must not have (connectors.parser_process)
 
@@ -57,10 +47,10 @@ def texts(
             while rows := cursor.fetchmany(ROWS_AT_ONCE):
                 characters += sum(len(value) for row in rows for value in row if value)
                 if characters > characters_max:
-                    raise TooLarge(f"more than {characters_max} characters of text")
+                    raise LimitExceeded(f"the file holds more than {characters_max} characters of text.")
                 yield from rows
     except duckdb.Error as error:
-        raise Damaged(type(error).__name__) from error
+        raise MalformedFile("the Parquet file is damaged or cut off.", detail=type(error).__name__) from error
 
 
 def _open_database(path: Path) -> "duckdb.DuckDBPyConnection":
@@ -85,8 +75,8 @@ def _check(
     ).fetchall()
     types = {name: type_ for name, type_, *_ in found}
     if any(types.get(name) != type_ for name, type_ in columns.items()):
-        raise UnknownColumns
+        raise UnsupportedFile("not a Parquet file that bankdata exported.")
     claimed = database.execute("SELECT num_rows FROM parquet_file_metadata($1)", [str(path)]).fetchall()
     if claimed[0][0] > rows_max:
-        raise TooLarge(f"more than {rows_max} rows")
+        raise LimitExceeded(f"the file holds more than {rows_max} rows.")
     return types

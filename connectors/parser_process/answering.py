@@ -3,6 +3,7 @@
 from typing import BinaryIO
 
 from connectors import formats
+from connectors.bank_csv.reader import explain
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
 from connectors.parser_process.messages import FileRefusal, FormatName, Packer, ParseRequest
 
@@ -14,7 +15,7 @@ def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
             case "format":
                 packer.add(FormatName(name=formats.format_name(stream)))
             case "explanation":
-                packer.add(formats.explain(stream, request.profiles))
+                packer.add(explain(stream, request.profiles))
             case _:  # records
                 for record in formats.read_records(stream, request.profiles, packer.add):
                     packer.add(record)

@@ -21,7 +21,7 @@ def with_bank_names(records: Iterator[Record]) -> Iterator[Record]:
         if isinstance(record, StatementRecord):
             yield record
         elif isinstance(record, AccountRecord):
-            iban = record.iban or german_accounts.iban(record)
+            iban = record.iban or german_accounts.iban_of(record.stable_key)
             yield replace(record, iban=iban, bank_name=record.bank_name or _bank_of(record))
         else:
             name = bank_name(record.counterpart_iban) if record.counterpart_bank_name is None else None

@@ -18,11 +18,6 @@ def bank_code(account: AccountRecord) -> str | None:
     return found[1] if found else None
 
 
-def iban(account: AccountRecord) -> str | None:
-    """The IBAN determined by the account's key; None where it determines none."""
-    return iban_of(account.stable_key)
-
-
 def iban_of(written: str) -> str | None:
     """The IBAN of bank code and number, if the Bundesbank's registry has the bank, the number passes the bank's check
     digits, and the bank does not make its IBANs by rules of its own; else None."""

@@ -9,7 +9,7 @@ Protocol: https://www.simplefin.org/protocol.html, versions 1 and 2.
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -76,7 +76,7 @@ class SimpleFin(LiveSource):
             return TOKEN
         path = self._path_of(_decode_token(token))
         if path is None:
-            return Question(text=TOKEN.text, fields=TOKEN.fields, problem=NO_TOKEN)
+            return replace(TOKEN, problem=NO_TOKEN)
         claimed = self._provider.post(path)
         if claimed.status == 403:
             raise UserActionRequired(USED, detail="the token was claimed before")

@@ -49,7 +49,7 @@ class UserData:
     statuses: Mapping[str, Status]  # of connections by id
     own_rules: Sequence[Rule]  # of classification
     words: OwnWords
-    figures: pl.DataFrame  # analytics.frames.COUNTED
+    figures: pl.DataFrame  # analytics.frames.COUNTED: of all accounts, what reads them chooses by itself
     entries: Entries  # of LIST, and of DETAILS
     waiting: pl.DataFrame  # of PENDING: storage.transactions.KEPT
 
@@ -82,7 +82,7 @@ class UserData:
     def now_has(self, needs: Need) -> None:
         """Say that these needs have been loaded."""
         self.loaded |= needs
-        frames = [self.parts]
+        frames = [] if self.parts.is_empty() else [self.parts]
         if Need.PENDING in self.loaded:
             frames.append(self.waiting)
         if Need.FIGURES in self.loaded and Need.LIST not in self.loaded:  # else its columns are those of the entries
@@ -146,13 +146,9 @@ class UserData:
         """The ids of the refunds among the booked rows of these accounts."""
         return self.entries.refunds(account_ids)
 
-    def bookings(self, *_selection: object, **_days: object) -> pl.DataFrame:
-        """At least the rows of these accounts and days as analytics.frames.COUNTED: all there are, for what reads them
-        chooses by itself, and a selection would be a copy."""
-        return self.figures
-
-    def pending(self, *_selection: object, **_days: object) -> pl.DataFrame:
-        """The rows that are not booked yet, as `bookings` has those that are."""
+    @property
+    def pending(self) -> pl.DataFrame:
+        """The rows that are not booked yet, as `figures` has those that are."""
         return self.waiting.select(*BOOKINGS)
 
     def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:

@@ -32,37 +32,30 @@ DESCRIPTION: dict[str, Any] = orjson.loads((resources.files("handlers.calendar")
 
 def calendar_api(services: Services, limiter: Limiter) -> Api:
     """The description of the calendar interface, with its operation."""
-    endpoint = CalendarEndpoint(services, limiter)
-    return Api(description=DESCRIPTION, operations={"getPaymentCalendar": endpoint.payments})
 
-
-class CalendarEndpoint:
-    """The single operation of the calendar interface."""
-
-    def __init__(self, services: Services, limiter: Limiter) -> None:
-        self._services = services
-        self._links = services.authorization.calendar
-        self._limiter = limiter
-
-    async def payments(self, request: Request, *, secret: str) -> Answer:
+    async def payments(request: Request, *, secret: str) -> Answer:
         """The calendar that this secret opens. Every secret that opens none gets the same refusal, and is counted by
         address; a stranger's guesses do not use up the budget of the user who has the right one."""
-        user = await run_in_threadpool(self._links.read, secret, address=request.client_address)
+        links = services.authorization.calendar
+        user = await run_in_threadpool(links.read, secret, address=request.client_address)
         if user is None:
-            await self._limiter.spend("calendar refused", OF_REFUSED, request.client_address)
+            await limiter.spend("calendar refused", OF_REFUSED, request.client_address)
             raise NotFound()
-        await self._limiter.spend("calendar", OF_LINK, user.id)
+        await limiter.spend("calendar", OF_LINK, user.id)
         if not user.has_subscription:
-            raise Forbidden(f"Active subscription required. Subscribe at {self._services.settings.billing_url}")
-        return await run_in_threadpool(self._answer, user, request.headers.get("if-none-match", ""))
+            raise Forbidden(f"Active subscription required. Subscribe at {services.settings.billing_url}")
+        return await run_in_threadpool(_calendar, services, user, request)
 
-    def _answer(self, user: User, known: str) -> Answer:
-        body = calendar_text(due_payments(self._services, user.id, self._services.clock.today()))
-        etag = f'"{hashlib.sha256(body).hexdigest()}"'
-        headers = {"etag": etag, "cache-control": "private", "content-type": "text/calendar; charset=utf-8"}
-        if any(each.strip().removeprefix("W/") in (etag, "*") for each in known.split(",")):
-            return Answer(body=b"", status=304, headers=headers)
-        return Answer(body=body, headers=headers)
+    return Api(description=DESCRIPTION, operations={"getPaymentCalendar": payments})
+
+
+def _calendar(services: Services, user: User, request: Request) -> Answer:
+    body = calendar_text(due_payments(services, user.id, services.clock.today()))
+    etag = f'"{hashlib.sha256(body).hexdigest()}"'
+    headers = {"etag": etag, "cache-control": "private", "content-type": "text/calendar; charset=utf-8"}
+    if request.knows(etag):
+        return Answer(body=b"", status=304, headers=headers)
+    return Answer(body=body, headers=headers)
 
 
 def due_payments(services: Services, user_id: str, today: date) -> list[DuePayment]:

@@ -9,7 +9,7 @@ from auth.apps.clients import ClientUnknown
 from auth.scopes import ALL_SCOPES
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
-from handlers.json_shapes import recorded
+from handlers.json_shapes import record_entry
 from handlers.services import Services
 from storage import accounts as stored_accounts
 from storage.bank_access import connection_secrets
@@ -99,7 +99,7 @@ def show_record(services: Services, report: Report, *, user: User, since: str | 
     first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
     for entry in chain.from_iterable(services.authorization.record.hours(user.id, since=first)):
         if as_json:
-            report.line(orjson.dumps(recorded(entry)).decode())
+            report.line(orjson.dumps(record_entry(entry)).decode())
             continue
         cells = (
             f"{entry.hour:%Y-%m-%d %H:%M}",

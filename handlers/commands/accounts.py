@@ -7,7 +7,7 @@ from decimal import Decimal
 from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
-from handlers.operations import account_merges
+from handlers.operations.accounts import merge, separate
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, transactions, users
@@ -77,7 +77,7 @@ def merge_accounts(
     """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later
     ones."""
     source, target = (accounts.named(services.everybody, user.id, each) for each in (account, into))
-    merged = account_merges.merge(services, user, source, target, is_dry_run=is_dry_run)
+    merged = merge(services, user, source, target, is_dry_run=is_dry_run)
     names = f"{source.called} into {target.called}"
     if is_dry_run:
         balance = _balance(merged.balance, target.currency, merged.balance_date) or "none"
@@ -99,7 +99,7 @@ def separate_accounts(services: Services, report: Report, *, user: User, account
     if len(chosen) != 1:
         listed = ", ".join(f"{each.id} ({each.name or each.iban or each.bank_name})" for each in merged) or "none"
         raise CommandError(f"No merged account is clearly {account}. Merged accounts: {listed}.")
-    account_merges.separate(services, user, chosen[0].id)
+    separate(services, user, chosen[0].id)
     services.authorization.record.note(user.id, "separateAccount")
     report.line(f"{chosen[0].name or chosen[0].id} is an account of its own again.")
 

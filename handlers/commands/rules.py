@@ -10,7 +10,7 @@ from handlers.commands.words.annotations import annotate
 from handlers.commands.words.own_categories import place_named, placed
 from handlers.http.errors import BadRequest, NotFound
 from handlers.operations.corrections import remembered_under
-from handlers.operations.rules import in_order, with_added, with_edited
+from handlers.operations.rules import in_order, rules_with, with_edited
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import rules, transactions
@@ -26,7 +26,7 @@ def add_rules(services: Services, report: Report, *, user: User, text: str) -> N
 
     def work(session: Transaction) -> int:
         session.hold(user.id)
-        added, wanted = with_added(rules.of_user(session, user.id), text)
+        added, wanted = rules_with(rules.of_user(session, user.id), text)
         rules.keep(session, user.id, wanted)
         return len(added)
 

@@ -28,7 +28,7 @@ from handlers.commands.recurring import subscriptions
 from handlers.commands.words import annotations, own_categories, portable, targets
 from handlers.http.errors import BadRequest
 from handlers.operations.profile import NoRate
-from handlers.operations.recurring.added import CannotBeAdded
+from handlers.operations.recurring import CannotBeAdded
 from handlers.services import Services
 from storage import users as stored_users
 from storage.accounts import AccountAmbiguous, AccountUnknown

@@ -1,12 +1,11 @@
 """Builds the application: Connexion reads, routes and resolves the contract; our steps check each request against
 it."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,7 +28,6 @@ from handlers.http.outermost import Outermost, UnknownPage
 from handlers.http.request import Operation
 from handlers.http.routing import Make, Operations, Routing
 from handlers.http.steps.dispatch import dispatch
-from handlers.http.steps.guard import Authenticate, guard
 from handlers.http.steps.rate_limit import Limiter, Rate, limits
 from handlers.http.steps.turns import Turns
 from handlers.http.steps.validation import validation
@@ -65,9 +63,8 @@ def create_app(
     *,
     contract: bytes,
     operations: Mapping[str, Operation],
-    authenticate: Authenticate,
+    guard: Make,
     public_url: str,
-    billing_url: str,
     limiter: Limiter,
     rate: Rate | None = DEFAULT_RATE,
     trusted_proxies: Sequence[str | Network] = (),
@@ -80,31 +77,20 @@ def create_app(
     unavailable: tuple[type[Exception], ...] = (),
     validate_responses: bool = False,
     turns: Turns | None = None,
-    shows_bookings: Collection[str] = (),
-    knows_coverage: Collection[str] | None = None,
-    gives_figures: Mapping[str, str] = MappingProxyType({}),
 ) -> ASGIApp:
     """The whole HTTP loop over the bytes of openapi.json; it knows nothing of the store.
 
-    `hosts` are the hosts that requests may name; None accepts any, which is for tests. `rate` None switches the limit
-    off. `routes` are HTML pages and documents that are no operations. `shared_paths` are beginnings of paths, besides
-    the contract's own, that scripts of other origins may read (oauth.md 2.11). `unknown_page` is shown to people who
-    open an address that does not exist. `unavailable` are failures that pass and are answered with 503. `turns` is
-    given where something else calls the operations too, so that both wait in the same line. `shows_bookings`,
-    `knows_coverage`, `gives_figures`: see `guard`.
+    `guard` admits requests, unless their API has a guard of its own. `hosts` are the hosts that requests may name; None
+    accepts any, which is for tests. `rate` None switches the limit off. `routes` are HTML pages and documents that are
+    no operations. `shared_paths` are beginnings of paths, besides the contract's own, that scripts of other origins may
+    read (oauth.md 2.11). `unknown_page` is shown to people who open an address that does not exist. `unavailable` are
+    failures that pass and are answered with 503. `turns` is given where something else calls the operations too, so
+    that both wait in the same line.
     """
     main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
     _check_operations(apis)
     _check_security(main)
-    usual_guard = guard(
-        authenticate,
-        public_url=public_url,
-        billing_url=billing_url,
-        shows_bookings=shows_bookings,
-        knows_coverage=knows_coverage,
-        gives_figures=gives_figures,
-    )
     call_operation = partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=turns or Turns())
     pages = [*documentation(contract), *routes]
     same_paths = {path: meant for api in extra_apis for path, meant in api.same_paths.items()}
@@ -126,7 +112,7 @@ def create_app(
             dict(api.description),
             base_path=api.base_path,
             resolver=Resolver(api.operations.__getitem__),
-            steps=[first, api.guard or usual_guard, validation, call_operation],
+            steps=[first, api.guard or guard, validation, call_operation],
         )
     _build(application)
     return Outermost(

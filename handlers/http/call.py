@@ -69,7 +69,7 @@ async def send_answer(send: Send, answer: Answer) -> None:
         if hasattr(body, "__aiter__"):  # isinstance(body, Pieces) would take longer than writing the rest
             await _send_pieces(send, answer, body)
             return
-        body = encoded(body)
+        body = json_bytes(body)
     await send(_start(answer, len(body)))
     await send({"type": "http.response.body", "body": body})
 
@@ -102,7 +102,7 @@ def _start(answer: Answer, size: int | None) -> Message:
     return {"type": "http.response.start", "status": answer.status, "headers": headers}
 
 
-def encoded(body: Any) -> bytes:
+def json_bytes(body: Any) -> bytes:
     """The body as JSON bytes."""
     try:
         return orjson.dumps(body)

@@ -7,8 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from handlers.http.fixed_files import fixed_file
-from handlers.http.stylesheets import stylesheet
+from handlers.http.fixed_files import fixed_file, stylesheet
 
 CONTRACT_PATH = "/api/openapi.json"
 CACHE_SECONDS = 300

@@ -4,8 +4,9 @@ gzip."""
 import asyncio
 import gzip
 import hashlib
-import re
 from collections.abc import Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,9 +14,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
+from handlers.http.steps.request_headers import weights
+
 COMPRESSED_BYTES_MIN = 1024
 
-_REFUSED = re.compile(r"q=0(\.0{0,3})?")
 _FILES = StaticFiles()  # without a folder: used only for its rules on If-None-Match
 
 
@@ -50,7 +52,12 @@ def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str,
     return Route(path, answer, methods=["GET"])
 
 
+def stylesheet(file: Traversable) -> bytes:
+    """The content of the stylesheet, with the shared tokens before it."""
+    tokens = resources.files("handlers.http") / "static" / "tokens.css"
+    return tokens.read_bytes() + file.read_bytes()
+
+
 def takes_gzip(accept_encoding: str) -> bool:
     """Whether a client accepts gzip (RFC 9110 12.5.3); `gzip;q=0` says that it does not."""
-    codings = [part.partition(";") for part in accept_encoding.lower().replace(" ", "").split(",")]
-    return any(name == "gzip" and not _REFUSED.fullmatch(weight) for name, _, weight in codings)
+    return weights(accept_encoding).get("gzip", 0.0) != 0.0

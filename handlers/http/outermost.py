@@ -3,7 +3,6 @@
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
@@ -18,13 +17,12 @@ from handlers.http.errors import Refusal, TooManyRequests, Unavailable, error_an
 from handlers.http.hosts import Hosts
 from handlers.http.request import Answer
 from handlers.http.response_headers import PREFLIGHT, response_headers
+from handlers.http.steps.request_headers import weights
 
 logger = logging.getLogger("bankdata.errors")
 
 UnknownPage = Callable[[Headers], ASGIApp]
 """Gives the page for an address that does not exist, in the language that these headers ask for."""
-
-_WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)")
 
 
 class Outermost:
@@ -128,12 +126,8 @@ def _is_person_lost(scope: Scope, error: Exception) -> bool:
 
 def prefers_html(accept: str) -> bool:
     """Whether an Accept header names text/html and prefers it to JSON (RFC 9110 12.5.1)."""
-    weights: dict[str, float] = {}
-    for part in accept.lower().replace(" ", "").split(","):
-        kind, *parameters = part.split(";")
-        weight = next((_WEIGHT.fullmatch(parameter) for parameter in parameters if parameter.startswith("q=")), None)
-        weights[kind] = float(weight[1]) if weight else 1.0
-    return weights.get("text/html", 0.0) > weights.get("application/json", 0.0)
+    named = {kind: 1.0 if weight is None else weight for kind, weight in weights(accept).items()}
+    return named.get("text/html", 0.0) > named.get("application/json", 0.0)
 
 
 def _is_preflight(scope: Scope) -> bool:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from auth.principal import Principal
-
-Json = dict[str, Any]
+from handlers.names import Json
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,6 +27,11 @@ class Request:
         """The caller, for operations that the contract secures; others must not ask."""
         assert self.caller is not None, "an operation without security in the contract asked who calls"
         return self.caller
+
+    def knows(self, etag: str) -> bool:
+        """Whether the client has the answer with this entity tag already (RFC 9110 13.1.2)."""
+        named = self.headers.get("if-none-match", "").split(",")
+        return any(each.strip().removeprefix("W/") in (etag, "*") for each in named)
 
 
 class Pieces(Protocol):

@@ -15,7 +15,7 @@ from handlers.mcp.fence import bank_text
 from handlers.mcp.masked_numbers import masked_field
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.relations import Relations, relations
-from handlers.mcp.schemas import Json
+from handlers.names import Json
 from handlers.operations.reports import currency_of
 from handlers.operations.selection import covered_accounts, selected_accounts
 from handlers.services import Services
@@ -48,7 +48,7 @@ class Asking:
         return body
 
     @property
-    def unconverted(self) -> list[str]:
+    def unconverted_currencies(self) -> list[str]:
         """The currencies that could not be converted, sorted, as in the header Unconverted-Currencies."""
         return sorted(self.lacking)
 
@@ -65,9 +65,9 @@ class Asking:
     async def account_ids(self, named: Sequence[str] | None) -> str | None:
         """The argument accountIds of an operation: the named accounts, or all that the caller may read. Raises
         WrongArgument."""
-        return ",".join((await self.selected(named))[0].ids) or None
+        return ",".join((await self.select(named))[0].ids) or None
 
-    async def selected(self, named: Sequence[str] | None) -> tuple[Selected, str]:
+    async def select(self, named: Sequence[str] | None) -> tuple[Selected, str]:
         """The named accounts, or all that the caller may read, and the currency of their figures. Raises
         WrongArgument."""
         return await run_in_threadpool(self._select, named)
@@ -98,13 +98,13 @@ class Asking:
     async def rows(self, transactions: Sequence[Json], *more: str) -> list[Json]:
         """Transactions of the contract as rows of a list; `more` names further members that each row keeps."""
         known = await self.relations(transactions)
-        return await self.shaped(lambda: [self._row(each, more, known) for each in transactions])
+        return await self.shape(lambda: [self._row(each, more, known) for each in transactions])
 
-    async def shaped(self, shape: Callable[[], Shape]) -> Shape:
-        """The result of `shape`, which prepares strangers' texts: run in a thread, since the event loop belongs to
+    async def shape(self, make: Callable[[], Shape]) -> Shape:
+        """The result of `make`, which prepares strangers' texts: run in a thread, since the event loop belongs to
         everybody; one at a time in all, and each user has one place in that line."""
         async with self.operations.turns.of(self.caller.user_id):
-            return await to_thread.run_sync(shape, limiter=self.operations.turns.shaping)
+            return await to_thread.run_sync(make, limiter=self.operations.turns.shaping)
 
     async def relations(self, transactions: Sequence[Json]) -> Relations:
         """The user's previous payments to the counterparts of these transactions."""
@@ -114,7 +114,7 @@ class Asking:
         with self.services.reader.open(self.caller.user_id, Need.FIGURES) as reading:
             covered = covered_accounts(reading.accounts, self.caller)
             ids = [account.id for account in covered]
-            return relations(transactions, reading.bookings(ids).filter(pl.col("account_id").is_in(ids)), covered)
+            return relations(transactions, reading.figures.filter(pl.col("account_id").is_in(ids)), covered)
 
     def _row(self, row: Json, more: Sequence[str], known: Relations) -> Json:
         texts = {name: row[name] for name in ROW_TEXTS}

@@ -10,7 +10,8 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from auth.principal import Principal
 from handlers.http.steps.bodies import RULES, in_words
-from handlers.mcp.schemas import Contract, Json
+from handlers.mcp.schemas import Contract
+from handlers.names import Json
 from handlers.operations import GIVES_FIGURES, SHOWS_BOOKINGS
 
 FILE_NAME = "tools.json"
@@ -56,7 +57,7 @@ class Catalogue:
     instructions: str
     tools: Mapping[str, Tool]
 
-    def allowed(self, caller: Principal) -> list[Json]:
+    def listed_for(self, caller: Principal) -> list[Json]:
         """The listed form of every tool that the caller's grant allows."""
         return [tool.listed for tool in self.tools.values() if tool.is_listed(caller)]
 

@@ -25,8 +25,9 @@ from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
 from handlers.mcp.messages import HANDSHAKE, VERSIONS, Message, RpcError
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.prompts import prompts
-from handlers.mcp.schemas import Contract, Json
+from handlers.mcp.schemas import Contract
 from handlers.mcp.tools import TOOLS
+from handlers.names import Json
 from handlers.services import Services
 
 MESSAGE = "sendMessage"
@@ -144,7 +145,7 @@ class Endpoint:
         }
 
     def _list_tools(self, message: Message, caller: Principal) -> Json:
-        tools = self._tools.allowed(caller)
+        tools = self._tools.listed_for(caller)
         if message.shows_apps:
             tools = [{**tool, "_meta": charts.META} if tool["name"] in charts.CHARTED else tool for tool in tools]
         return _page(message, "tools", tools)
@@ -202,10 +203,7 @@ class Endpoint:
         return messages.result_answer(message, result), result["isError"]
 
     async def _result(self, tool: Tool, message: Message, caller: Principal) -> Json:
-        if self._rate is not None:
-            quota = await self._limiter.take("mcp", self._rate, caller.grant_id or caller.user_id)
-            if not quota.is_granted:
-                raise TooManyRequests("Too many calls", retry_after=quota.reset_seconds)
+        await self._limiter.spend("mcp", self._rate, caller.grant_id or caller.user_id, refusal="Too many calls")
         arguments = tool.arguments(message.params.get("arguments"))
         answer = await TOOLS[tool.name](Asking(self._services, self._operations, caller), **arguments)
         text = orjson.dumps(answer, default=_exact_number).decode()

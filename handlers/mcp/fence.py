@@ -80,7 +80,7 @@ class Fenced:
     plain: str
 
 
-def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = False) -> Fenced:
+def fence(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = False) -> Fenced:
     """A stranger's text between its marks; `shows_numbers` leaves account numbers whole, where the person allowed
     that."""
     raw = text[:RAW_LENGTH_MAX]
@@ -113,7 +113,7 @@ def bank_text(
 ) -> tuple[dict[str, str], list[str]]:
     """The `bank_text` object of a row, and the row's flags. With `withholds`, as in lists, the texts of a row that
     looks like an attack are left out; but if its counterpart `is_known`, a plain request for money is no attack."""
-    told = {name: fenced(text, limit=limit, shows_numbers=shows_numbers) for name, text in texts.items() if text}
+    told = {name: fence(text, limit=limit, shows_numbers=shows_numbers) for name, text in texts.items() if text}
     flags = sorted(more_flags.union(*(each.flags for each in told.values())))
     ordered = [each for each in told.values() if INSTRUCTIONS in each.flags]
     harmless = {INSTRUCTIONS} if is_known and all(asks_as_people_do(each.plain) for each in ordered) else set()

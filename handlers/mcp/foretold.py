@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from handlers.mcp.asking import ref_of
 from handlers.mcp.named_texts import NamedTexts
-from handlers.mcp.schemas import Json
+from handlers.names import Json
 
 EVENTS_MAX = 30
 """Payments listed per currency; later ones are given as one sum, so that the forecast still adds up."""

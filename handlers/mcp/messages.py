@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 
 from handlers.http.request import Answer
 from handlers.mcp.apps import charts
+from handlers.names import Json
 
 MODERN = ("2026-07-28",)
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -31,7 +32,6 @@ HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 
 _STATUSES = {METHOD_NOT_FOUND: 404}  # of errors in the modern era; all others are 400
 
-Json = dict[str, Any]
 Id = str | int
 
 

@@ -19,8 +19,7 @@ from handlers.http.steps.parameters import Parameters
 from handlers.http.steps.turns import Turns
 from handlers.http.steps.validation import not_found_sentence
 from handlers.mcp.schemas import Contract
-
-Json = dict[str, Any]
+from handlers.names import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +44,7 @@ class ContractOperations:
                 path=path,
                 parameters=Parameters(
                     contract.parameters(operation_id),
-                    not_found=not_found_sentence(contract.resolved(operation["responses"])),
+                    not_found=not_found_sentence(operation["responses"]),
                 ),
                 has_body="requestBody" in operation,
                 call=calling(functions[operation_id], turns),

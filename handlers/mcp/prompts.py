@@ -11,7 +11,7 @@ import orjson
 
 from auth.principal import Principal
 from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument
-from handlers.mcp.schemas import Json
+from handlers.names import Json
 
 FILE_NAME = "prompts.json"
 FORMS = {
@@ -21,24 +21,15 @@ FORMS = {
 """By argument: the pattern that it has to match, and the pattern in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """An argument that a person may give, always as text: it has to match `pattern`, which `form` describes in words.
-    `otherwise` is used if it is left out or empty (programs send an empty text for a field that nobody filled in)."""
-
-    pattern: re.Pattern[str]
-    form: str
-    otherwise: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """One prompt: how it is listed for clients, the tools that its text names, and the text with its arguments in
-    braces."""
+    braces. `arguments` are the words that stand for one that is left out or empty (programs send an empty text for a
+    field that nobody filled in)."""
 
     listed: Json
     tools: tuple[Tool, ...]
-    arguments: Mapping[str, Argument]
+    arguments: Mapping[str, str]
     text: str
 
     def is_allowed(self, caller: Principal) -> bool:
@@ -50,11 +41,11 @@ class Prompt:
         values = {} if given is None else given
         if not isinstance(values, dict) or not values.keys() <= self.arguments.keys():
             raise WrongArgument(f"arguments: must be an object with any of: {', '.join(self.arguments)}.")
-        chosen = {name: values.get(name, "") or argument.otherwise for name, argument in self.arguments.items()}
-        for name, argument in self.arguments.items():
-            value = chosen[name]
-            if value != argument.otherwise and not (isinstance(value, str) and argument.pattern.fullmatch(value)):
-                raise WrongArgument(f"{name}: must be {argument.form}.")
+        chosen = {name: values.get(name, "") or otherwise for name, otherwise in self.arguments.items()}
+        for name, value in chosen.items():
+            pattern, form = FORMS[name]
+            if value != self.arguments[name] and not (isinstance(value, str) and pattern.fullmatch(value)):
+                raise WrongArgument(f"{name}: must be {form}.")
         content = {"type": "text", "text": self.text.format_map(chosen)}
         return {"description": self.listed["description"], "messages": [{"role": "user", "content": content}]}
 
@@ -76,6 +67,6 @@ def _prompt(described: Mapping[str, Any], catalogue: Catalogue) -> Prompt:
             ],
         },
         tools=tuple(catalogue.tools[name] for name in described["tools"]),
-        arguments={name: Argument(*FORMS[name], each["otherwise"]) for name, each in arguments.items()},
+        arguments={name: each["otherwise"] for name, each in arguments.items()},
         text=described["text"],
     )

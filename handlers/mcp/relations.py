@@ -10,7 +10,7 @@ import polars as pl
 from analytics.letters import fold
 from connectors.reference.bank_names import bank_name
 from handlers.mcp.fence import BANK_NAME, CENTS, FIRST_CENTS, NEW_PAYEE
-from handlers.mcp.schemas import Json
+from handlers.names import Json
 from storage.accounts import StoredAccount
 
 CENTS_BELOW = 1  # in any currency: an attacker pays less than this to get a text into the list

@@ -1,25 +1,27 @@
 """Turns schemas of the contract (OpenAPI 3.0) into those of tool arguments: JSON Schema without references."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from connexion.http_facts import METHODS
+from connexion.json_schema import resolve_refs
 
-Json = dict[str, Any]
+from handlers.names import Json
 
 _NO_JSON_SCHEMA = frozenset({"example", "nullable", "discriminator", "xml", "externalDocs", "deprecated"})
 _ALTERNATIVES = frozenset({"anyOf", "oneOf", "allOf", "not"})
 
 
 class Contract:
-    """The parts of the contract that tools are made of: its operations, scopes and schemas."""
+    """The parts of the contract that tools are made of, without references: its operations, scopes and schemas."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = document
-        self._resolved: dict[str, Any] = {}  # by pointer: each is referred to many times
+        self._document: Json = resolve_refs(document)  # type: ignore[no-untyped-call]
         self.operations: dict[str, tuple[str, str, Json]] = {
             operation["operationId"]: (path, method, operation)
-            for path, item in document["paths"].items()
+            for path, item in self._document["paths"].items()
             for method, operation in item.items()
             if method in METHODS
         }
@@ -30,34 +32,18 @@ class Contract:
         return {scope for requirement in requirements for named in requirement.values() for scope in named}
 
     def parameters(self, operation_id: str) -> list[Json]:
-        """The parameters of an operation, without references."""
-        _path, _method, operation = self.operations[operation_id]
-        return [self.resolved(parameter) for parameter in operation.get("parameters", [])]
+        """The parameters of an operation."""
+        found: list[Json] = self.operations[operation_id][2].get("parameters", [])
+        return found
 
     def argument(self, source: str) -> Json:
         """The JSON Schema at a pointer such as `#/components/...`, or of a parameter such as
         `listTransactions.category`."""
         if source.startswith("#"):
-            return _as_json_schema(self._at(source))
+            return _as_json_schema(reduce(getitem, source.removeprefix("#/").split("/"), self._document))
         operation_id, _, name = source.partition(".")
         found = next(each for each in self.parameters(operation_id) if each["name"] == name)
         return {**_as_json_schema(found["schema"]), "description": found["description"]}
-
-    def resolved(self, node: Any) -> Any:
-        """The node with every reference replaced by what it points to."""
-        if isinstance(node, Mapping):
-            if "$ref" in node:
-                return self._at(node["$ref"])
-            return {key: self.resolved(value) for key, value in node.items()}
-        return [self.resolved(each) for each in node] if isinstance(node, list) else node
-
-    def _at(self, pointer: str) -> Any:
-        if pointer not in self._resolved:
-            found: Any = self._document
-            for part in pointer.removeprefix("#/").split("/"):
-                found = found[part]
-            self._resolved[pointer] = self.resolved(found)
-        return self._resolved[pointer]
 
 
 def _as_json_schema(schema: Mapping[str, Any]) -> Json:

@@ -14,7 +14,7 @@ from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.fence import DETAIL_LENGTH_MAX, bank_text
 from handlers.mcp.masked_numbers import masked_field, whole_field
 from handlers.mcp.named_texts import NamedTexts
-from handlers.mcp.schemas import Json
+from handlers.names import Json
 from handlers.operations.rules_in_words import BY_USER
 
 UNKNOWN_MONTH = "key: must be a month as YYYY-MM, from the first booking to this month."
@@ -45,7 +45,7 @@ STREAM_DAYS = ("firstCharged", "lastCharged", "nextExpected")
 async def get_overview(asking: Asking, includeIban: bool) -> Json:
     """All accounts with their balances, and the expenses of the last 30 days."""
     shows_numbers = includeIban and asking.shows_numbers
-    _selected, currency = await asking.selected(None)
+    _selected, currency = await asking.select(None)
     listed = (await asking.ask("listAccounts"))["accounts"]
     ids = ",".join(account["id"] for account in listed)
     snapshot = await asking.ask("getSnapshot", accountIds=ids or None)
@@ -57,8 +57,8 @@ async def get_overview(asking: Asking, includeIban: bool) -> Json:
         "today": asking.today,
         "currency": currency,
         "totalBalance": snapshot["totalBalance"],
-        "unconvertedCurrencies": asking.unconverted,
-        "accounts": await asking.shaped(
+        "unconvertedCurrencies": asking.unconverted_currencies,
+        "accounts": await asking.shape(
             lambda: [
                 _account(asking, account, days.get(account["id"]), shows_numbers=shows_numbers) for account in listed
             ]
@@ -79,7 +79,7 @@ async def search_transactions(
     return {
         "today": asking.today,
         "totals": totals,
-        "unconvertedCurrencies": asking.unconverted,
+        "unconvertedCurrencies": asking.unconverted_currencies,
         "accounts": asking.accounts,
         "transactions": rows,
         "pagination": found["pagination"],
@@ -98,12 +98,12 @@ async def summarize_transactions(
     filters["accountIds"] = await asking.account_ids(accountIds)
     found = await asking.ask("sumTransactions", groupBy=groupBy, compareWith=compareWith, limit=limit, **filters)
     groups = found.pop("groups", None)
-    told = {"today": asking.today, **found, "unconvertedCurrencies": asking.unconverted}
+    told = {"today": asking.today, **found, "unconvertedCurrencies": asking.unconverted_currencies}
     if groups is None:
         return told
     listed = (await asking.ask("listAccounts"))["accounts"] if any("account" in each["keys"] for each in groups) else []
     by_id = {account["id"]: account for account in listed}
-    table = await asking.shaped(lambda: _table(asking, groups, by_id))
+    table = await asking.shape(lambda: _table(asking, groups, by_id))
     return {**told, "groups": table, "accounts": asking.accounts}
 
 
@@ -131,7 +131,7 @@ async def get_forecast(asking: Asking, accountIds: Sequence[str] | None, days: i
     return {
         "today": asking.today,
         "until": found["until"],
-        "currencies": await asking.shaped(lambda: [foretold.of_currency(each) for each in found["currencies"]]),
+        "currencies": await asking.shape(lambda: [foretold.of_currency(each) for each in found["currencies"]]),
         "accounts": [foretold.of_account(each) for each in found["accounts"]],
         "leftOut": _left_out(found),
     }
@@ -139,12 +139,12 @@ async def get_forecast(asking: Asking, accountIds: Sequence[str] | None, days: i
 
 async def get_cashflow(asking: Asking, accountIds: Sequence[str] | None, months: int) -> Json:
     """Income and expenses by month."""
-    selected, currency = await asking.selected(accountIds)
+    selected, currency = await asking.select(accountIds)
     found = await asking.ask("getCashflow", accountIds=",".join(selected.ids) or None, months=months)
     return {
         "today": asking.today,
         "currency": currency,
-        "unconvertedCurrencies": asking.unconverted,
+        "unconvertedCurrencies": asking.unconverted_currencies,
         "cashflow": found["cashflow"],
     }
 
@@ -156,7 +156,7 @@ async def list_recurring_payments(asking: Asking, accountIds: Sequence[str] | No
     return {
         "today": asking.today,
         "total": len(found),
-        "subscriptions": await asking.shaped(lambda: [_list_entry(each) for each in found[:STREAMS_MAX]]),
+        "subscriptions": await asking.shape(lambda: [_list_entry(each) for each in found[:STREAMS_MAX]]),
     }
 
 
@@ -171,7 +171,7 @@ async def explain_figure(
         found = await _ask_or_refuse(asking, UNKNOWN_PAYMENT, "getSubscription", id=key, accountIds=ids)
         charges = found["charges"]
         answer["figure"] = {
-            **await asking.shaped(partial(_stream, found)),
+            **await asking.shape(partial(_stream, found)),
             "cadence": found["cadence"],
             "priceHistory": [
                 {**price, "since": day(price["since"]), "until": day(price["until"])}
@@ -190,7 +190,7 @@ async def explain_figure(
             found = await asking.ask("listCategoryTransactions", category=key, accountIds=ids)
         rows = found.pop("transactions")
         answer["figure"] = {name: day(value) if name in ("since", "until") else value for name, value in found.items()}
-        answer["unconvertedCurrencies"] = asking.unconverted
+        answer["unconvertedCurrencies"] = asking.unconverted_currencies
         answer["transactions"] = await asking.rows(rows[shown], "countedAs", "leftOut", "countedAmount")
         total = len(rows)
     pagination = json_shapes.pagination(page=page, per_page=perPage, total=total)
@@ -211,7 +211,7 @@ async def get_transaction(asking: Asking, id: str, includeIban: bool) -> Json:
     why = await asking.ask("explainTransaction", id=id)
     shows_numbers = includeIban and asking.shows_numbers
     remarkable = (await asking.relations([row])).flags(row)
-    return await asking.shaped(lambda: _detail(asking, row, why, remarkable, shows_numbers=shows_numbers))
+    return await asking.shape(lambda: _detail(asking, row, why, remarkable, shows_numbers=shows_numbers))
 
 
 def _detail(asking: Asking, row: Json, why: Json, remarkable: frozenset[str], *, shows_numbers: bool) -> Json:
@@ -271,7 +271,7 @@ async def refresh_bank_data(
         jobs = [each if _is_done([each]) else await asking.ask("getSyncJob", syncId=each["syncId"]) for each in jobs]
         if not _is_done(jobs):
             await asyncio.sleep(min(ASK_AGAIN_SECONDS, max(0.0, until - loop.time())))
-    told = await asking.shaped(lambda: [_job(each) for each in jobs])
+    told = await asking.shape(lambda: [_job(each) for each in jobs])
     return {"done": _is_done(jobs), **skipped, "jobs": told}
 
 

@@ -2,7 +2,7 @@
 10.7.3)."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from starlette.responses import Response
@@ -11,9 +11,11 @@ from starlette.routing import BaseRoute
 from auth.apps.clients import BUILTIN, PAGE
 from auth.errors import InvalidToken, OAuthError
 from auth.people.sessions import Browser
+from auth.people.sign_in import Outcome
 from auth.server import AuthorizationServer
 from auth.tokens.terms import is_within
-from handlers.oauth import calendar_page, record_page, sessions_page, simplefin_page
+from handlers.loopback import is_loopback
+from handlers.oauth import record_page, sessions_page
 from handlers.oauth.choices import (
     AS_BEFORE,
     Choices,
@@ -45,7 +47,7 @@ NOTICES = (
     "second_factor_removed",
     "calendar_ended",
 )
-PURPOSES = ("revoke", "password", "sign out", sessions_page.PURPOSE, simplefin_page.PURPOSE, calendar_page.PURPOSE)
+PURPOSES = ("revoke", "password", "sign out", sessions_page.PURPOSE, "simplefin", "calendar")
 
 
 @dataclass(slots=True)
@@ -54,9 +56,6 @@ class ConnectedApp:
 
     grant: Grant
     name: str
-    scopes: list[str]
-    since: datetime
-    ends: datetime
     last_used_at: datetime
     simplefin: SetupToken | None = None
     told_at: str = ""  # the hosts to which its webhooks go
@@ -81,43 +80,44 @@ class ConnectedApp:
 
 def account_routes(site: Site) -> list[BaseRoute]:
     """The routes of the account page and its forms."""
+    setup = {"GET": show_setup_form, "POST": make_setup_token} if _has_simplefin(site) else None
     return [
-        site.route("/account", {"GET": account_page}),
-        site.route("/account/revoke", {"POST": revoke}),
-        site.route("/account/narrow", {"POST": change_terms}),
-        site.route("/account/password", {"POST": change_password}),
-        *([site.route(SETUP_PAGE, {"GET": show_setup_form, "POST": make_setup_token})] if site.has_simplefin else []),
-        site.route("/account/calendar", {"POST": make_calendar_address}),
-        site.route("/account/calendar/end", {"POST": calendar_page.end_address}),
+        *site.user_routes({"/account": {"GET": account_page}}),
+        *site.user_routes(
+            {"/account/revoke": {"POST": revoke}, "/account/narrow": {"POST": change_terms}}, purpose="revoke"
+        ),
+        *site.user_routes({"/account/password": {"POST": change_password}}, purpose="password"),
+        *(site.user_routes({SETUP_PAGE: setup}, purpose="simplefin", back=SETUP_PAGE) if setup else []),
+        *site.user_routes(
+            {
+                "/account/calendar": {"POST": make_calendar_address},
+                "/account/calendar/end": {"POST": end_calendar_address},
+            },
+            purpose="calendar",
+        ),
         site.route("/account/sign-out", {"POST": sign_out}),
         *record_page.record_routes(site),
         *sessions_page.session_routes(site),
     ]
 
 
-def account_page(site: Site, visit: Visit) -> Response:
+def account_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show the connected apps, and all forms; redirects to the sign-in where nobody is signed in."""
-    user = site.server.sign_in.user_of(visit.browser)
-    if user is None:
-        return site.redirect(site.address("/oauth/login"))
-    assert visit.browser is not None
     notice = visit.parameters.get("notice", ("",))[0]
-    return _account(site, visit, visit.browser, user, notice=notice if notice in NOTICES else "")
+    return _account(site, visit, browser, user, notice=notice if notice in NOTICES else "")
 
 
-def revoke(site: Site, visit: Visit) -> Response:
+def revoke(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
     """End one grant of an app at once."""
-    _browser, user = site.signed_in(visit, "revoke")
     grant = _grant_of_form(site, user, visit)
     if grant is not None:
         site.server.grants.revoke(grant.id, because="revoked by the user")
     return site.redirect(site.address("/account?notice=revoked"))
 
 
-def change_terms(site: Site, visit: Visit) -> Response:
+def change_terms(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Change what one grant shows or when it ends, from the app's next request on. Less access needs no password, more
     does."""
-    browser, user = site.signed_in(visit, "revoke")
     grant = _grant_of_form(site, user, visit)
     done = site.redirect(site.address("/account?notice=narrowed"))
     if grant is None:
@@ -137,66 +137,76 @@ def change_terms(site: Site, visit: Visit) -> Response:
         return done
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
-        wait = outcome.wait_seconds
-        error = "wait" if wait else "wrong"
-        return _account(site, visit, browser, user, grant_error=error, wait=wait, of_grant=grant.id, chosen=chosen)
+        return _account(site, visit, browser, user, at=grant.id, outcome=outcome, chosen=chosen)
     site.server.grants.widen(grant, terms=terms, ends=ends)
     return done
 
 
-def show_setup_form(site: Site, visit: Visit) -> Response:
+def show_setup_form(site: Site, _visit: Visit, _browser: Browser, _user: User) -> Response:
     """Redirect to the form that makes a setup token, after a sign-in where nobody is signed in."""
-    if site.server.sign_in.user_of(visit.browser) is None:
-        return site.sign_in_for(SETUP_PAGE)
     return site.redirect(site.address("/account#simplefin"))
 
 
-def make_setup_token(site: Site, visit: Visit) -> Response:
+def make_setup_token(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Make a setup token for an app that speaks SimpleFIN; asks for the password."""
-    browser, user = site.signed_in(visit, simplefin_page.PURPOSE)
     chosen = sent_choices(visit.form, visit.ticked_accounts)
     try:
         terms = chosen.terms(site.accounts_of(user.id))
     except NothingChosen:
-        return _account(site, visit, browser, user, simplefin_error="simplefin_no_account", chosen=chosen)
+        return _account(site, visit, browser, user, at="simplefin", error="simplefin_no_account", chosen=chosen)
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
-        wait = outcome.wait_seconds
-        error = "password_wait" if wait else "password_wrong"
-        return _account(site, visit, browser, user, simplefin_error=error, wait=wait, chosen=chosen)
+        return _account(site, visit, browser, user, at="simplefin", outcome=outcome, chosen=chosen)
+    name, lifetime = visit.form.get("name", ""), chosen.lifetime(days_to_choose(site.policy.grant_lifetime))
     try:
-        return simplefin_page.token_page(site, visit, user, terms=terms, chosen=chosen)
+        token = site.server.simplefin.setup_token(user.id, name, terms=terms, lifetime=lifetime)
     except OAuthError:
-        return _account(site, visit, browser, user, simplefin_error="simplefin_no_name", chosen=chosen)
+        return _account(site, visit, browser, user, at="simplefin", error="simplefin_no_name", chosen=chosen)
+    at = urlsplit(site.policy.public_url)
+    return site.page(
+        "simplefin_token.html",
+        visit.words,
+        name=name.strip(),
+        setup_token=token,
+        address=site.policy.public_url,
+        is_loopback=is_loopback(at.hostname or ""),
+        is_in_clear=at.scheme == "http",
+    )
 
 
-def make_calendar_address(site: Site, visit: Visit) -> Response:
-    """Make the address of the calendar of payments; asks for the password, because whoever has the address reads what
-    is due."""
-    browser, user = site.signed_in(visit, calendar_page.PURPOSE)
+def make_calendar_address(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
+    """Make the address of the calendar of payments and show it once, whereupon the previous one ends; asks for the
+    password, because whoever has the address reads what is due."""
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
-        wait = outcome.wait_seconds
-        return _account(site, visit, browser, user, calendar_error="wait" if wait else "wrong", wait=wait)
-    return calendar_page.address_page(site, visit, user)
+        return _account(site, visit, browser, user, at="calendar", outcome=outcome)
+    return site.page(
+        "calendar_address.html",
+        visit.words,
+        address=site.server.calendar.make(user.id),
+        is_in_clear=urlsplit(site.policy.public_url).scheme == "http",
+    )
 
 
-def change_password(site: Site, visit: Visit) -> Response:
+def end_calendar_address(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
+    """End the calendar's address at once."""
+    site.server.calendar.revoke(user.id)
+    return site.redirect(site.address("/account?notice=calendar_ended"))
+
+
+def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Change the password, proved by the current one; ends all other sessions, and all apps' access too if that is
     ticked."""
-    browser, user = site.signed_in(visit, "password")
     new = visit.form.get("new_password", "")
     if new != visit.form.get("repeated_password", ""):
-        return _account(site, visit, browser, user, error="different")
+        return _account(site, visit, browser, user, at="password", error="different")
     outcome = site.server.sign_in.change_password(
         user, browser, current=visit.form.get("current_password", ""), new=new, address=visit.address
     )
     if isinstance(outcome, str):
-        return _account(site, visit, browser, user, error=outcome)
-    if outcome.wait:
-        return _account(site, visit, browser, user, error="wait", wait=outcome.wait_seconds)
+        return _account(site, visit, browser, user, at="password", error=outcome)
     if outcome.browser is None:
-        return _account(site, visit, browser, user, error="wrong")
+        return _account(site, visit, browser, user, at="password", outcome=outcome)
     if "end_apps" in visit.form:
         site.server.grants.revoke_all(because="revoked by the user", user_id=user.id)
     response = site.redirect(site.address("/account?notice=password_changed"))
@@ -211,7 +221,7 @@ def sign_out(site: Site, visit: Visit) -> Response:
     """
     if visit.bearer is not None:
         return _sign_out_of_page(site, visit, visit.bearer)
-    browser, _user = site.signed_in(visit, "sign out")
+    browser, _user = site.user_of_form(visit, "sign out")
     secret = visit.form.get("request", "")
     if secret and site.server.consent.waiting(browser, secret):
         response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
@@ -238,18 +248,15 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
     return response
 
 
-def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzinfo) -> list[ConnectedApp]:
-    """One entry per grant, the newest first, with moments in this time zone. The server's own page, which has a grant
-    for each signed-in browser, is listed once."""
+def connected_apps(server: AuthorizationServer, user_id: str) -> list[ConnectedApp]:
+    """One entry per grant, the newest first. The server's own page, which has a grant for each signed-in browser, is
+    listed once."""
     told = server.grants.told_at(user_id)
     apps = [
         ConnectedApp(
             grant=each.grant,
             name=each.client_name,
-            scopes=each.grant.scope.split(),
-            since=each.grant.created_at.astimezone(time_zone),
-            ends=each.grant.expires_at.astimezone(time_zone),
-            last_used_at=(each.last_used_at or each.grant.created_at).astimezone(time_zone),
+            last_used_at=each.last_used_at or each.grant.created_at,
             simplefin=each.simplefin,
             told_at=", ".join(sorted({urlsplit(url).hostname or "" for id_, url in told if id_ == each.grant.id})),
             ends_soon=each.grant.expires_at < server.grants.end_of(REMINDED_BEFORE),
@@ -268,12 +275,10 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
 def _reminders(site: Site, words: Words, user_id: str) -> list[str]:
     """A sentence for each bank connection that can be renewed and should be: its consent ends soon, or it needs its
     user."""
-    if site.banks is None:
-        return []
     said = []
-    for each in site.banks.of_user(user_id):
-        days = consent_ends_within(each, now=site.banks.now())
-        if each.connector in site.banks.connecting.sources and (days is not None or each.status in NEED_USER):
+    for each in site.connections_of(user_id):
+        days = consent_ends_within(each, now=site.services.clock.now())
+        if each.connector in site.services.connecting.sources and (days is not None or each.status in NEED_USER):
             what = words(f"connection_{each.status}") if days is None else words("consent_ends", days=days)
             said.append(f"{clamp_name(each.bank_name)}: {what}")
     return said
@@ -294,6 +299,10 @@ def _grant_of_form(site: Site, user: User, visit: Visit) -> Grant | None:
     return next((grant for grant in connected if grant.id == visit.form.get("grant")), None)
 
 
+def _has_simplefin(site: Site) -> bool:
+    return site.services.settings.simplefin_server
+
+
 def _account(
     site: Site,
     visit: Visit,
@@ -301,57 +310,45 @@ def _account(
     user: User,
     *,
     notice: str = "",
+    at: str = "",
+    outcome: Outcome | None = None,
     error: str = "",
-    wait: int = 0,
-    grant_error: str = "",
-    of_grant: str = "",
-    simplefin_error: str = "",
-    calendar_error: str = "",
     chosen: Choices | None = None,
 ) -> Response:
-    """The page, with an error at one of its forms: `error` at the password, `grant_error` at the grant `of_grant`,
-    `simplefin_error` at the setup token, `calendar_error` at the calendar. `chosen` are the choices that the person had
-    made in the form of the grant or the setup token."""
+    """The page, with an error at one of its forms: `at` is "password", "simplefin", "calendar" or the id of a grant.
+    `outcome` is that of a proof that failed, `error` another reason. `chosen` are the choices that the person had made
+    in the form."""
     sessions, owned = site.server.sessions, site.accounts_of(user.id)
-    apps = connected_apps(site.server, user.id, time_zone=site.time_zone)
-    made = site.server.calendar.made_at(user.id)
+    apps = connected_apps(site.server, user.id)
     record, deeds = record_page.overview(site, user.id)
     for app in apps:
         app.last_used_at = max([app.last_used_at, *(line.last_at for line in record.get(app.recorded_as, ()))])
-    response = site.page(
+    return site.form_page(
         "account.html",
         visit.words,
-        status=429 if wait else 400 if error or grant_error or simplefin_error or calendar_error else 200,
+        outcome,
+        error=error,
+        at=at,
         user=user,
         owned=owned,
-        choices_of=lambda grant: chosen if chosen and grant.id == of_grant else choices_of(grant.terms, owned),
+        choices_of=lambda grant: chosen if chosen and grant.id == at else choices_of(grant.terms, owned),
         days_of=lambda grant: _days_of(site, grant),
         as_before=AS_BEFORE,
         apps=apps,
         ended=record_page.of_ended(site, user.id, but={app.recorded_as for app in apps}),
         record=record,
         deeds=deeds,
-        browsers=sessions_page.signed_in_browsers(site, browser, user.id),
+        browsers=sorted(sessions.of_user(user.id), key=lambda each: each.id_hash != browser.id_hash),
+        this_browser=browser.id_hash,
         has_second_factor=site.server.second_factors.is_on(user.id),
         recovery_codes_left=site.server.second_factors.codes_left(user.id),
-        is_empty=not site.has_accounts(user.id),
-        can_connect=site.banks is not None,
         reminders=_reminders(site, visit.words, user.id),
         notice=notice,
-        error=error,
         ends_apps="end_apps" in visit.form,
-        grant_error=grant_error,
-        of_grant=of_grant,
-        calendar_since=made.astimezone(site.time_zone) if made else None,
-        calendar_error=calendar_error,
-        has_simplefin=site.has_simplefin,
-        simplefin_error=simplefin_error,
+        calendar_since=site.server.calendar.made_at(user.id),
+        has_simplefin=_has_simplefin(site),
         simplefin_name=visit.form.get("name", ""),
-        simplefin_choices=chosen if chosen and simplefin_error else preset_choices(None, owned),
+        simplefin_choices=chosen if chosen and at == "simplefin" else preset_choices(None, owned),
         simplefin_days=days_to_choose(site.policy.grant_lifetime),
-        wait=wait,
         tokens={purpose: sessions.form_token(browser, purpose) for purpose in PURPOSES},
     )
-    if wait:
-        response.headers["retry-after"] = str(wait)
-    return response

@@ -17,7 +17,7 @@ from connectors.sources.demo.live import PAGE_PATH, LiveDemoBank
 from connectors.sources.uploads import Uploads
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers
-from handlers.oauth.site import BANKS_PAGE, Site, Visit
+from handlers.oauth.site import BANKS_PAGE, ForUser, Site, Visit
 from handlers.sync.connecting import RETURN_PATH, Attempt, AttemptUnknown
 from handlers.sync.stored_secrets import KEY_MISSING
 from storage.connections import StoredConnection
@@ -29,100 +29,87 @@ IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif")
 
 
 def connect_routes(site: Site) -> list[BaseRoute]:
-    """The routes of choice, steps and bank pages, and the address to which banks send browsers back; none without
-    `site.banks`."""
-    if site.banks is None:
-        return []
+    """The routes of choice, steps and bank pages, and the address to which banks send browsers back."""
+    pages: Mapping[str, Mapping[str, ForUser]] = {
+        "/account/connect": {"GET": choice_page, "POST": begin},
+        "/account/connect/fetch": {"POST": fetch},
+        "/account/connect/disconnect": {"GET": ask_to_disconnect, "POST": disconnect},
+        "/account/connect/step": {"GET": step_page, "POST": answer},
+        "/account/connect/image": {"GET": image},
+    }
     return [
-        site.route("/account/connect", {"GET": choice_page, "POST": begin}),
-        site.route("/account/connect/fetch", {"POST": fetch}),
-        site.route("/account/connect/disconnect", {"GET": ask_to_disconnect, "POST": disconnect}),
-        site.route("/account/connect/step", {"GET": step_page, "POST": answer}),
-        site.route("/account/connect/image", {"GET": image}),
+        *site.user_routes(pages, purpose=PURPOSE, back=BANKS_PAGE),
         site.route(RETURN_PATH, {"GET": come_back}),
-        *([site.route(PAGE_PATH, {"GET": demo_bank})] if LiveDemoBank.name in site.banks.connecting.sources else []),
+        *([site.route(PAGE_PATH, {"GET": demo_bank})] if LiveDemoBank.name in site.services.connecting.sources else []),
     ]
 
 
-def choice_page(site: Site, visit: Visit) -> Response:
+def choice_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show the sources that can be connected, and the user's connections with what can be done about each."""
-    if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
-        return site.sign_in_for(BANKS_PAGE)
-    assert site.banks is not None
-    sources = site.banks.connecting.sources
+    sources = site.services.connecting.sources
     return site.page(
         "connect.html",
         visit.words,
         sources=[each for each in sources.values() if each.is_set_up],
-        banks=[each for each in site.banks.of_user(user.id) if each.connector != Uploads.name],
+        banks=[each for each in site.connections_of(user.id) if each.connector != Uploads.name],
         live=sources.keys(),
-        closed=[each.id for each in site.banks.of_user(user.id) if not site.banks.has_key(each)],
+        closed=[each.id for each in site.connections_of(user.id) if not site.services.sync_engine.has_key(each)],
         key_missing=KEY_MISSING,
         notice=notice if (notice := visit.parameters.get("notice", ("",))[0]) in NOTICES else "",
-        form_token=_form_token(site, visit.browser),
+        form_token=_form_token(site, browser),
     )
 
 
-def begin(site: Site, visit: Visit) -> Response:
+def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Begin to connect the chosen source, or to renew the chosen connection, and redirect to the first step."""
-    browser, user = site.signed_in(visit, PURPOSE)
-    assert site.banks is not None
     renewed: StoredConnection | None = None
     name = visit.form.get("source", "")
     if "connection" in visit.form:
         renewed = _connection_of(site, user, visit.form["connection"])
         name = renewed.connector if renewed is not None else ""
-    source = site.banks.connecting.sources.get(name)
+    source = site.services.connecting.sources.get(name)
     if source is None or (renewed is None and not source.is_set_up):
         raise Mistake("bad_form")
     return _redirect_to_step(
-        site, visit, site.banks.connecting.begin(user.id, name, renewed=renewed, browser=browser.id_hash)
+        site, visit, site.services.connecting.begin(user.id, name, renewed=renewed, browser=browser.id_hash)
     )
 
 
-def fetch(site: Site, visit: Visit) -> Response:
+def fetch(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
     """Start a sync at the wish of a person who is present; only in such a sync is the bank told that somebody is
     (decision 94)."""
-    _, user = site.signed_in(visit, PURPOSE)
-    assert site.banks is not None
     connection = _connection_of(site, user, visit.form.get("connection", ""))
-    if connection is None or connection.connector not in site.banks.connecting.sources:
+    if connection is None or connection.connector not in site.services.connecting.sources:
         raise Mistake("bad_form")
-    started = site.banks.fetch_now(connection, visit.person)
+    started = site.services.sync_engine.fetch_now(connection, visit.person)
     outcome = "started" if started.job is not None else "refused" if started.error is not None else "recent"
     return site.redirect(site.address(f"/account/connect?notice=fetch_{outcome}"))
 
 
-def ask_to_disconnect(site: Site, visit: Visit) -> Response:
+def ask_to_disconnect(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Ask whether this connection is to end, and say what stays."""
-    if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
-        return site.sign_in_for(BANKS_PAGE)
     connection = _connection_of(site, user, visit.parameters.get("connection", ("",))[0])
     if connection is None:  # it has been ended meanwhile, or is somebody else's
         return site.redirect(site.address(BANKS_PAGE))
-    return site.page("disconnect.html", visit.words, connection=connection, form_token=_form_token(site, visit.browser))
+    return site.page("disconnect.html", visit.words, connection=connection, form_token=_form_token(site, browser))
 
 
-def disconnect(site: Site, visit: Visit) -> Response:
+def disconnect(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
     """End the connection, at its provider too, and record that; its accounts and bookings stay."""
-    _, user = site.signed_in(visit, PURPOSE)
-    assert site.banks is not None
     connection = _connection_of(site, user, visit.form.get("connection", ""))
     if connection is None:
         raise Mistake("bad_form")
-    left = site.banks.disconnect(connection)
+    left = site.services.connecting.remove(connection)
     site.server.record.note(user.id, "disconnectBank")
     return site.redirect(site.address(f"{BANKS_PAGE}?notice={'disconnected_here' if left else 'disconnected'}"))
 
 
-def step_page(site: Site, visit: Visit) -> Response:
+def step_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show the present step of an attempt: a question, a link to the bank, or how the attempt ended."""
-    if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
-        return site.sign_in_for(BANKS_PAGE)
-    attempt = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0])
+    attempt = _attempt(site, user, browser, visit.parameters.get("attempt", ("",))[0])
     is_early = "early" in visit.parameters
     if "look" in visit.parameters and attempt.waits_seconds is not None:
-        return _redirect_to_step(site, visit, _attempt(site, user, visit.browser, attempt.id, {}), is_early=is_early)
+        return _redirect_to_step(site, visit, _attempt(site, user, browser, attempt.id, {}), is_early=is_early)
     response = site.page(
         "connect_step.html",
         visit.words,
@@ -131,7 +118,7 @@ def step_page(site: Site, visit: Visit) -> Response:
         redirect=attempt.step if isinstance(attempt.step, Redirect) else None,
         waits=attempt.waits_seconds is not None,
         early=is_early,
-        form_token=_form_token(site, visit.browser),
+        form_token=_form_token(site, browser),
     )
     if attempt.waits_seconds is not None:  # the page reloads itself, by a header because it has no script
         again = f"{_step_address(site, attempt, is_early=is_early)}&look=1"
@@ -139,10 +126,9 @@ def step_page(site: Site, visit: Visit) -> Response:
     return response
 
 
-def answer(site: Site, visit: Visit) -> Response:
+def answer(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Take an answer and redirect to the next step; a person who says too early that a step elsewhere is done learns
     that it is not."""
-    browser, user = site.signed_in(visit, PURPOSE)
     own = ("form_token", "attempt")
     given = {name: value for name, value in visit.form.items() if name not in own}
     attempt_id = visit.form.get("attempt", "")
@@ -151,11 +137,9 @@ def answer(site: Site, visit: Visit) -> Response:
     return _redirect_to_step(site, visit, attempt, is_early=has_waited and attempt.waits_seconds is not None)
 
 
-def image(site: Site, visit: Visit) -> Response:
+def image(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """The picture of a question, such as a photoTAN."""
-    if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
-        raise Mistake("no_session")
-    step = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0]).step
+    step = _attempt(site, user, browser, visit.parameters.get("attempt", ("",))[0]).step
     if not isinstance(step, Question) or step.image is None or step.image_type not in IMAGE_TYPES:
         raise Mistake("connecting_over", status=404)
     return Response(step.image, media_type=step.image_type, headers=page_headers(""))
@@ -163,11 +147,10 @@ def image(site: Site, visit: Visit) -> Response:
 
 def come_back(site: Site, visit: Visit) -> Response:
     """Take a browser back from its bank; each state is valid for one return, in the browser that was sent."""
-    assert site.banks is not None
     browser = visit.browser
     parameters = {name: values[0] for name, values in visit.parameters.items()}
     try:
-        user_id, attempt = site.banks.connecting.returned(
+        user_id, attempt = site.services.connecting.returned(
             parameters, browser=browser.id_hash if browser is not None else None
         )
     except AttemptUnknown:
@@ -185,8 +168,7 @@ def demo_bank(site: Site, visit: Visit) -> Response:
 
 def _connection_of(site: Site, user: User, connection_id: str) -> StoredConnection | None:
     """The user's connection with this id, if it can be managed here; else None."""
-    assert site.banks is not None
-    found = (each for each in site.banks.of_user(user.id) if each.id == connection_id)
+    found = (each for each in site.connections_of(user.id) if each.id == connection_id)
     return next((each for each in found if each.connector != Uploads.name), None)
 
 
@@ -195,8 +177,7 @@ def _attempt(
 ) -> Attempt:
     """The attempt in its present state or, if `given` is an answer, after that answer; raises Mistake if the attempt is
     over."""
-    assert site.banks is not None
-    connecting = site.banks.connecting
+    connecting = site.services.connecting
     try:
         if given is None:
             return connecting.find(user.id, attempt_id, browser=browser.id_hash)
@@ -208,9 +189,8 @@ def _attempt(
 def _redirect_to_step(site: Site, visit: Visit, attempt: Attempt, *, is_early: bool = False) -> Response:
     """Redirect to the page of the attempt's step. A new connection is synced at once, outside the usual turns (decision
     25), and only once, however often the last form is sent."""
-    assert site.banks is not None
     if attempt.connection is not None and attempt.is_new:
-        site.banks.first_sync(attempt.connection, visit.person)
+        site.services.sync_engine.sync_now(attempt.connection, visit.person)
     return site.redirect(_step_address(site, attempt, is_early=is_early and attempt.waits_seconds is not None))
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import orjson
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from auth import metadata
 from auth.apps.client_metadata import registration_answer
@@ -20,15 +18,13 @@ from auth.server import AuthorizationServer
 from auth.tokens.refresh_tokens import TokenAnswer
 from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked_fields
 from handlers.http.app import Api
-from handlers.http.errors import Refusal
-from handlers.http.request import Answer, Request
+from handlers.http.errors import Refusal, TooManyRequests
+from handlers.http.request import Answer, Operation, Request
 from handlers.http.steps.guard import Authenticate
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.http.steps.turns import Turns
-from handlers.oauth.sign_in import page_routes
-from handlers.oauth.site import Site
+from handlers.oauth.forms import bearer
 from storage.database import StoreUnavailable
-from storage.oauth.clients import Client
 
 BUDGET = Rate(requests=1200, seconds=60)  # of one address over all of these endpoints (decision 32)
 DOCUMENT_SECONDS = 300
@@ -37,40 +33,40 @@ Fields = dict[str, str]
 
 
 def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> Api:
-    """The description of the OAuth endpoints, with its operations; the endpoints follow the path of `auth_url`."""
-    endpoints = Endpoints(server, limiter, rate)
+    """The description of the OAuth endpoints, with its operations; the endpoints follow the path of `auth_url`, and so
+    do further addresses of the discovery documents."""
+    endpoints = Endpoints(server)
+    described = description(server.policy.served_path)
+    spellings = {
+        metadata.SERVER_PATH: metadata.server_metadata_paths(server.policy),
+        metadata.RESOURCE_PATH: metadata.resource_metadata_paths(server.policy),
+        f"{metadata.RESOURCE_PATH}/mcp": metadata.mcp_metadata_paths(server.policy),
+    }
+
+    def counted(function: Callable[[Request, Any], Answer]) -> Operation:
+        async def answer(request: Request, body: Any) -> Answer:
+            await limiter.spend("oauth", rate, request.client_address)
+            return await run_in_threadpool(function, request, body)
+
+        return answer
+
     return Api(
-        description=description(server.policy.served_path),
+        description=described,
         operations={
-            "registerClient": endpoints.register,
-            "issueToken": endpoints.token,
-            "revokeToken": endpoints.revoke,
-            "getKeys": endpoints.keys,
-            "getAuthorizationServer": endpoints.server_metadata,
-            "getProtectedResource": endpoints.resource_metadata,
-            "getDataInterface": endpoints.resource_metadata,
-            "getAssistantInterface": endpoints.mcp_metadata,
+            "registerClient": counted(endpoints.register),
+            "issueToken": counted(endpoints.token),
+            "revokeToken": counted(endpoints.revoke),
+            "getKeys": _document(server.jwks),
+            "getAuthorizationServer": _document(server.server_metadata),
+            "getProtectedResource": _document(server.resource_metadata),
+            "getDataInterface": _document(server.resource_metadata),
+            "getAssistantInterface": _document(lambda: server.resource_metadata("mcp")),
         },
         failure_answer=failure_answer,
+        same_paths={
+            path: meant for meant, paths in spellings.items() for path in paths if path not in described["paths"]
+        },
     )
-
-
-def oauth_routes(site: Site) -> list[BaseRoute]:
-    """The routes of the pages for people, and of the discovery documents whose addresses depend on the settings."""
-    server = site.server
-    described = description(server.policy.served_path)["paths"]
-    documents: list[tuple[tuple[str, ...], Callable[[], object]]] = [
-        (metadata.server_metadata_paths(server.policy), server.server_metadata),
-        (metadata.resource_metadata_paths(server.policy), server.resource_metadata),
-        (metadata.mcp_metadata_paths(server.policy), lambda: server.resource_metadata("mcp")),
-    ]
-    routes = [
-        Route(path, _document(content), methods=["GET"])
-        for paths, content in documents
-        for path in paths
-        if path not in described
-    ]
-    return [*routes, *page_routes(site)]
 
 
 def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:
@@ -108,25 +104,20 @@ def description(path_before: str) -> dict[str, Any]:
 
 
 class Endpoints:
-    """The functions behind the operationIds of oauth-api.json."""
+    """The functions behind the operationIds of oauth-api.json that change something."""
 
-    def __init__(self, server: AuthorizationServer, limiter: Limiter, rate: Rate | None) -> None:
+    def __init__(self, server: AuthorizationServer) -> None:
         self._server = server
-        self._limiter = limiter
-        self._rate = rate
 
-    async def register(self, request: Request, body: object) -> Answer:
+    def register(self, request: Request, body: object) -> Answer:
         """Register a client (RFC 7591 section 3)."""
-        await self._count(request)
-        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
-        bearer = credentials.strip() if scheme.lower() == "bearer" else None
-        client = await run_in_threadpool(self._register, body, request.client_address, bearer)
+        token = bearer(request.headers)
+        client = self._server.clients.register(body, address=request.client_address, bearer=token)
         return Answer(body=registration_answer(client), status=201, headers=_NOT_STORED)
 
-    async def token(self, request: Request, body: Fields) -> Answer:
+    def token(self, request: Request, body: Fields) -> Answer:
         """Issue tokens for a code or a refresh token (RFC 6749 sections 4.1.3 and 6)."""
-        await self._count(request)
-        answer = await run_in_threadpool(self._tokens, request, body)
+        answer = self._tokens(self._sent_fields(request, body))
         details = answer.authorization_details
         return Answer(
             body={
@@ -140,59 +131,27 @@ class Endpoints:
             headers=_NOT_STORED,
         )
 
-    async def revoke(self, request: Request, body: Fields) -> Answer:
+    def revoke(self, request: Request, body: Fields) -> Answer:
         """Revoke a token; the answer is empty: "The content of the response body is ignored by the client" RFC 7009
         2.2."""
-        await self._count(request)
-        await run_in_threadpool(self._revoke, request, body)
+        fields = checked_fields(self._sent_fields(request, body), REVOCATION_CHECKS)
+        self._server.grants.revoke_token(fields["token"], client_id=fields["client_id"])
         return Answer(body=b"", headers={**_NOT_STORED, "content-type": "text/plain; charset=utf-8"})
 
-    async def keys(self, _request: Request) -> Answer:
-        """The public keys that verify access tokens (RFC 7517 section 5)."""
-        return Answer(body=await run_in_threadpool(self._server.jwks), headers=_CACHED)
-
-    async def server_metadata(self, _request: Request) -> Answer:
-        """The metadata of the authorization server (RFC 8414 section 3.2)."""
-        return Answer(body=self._server.server_metadata(), headers=_CACHED)
-
-    async def resource_metadata(self, _request: Request) -> Answer:
-        """The metadata of the data interface as a protected resource (RFC 9728 section 3.2)."""
-        return Answer(body=self._server.resource_metadata(), headers=_CACHED)
-
-    async def mcp_metadata(self, _request: Request) -> Answer:
-        """The metadata of the interface for assistants as a protected resource (RFC 9728 section 3.2)."""
-        return Answer(body=self._server.resource_metadata("mcp"), headers=_CACHED)
-
-    async def _count(self, request: Request) -> None:
-        if self._rate is not None:
-            quota = await self._limiter.take("oauth", self._rate, request.client_address)
-            if not quota.is_granted:
-                raise TemporarilyUnavailable(quota.reset_seconds)
-
-    def _register(self, document: object, address: str, bearer: str | None) -> Client:
-        return self._server.clients.register(document, address=address, bearer=bearer)
-
-    def _tokens(self, request: Request, body: Fields) -> TokenAnswer:
-        sent = self._sent_fields(request, body)
+    def _tokens(self, sent: Sent) -> TokenAnswer:
         fields = checked_fields(sent, TOKEN_CHECKS)
+        resource = sent.resource if "resource" in fields else None
         if fields["grant_type"] == "refresh_token":
             return self._server.refresh_tokens.refresh(
-                fields["refresh_token"],
-                client_id=fields["client_id"],
-                scope=fields.get("scope"),
-                resource=sent.resource if "resource" in fields else None,
+                fields["refresh_token"], client_id=fields["client_id"], scope=fields.get("scope"), resource=resource
             )
         return self._server.codes.redeem(
             fields["code"],
             client_id=fields["client_id"],
             redirect_uri=fields.get("redirect_uri"),
             verifier=fields.get("code_verifier"),
-            resource=sent.resource if "resource" in fields else None,
+            resource=resource,
         )
-
-    def _revoke(self, request: Request, body: Fields) -> None:
-        fields = checked_fields(self._sent_fields(request, body), REVOCATION_CHECKS)
-        self._server.grants.revoke_token(fields["token"], client_id=fields["client_id"])
 
     def _sent_fields(self, request: Request, body: Fields) -> Sent:
         fields = {name: value for name, value in body.items() if value}
@@ -213,6 +172,8 @@ _CACHED = {"cache-control": f"public, max-age={DOCUMENT_SECONDS}"}
 def failure_answer(error: Exception) -> Answer | None:
     """The failure as RFC 6749 section 5.2 writes errors, which is also an Error body of the interface
     (`call.FailureAnswer`)."""
+    if isinstance(error, TooManyRequests):
+        error = TemporarilyUnavailable(error.retry_after)
     if isinstance(error, OAuthError):
         return _error_answer(error.status, error.code, error.description, error.headers)
     if isinstance(error, Refusal):
@@ -231,8 +192,5 @@ def _without_forbidden_characters(text: str) -> str:
     return re.sub(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]", "", text.replace('"', "'"))
 
 
-def _document(content: Callable[[], object]) -> Callable[[Any], Any]:
-    async def answer(_request: Any) -> Response:
-        return Response(orjson.dumps(content()), headers=_CACHED, media_type="application/json")
-
-    return answer
+def _document(content: Callable[[], Any]) -> Operation:
+    return lambda _request: Answer(body=content(), headers=_CACHED)

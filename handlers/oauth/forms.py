@@ -1,10 +1,11 @@
 """Reads what a browser sends, parameters and forms, within limits and strictly decoded."""
 
-import re
-from urllib.parse import parse_qsl
+from collections.abc import Mapping
 
 from starlette.requests import Request
 
+from handlers.http.errors import BadRequest
+from handlers.http.steps.parameters import pairs
 from handlers.oauth.mistakes import Mistake
 
 FORM_BYTES_MAX = 16_384
@@ -12,8 +13,6 @@ DRAINED_BYTES_MAX = 1_048_576
 QUERY_BYTES_MAX = 16_384
 FIELDS_MAX = 1_000  # a box for each account
 REPEATED = frozenset({"account"})
-
-_BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def query(request: Request) -> dict[str, tuple[str, ...]]:
@@ -47,14 +46,17 @@ def _decode(encoded: bytes, *, limit: int) -> dict[str, tuple[str, ...]]:
     Raises Mistake."""
     if len(encoded) > limit:
         raise Mistake("too_large", status=400)
-    try:
-        text = encoded.decode("utf-8")
-        if _BROKEN_PERCENT.search(text):
-            raise Mistake("bad_form")
-        pairs = parse_qsl(text, keep_blank_values=False, errors="strict", max_num_fields=FIELDS_MAX)
-    except ValueError as error:  # UnicodeDecodeError is one
-        raise Mistake("bad_form") from error
     found: dict[str, tuple[str, ...]] = {}
-    for name, value in pairs:
-        found[name] = (*found.get(name, ()), value)
+    try:
+        for name, value in pairs(encoded, most=FIELDS_MAX):
+            if value:
+                found[name] = (*found.get(name, ()), value)
+    except BadRequest as error:
+        raise Mistake("bad_form") from error
     return found
+
+
+def bearer(headers: Mapping[str, str]) -> str | None:
+    """The credentials of the scheme Bearer in these headers; None where there are none."""
+    scheme, _, credentials = headers.get("authorization", "").partition(" ")
+    return credentials.strip() if scheme.lower() == "bearer" else None

@@ -4,9 +4,11 @@ has chosen some: the browser page keeps both choices in cookies, for the pages t
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from importlib import resources
+from operator import itemgetter
 
+from handlers.http.steps.request_headers import weights
 from handlers.sentences import in_german
 
 
@@ -21,29 +23,35 @@ class Translated:
 @dataclass(frozen=True, slots=True)
 class Words:
     """The texts of one language, which templates read as `t.name` or `t.text["name"]`. `theme` is empty where the
-    device decides on the colours."""
+    device decides on the colours. Days and times are written in the time zone `zone`."""
 
     language: str
     text: Mapping[str, str]
     theme: str = ""
+    zone: tzinfo = UTC
 
     def __call__(self, name: str, **values: object) -> str:
         """The text with its placeholders filled in."""
         return self.text[name].format(**values)
 
-    def told(self, sentence: str) -> Translated:
+    def sentence(self, english: str) -> Translated:
         """A sentence of the service, which speaks English, in this language where it has a translation."""
-        own = in_german(sentence) if self.language == "de" else None
-        return Translated(own, self.language) if own is not None else Translated(sentence, "en")
+        own = in_german(english) if self.language == "de" else None
+        return Translated(own, self.language) if own is not None else Translated(english, "en")
 
     def day(self, moment: datetime) -> str:
-        """The day of a moment in words; the moment is in the service's time zone already."""
+        """The day of a moment in words."""
+        moment = moment.astimezone(self.zone)
         month = self.text["months"].split()[moment.month - 1]
         return self("day_written", day=moment.day, month=month, year=moment.year)
 
     def minute(self, moment: datetime) -> str:
         """The day and the time of day of a moment."""
-        return f"{self.day(moment)}, {moment:%H:%M}"
+        return f"{self.day(moment)}, {moment.astimezone(self.zone):%H:%M}"
+
+    def stamp(self, moment: datetime) -> str:
+        """The moment as programs read it."""
+        return moment.astimezone(self.zone).isoformat()
 
 
 LANGUAGE_COOKIE, THEME_COOKIE = "bds_language", "bds_theme"  # set by early.js of the browser page
@@ -61,18 +69,9 @@ def words_for(accept_language: str, cookies: Mapping[str, str]) -> Words:
 def _preferred_language(accept_language: str) -> Words:
     """The texts in the language that a browser prefers (RFC 9110 section 12.5.4); English if it prefers none that there
     is."""
-    wanted: list[tuple[float, str]] = []
-    for part in accept_language[:500].split(","):
-        tag, _, parameter = part.partition(";")
-        name, _, number = parameter.strip().partition("=")
-        try:
-            quality = float(number) if name.strip() == "q" else 1.0
-        except ValueError:
-            quality = 0.0
-        wanted.append((quality, tag.strip().lower().partition("-")[0]))
-    spoken = [(quality, tag) for quality, tag in wanted if tag in LANGUAGES and quality > 0]
-    best = max(spoken, key=lambda pair: pair[0], default=(1.0, "en"))
-    return LANGUAGES[best[1]]
+    named = [(weight, tag.partition("-")[0]) for tag, weight in weights(accept_language[:500]).items() if weight]
+    spoken = [(weight, tag) for weight, tag in named if tag in LANGUAGES]
+    return LANGUAGES[max(spoken, key=itemgetter(0), default=(1.0, "en"))[1]]
 
 
 def _languages() -> Mapping[str, Words]:

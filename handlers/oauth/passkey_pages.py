@@ -1,7 +1,6 @@
 """The page on which passkeys are made, named and removed; making and removing one takes the password."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -10,47 +9,32 @@ from auth.apps.clients import is_storable
 from auth.people.passkeys import NAME_CHARACTERS_MAX
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
-from handlers.oauth.site import Site, Visit
+from handlers.oauth.site import ForUser, Site, Visit
 from storage.users import User
 
 PURPOSE = "passkeys"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """One passkey in the page's list, with moments in the service's time zone. `other_host` is the host it works at, if
-    that is not the present one; else empty."""
-
-    id: str
-    name: str
-    other_host: str
-    made_at: datetime
-    used_at: datetime | None
-
-
 def passkey_routes(site: Site) -> list[BaseRoute]:
     """The routes of the page and its three forms."""
-    return [
-        site.route("/account/passkeys", {"GET": passkeys_page, "POST": begin}),
-        site.route("/account/passkeys/add", {"POST": add}),
-        site.route("/account/passkeys/remove", {"POST": remove}),
-    ]
+    pages: Mapping[str, Mapping[str, ForUser]] = {
+        "/account/passkeys": {"GET": passkeys_page, "POST": begin},
+        "/account/passkeys/add": {"POST": add},
+        "/account/passkeys/remove": {"POST": remove},
+    }
+    return [*site.user_routes(pages, purpose=PURPOSE, back="/account/passkeys")]
 
 
-def passkeys_page(site: Site, visit: Visit) -> Response:
+def passkeys_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show the user's passkeys, and the form for one more. Passkeys need the second factor's codes to be on, as another
     way in."""
-    user = site.server.sign_in.user_of(visit.browser)
-    if user is None or visit.browser is None:
-        return site.sign_in_for("/account/passkeys")
     if not site.server.second_factors.is_on(user.id):
         return site.redirect(site.address("/account/second-factor"))
-    return _page(site, visit, visit.browser, user)
+    return _page(site, visit, browser, user)
 
 
-def begin(site: Site, visit: Visit) -> Response:
+def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Check the password again, then show the page whose script asks the browser to make a passkey."""
-    browser, user = site.signed_in(visit, PURPOSE)
     proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
@@ -59,17 +43,15 @@ def begin(site: Site, visit: Visit) -> Response:
     return _page(site, visit, browser, user, options=site.server.passkeys.to_make_one(user, browser))
 
 
-def add(site: Site, visit: Visit) -> Response:
+def add(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Store the passkey that the device has made, under the name given before."""
-    browser, user = site.signed_in(visit, PURPOSE)
     if not site.server.passkeys.add(user, browser, visit.form.get("passkey", ""), name=_name(visit)):
         return _page(site, visit, browser, user, outcome=Outcome(), is_refused=True)
     return site.redirect(site.address("/account/passkeys"))
 
 
-def remove(site: Site, visit: Visit) -> Response:
+def remove(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Check the password again, then remove the passkey."""
-    browser, user = site.signed_in(visit, PURPOSE)
     proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
@@ -93,7 +75,7 @@ def _page(
     outcome: Outcome | None = None,
     is_refused: bool = False,
 ) -> Response:
-    passkeys, host = site.server.passkeys, site.policy.passkey_host
+    passkeys = site.server.passkeys
     return site.form_page(
         "passkeys.html",
         visit.words,
@@ -105,15 +87,7 @@ def _page(
         can_be=passkeys.can_be,
         issuer=site.policy.issuer,
         name=_name(visit),
-        passkeys=[
-            Listed(
-                id=each.id,
-                name=each.name,
-                other_host=each.host if each.host != host else "",
-                made_at=each.made_at.astimezone(site.time_zone),
-                used_at=each.used_at.astimezone(site.time_zone) if each.used_at is not None else None,
-            )
-            for each in passkeys.of_user(user.id)
-        ],
+        passkeys=passkeys.of_user(user.id),
+        host=site.policy.passkey_host,
         form_token=site.server.sessions.form_token(browser, PURPOSE),
     )

@@ -12,14 +12,16 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 
 from auth.apps.clients import PAGE
+from auth.people.sessions import Browser
 from auth.record import DEEDS, KEPT_FOR
 from connectors.own_formats.csv import guarded
-from handlers.json_shapes import instant, recorded
+from handlers.json_shapes import instant, record_entry
 from handlers.oauth.rendering import page_headers
 from handlers.oauth.site import Site, Visit
-from handlers.operations import WEBHOOKS
+from handlers.operations import OPERATIONS
 from storage.oauth.access_record import Entry
 from storage.oauth.moments import aware
+from storage.users import User
 
 SHOWN_FOR = timedelta(days=30)
 COLUMNS = ("hour", "app", "app_id", "grant", "operation", "calls", "refusals", "last_at")
@@ -64,7 +66,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "read_recurring": ("listSubscriptions", "listSubscriptionDetails", "getSubscription", "list_recurring_payments"),
     "read_words": ("getAnnotation", "changeAnnotation", "listTags", "correctSome"),
     "read_refresh": ("startSync", "getSyncJob", "listConnections", "listenToEvents", "refresh_bank_data"),
-    "set_up_webhooks": tuple(WEBHOOKS),
+    "set_up_webhooks": tuple(name for name in OPERATIONS if "Webhook" in name),
     "sent_webhooks": ("sendWebhook",),
 }
 """By the name of a page's text: the operations and tools that it stands for; others are shown by their own names."""
@@ -93,21 +95,19 @@ class Seen:
 
 def record_routes(site: Site) -> list[BaseRoute]:
     """The routes that download the whole record, as CSV and as JSON."""
-    return [
-        site.route("/account/record.csv", {"GET": download_csv}),
-        site.route("/account/record.json", {"GET": download_json}),
-    ]
+    pages = {"/account/record.csv": {"GET": download_csv}, "/account/record.json": {"GET": download_json}}
+    return [*site.user_routes(pages)]
 
 
 def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[Seen]], list[Seen]]:
     """The lines of what each grant did in the last 30 days, by its id (`recorded_as`), and of what was done to the
-    account; the latest first, with moments in the service's time zone."""
+    account; the latest first."""
     apps: dict[str, dict[str, Seen]] = {}
     deeds: dict[str, Seen] = {}
     for entry in site.server.record.overview(user_id, within=SHOWN_FOR):
         is_deed = entry.operation in DEEDS
         lines = deeds if is_deed else apps.setdefault(recorded_as(entry.grant_id, entry.client_id), {})
-        _add(lines, entry, f"did_{entry.operation}" if is_deed else _kind(entry), site)
+        _add(lines, entry, f"did_{entry.operation}" if is_deed else _kind(entry))
     by_app = {id_: list(lines.values()) for id_, lines in apps.items()}
     return by_app, list(deeds.values())
 
@@ -120,7 +120,7 @@ def of_ended(site: Site, user_id: str, *, but: Collection[str]) -> list[EndedApp
     for entry in site.server.record.overview(user_id, within=KEPT_FOR):
         if entry.operation not in DEEDS and recorded_as(entry.grant_id, entry.client_id) not in but:
             names.setdefault(entry.client_id, entry.client_name)
-            _add(apps.setdefault(entry.client_id, {}), entry, _kind(entry), site)
+            _add(apps.setdefault(entry.client_id, {}), entry, _kind(entry))
     return [EndedApp(names[id_], id_ == PAGE, list(lines.values())) for id_, lines in apps.items()]
 
 
@@ -128,9 +128,8 @@ def _kind(entry: Entry) -> str:
     return KIND_OF.get(entry.operation, entry.operation)
 
 
-def _add(lines: dict[str, Seen], entry: Entry, kind: str, site: Site) -> None:
-    last_at = aware(entry.last_at).astimezone(site.time_zone)
-    line = lines.setdefault(kind, Seen(kind, 0, 0, last_at))  # the latest comes first
+def _add(lines: dict[str, Seen], entry: Entry, kind: str) -> None:
+    line = lines.setdefault(kind, Seen(kind, 0, 0, aware(entry.last_at)))  # the latest comes first
     line.calls += entry.calls
     line.refusals += entry.refusals
 
@@ -141,14 +140,14 @@ def recorded_as(grant_id: str, client_id: str) -> str:
     return PAGE if client_id == PAGE else grant_id
 
 
-def download_csv(site: Site, visit: Visit) -> Response:
+def download_csv(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
     """Download the record as CSV, by hour and operation, the newest first."""
-    return _file(site, visit, _as_csv, "text/csv; charset=utf-8", "record.csv")
+    return _file(site, user, _as_csv, "text/csv; charset=utf-8", "record.csv")
 
 
-def download_json(site: Site, visit: Visit) -> Response:
+def download_json(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
     """Download the record as a JSON list of objects."""
-    return _file(site, visit, _as_json, "application/json", "record.json")
+    return _file(site, user, _as_json, "application/json", "record.json")
 
 
 def _as_csv(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
@@ -170,17 +169,14 @@ def _as_json(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
     before = b"["
     for piece in pieces:
         if piece:
-            yield before + b",".join(orjson.dumps(recorded(entry)) for entry in piece)
+            yield before + b",".join(orjson.dumps(record_entry(entry)) for entry in piece)
             before = b","
     yield b"[]" if before == b"[" else b"]"
 
 
 def _file(
-    site: Site, visit: Visit, form: Callable[[Iterator[list[Entry]]], Iterator[bytes]], media_type: str, name: str
+    site: Site, user: User, form: Callable[[Iterator[list[Entry]]], Iterator[bytes]], media_type: str, name: str
 ) -> Response:
-    user = site.server.sign_in.user_of(visit.browser)
-    if user is None:
-        return site.redirect(site.address("/oauth/login"))
     content = form(site.server.record.hours(user.id))
     # Read before the answer begins, so that a failing store gets the same error page as elsewhere
     first = next(content)

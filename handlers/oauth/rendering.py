@@ -6,13 +6,12 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from auth.policy import Policy
+from handlers.http.fixed_files import fixed_file, stylesheet
 from handlers.http.outermost import UnknownPage
-from handlers.http.stylesheets import stylesheet
 from handlers.oauth.cookies import sent_cookies
 from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
@@ -82,18 +81,13 @@ def page_headers(form_action: str, *, is_scripted: bool = False) -> dict[str, st
 def file_routes(policy: Policy) -> list[Route]:
     """The routes of the stylesheet, the icon and the script."""
     folder = resources.files("handlers.oauth") / "static"
-    return [
-        _file(policy, STYLE_PATH, stylesheet(folder / "oauth.css"), "text/css"),
-        _file(policy, ICON_PATH, (folder / "oauth.svg").read_bytes(), "image/svg+xml"),
-        _file(policy, SCRIPT_PATH, (folder / "passkeys.js").read_bytes(), "text/javascript"),
-    ]
-
-
-def _file(policy: Policy, path: str, content: bytes, media_type: str) -> Route:
-    async def answer(_request: Request) -> Response:
-        return Response(content, media_type=media_type, headers={"cache-control": "public, max-age=300"})
-
-    return Route(policy.served_path + path, answer, methods=["GET"])
+    files = (
+        (STYLE_PATH, stylesheet(folder / "oauth.css"), "text/css"),
+        (ICON_PATH, (folder / "oauth.svg").read_bytes(), "image/svg+xml"),
+        (SCRIPT_PATH, (folder / "passkeys.js").read_bytes(), "text/javascript"),
+    )
+    headers = {"cache-control": "public, max-age=300"}
+    return [fixed_file(policy.served_path + path, content, kind, headers) for path, content, kind in files]
 
 
 @lru_cache(maxsize=1)

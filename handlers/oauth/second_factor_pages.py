@@ -1,6 +1,6 @@
 """The second step of signing in, and the page on which it is turned on and off."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import segno
@@ -12,7 +12,7 @@ from auth.people.second_factor import SetUp
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
 from handlers.oauth.mistakes import Mistake
-from handlers.oauth.site import Site, Visit
+from handlers.oauth.site import ForUser, Site, Visit
 from storage.users import User
 
 STEP_PURPOSE = "second step"
@@ -23,11 +23,14 @@ State = Literal["off", "set up", "codes", "on"]
 
 def second_factor_routes(site: Site) -> list[BaseRoute]:
     """The routes of the second step, and of the page on which it is turned on and off."""
+    pages: Mapping[str, Mapping[str, ForUser]] = {
+        "/account/second-factor": {"GET": factor_page, "POST": begin},
+        "/account/second-factor/confirm": {"POST": confirm},
+        "/account/second-factor/off": {"POST": turn_off},
+    }
     return [
         site.route("/oauth/second-step", {"GET": step_page, "POST": step}),
-        site.route("/account/second-factor", {"GET": factor_page, "POST": begin}),
-        site.route("/account/second-factor/confirm", {"POST": confirm}),
-        site.route("/account/second-factor/off", {"POST": turn_off}),
+        *site.user_routes(pages, purpose=PURPOSE, back="/account/second-factor"),
     ]
 
 
@@ -65,17 +68,13 @@ def step(site: Site, visit: Visit) -> Response:
     return response
 
 
-def factor_page(site: Site, visit: Visit) -> Response:
+def factor_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show whether the second factor is on, and the form that changes this."""
-    user = site.server.sign_in.user_of(visit.browser)
-    if user is None or visit.browser is None:
-        return site.sign_in_for("/account/second-factor")
-    return _factor(site, visit, visit.browser, user)
+    return _factor(site, visit, browser, user)
 
 
-def begin(site: Site, visit: Visit) -> Response:
+def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Check the password again, then show a new seed for the authenticator app."""
-    browser, user = site.signed_in(visit, PURPOSE)
     proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)
@@ -85,10 +84,9 @@ def begin(site: Site, visit: Visit) -> Response:
     return _factor(site, visit, browser, user, state="set up", set_up=set_up)
 
 
-def confirm(site: Site, visit: Visit) -> Response:
+def confirm(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Turn the second factor on by a first code; all other browsers, which signed in by the password alone, are signed
     out."""
-    browser, user = site.signed_in(visit, PURPOSE)
     set_up = site.server.second_factors.waiting(user)
     if set_up is None:
         raise Mistake("second_step_over")
@@ -99,9 +97,8 @@ def confirm(site: Site, visit: Visit) -> Response:
     return _factor(site, visit, browser, user, state="codes", codes=codes)
 
 
-def turn_off(site: Site, visit: Visit) -> Response:
+def turn_off(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Check the password again, then turn the second factor off."""
-    browser, user = site.signed_in(visit, PURPOSE)
     proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)

@@ -1,63 +1,36 @@
 """The browsers in which a person is signed in, as a part of /account: each can be signed out, or all others at once."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from auth.people.sessions import Browser
-from handlers.oauth.site import Site, Visit
+from handlers.oauth.site import ForUser, Site, Visit
+from storage.users import User
 
 PURPOSE = "sessions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignedIn:
-    """One browser in the list, with moments in the service's time zone."""
-
-    id: str
-    agent: str | None
-    since: datetime
-    seen_at: datetime
-    is_this: bool
-
-
 def session_routes(site: Site) -> list[BaseRoute]:
     """The routes by which one other browser is signed out, or all others."""
-    return [
-        site.route("/account/sessions/end", {"POST": end_one}),
-        site.route("/account/sessions/end-others", {"POST": end_others}),
-    ]
+    pages: Mapping[str, Mapping[str, ForUser]] = {
+        "/account/sessions/end": {"POST": end_one},
+        "/account/sessions/end-others": {"POST": end_others},
+    }
+    return [*site.user_routes(pages, purpose=PURPOSE)]
 
 
-def signed_in_browsers(site: Site, browser: Browser, user_id: str) -> list[SignedIn]:
-    """The browsers in which a person is signed in, this one first."""
-    listed = [
-        SignedIn(
-            id=each.id_hash,
-            agent=each.agent,
-            since=each.created_at.astimezone(site.time_zone),
-            seen_at=each.seen_at.astimezone(site.time_zone),
-            is_this=each.id_hash == browser.id_hash,
-        )
-        for each in site.server.sessions.of_user(user_id)
-    ]
-    return sorted(listed, key=lambda each: not each.is_this)
-
-
-def end_one(site: Site, visit: Visit) -> Response:
+def end_one(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Sign out one other browser; the present one has a button of its own."""
-    browser, user = site.signed_in(visit, PURPOSE)
     session = visit.form.get("session", "")
     if session != browser.id_hash and site.server.sessions.end_of_user(user.id, session):
         site.server.record.note(user.id, "endSession")
     return site.redirect(site.address("/account?notice=session_ended"))
 
 
-def end_others(site: Site, visit: Visit) -> Response:
+def end_others(site: Site, _visit: Visit, browser: Browser, user: User) -> Response:
     """Sign out all browsers except this one."""
-    browser, user = site.signed_in(visit, PURPOSE)
     site.server.sessions.end_all(user.id, but=browser)
     site.server.record.note(user.id, "endSession")
     return site.redirect(site.address("/account?notice=sessions_ended"))

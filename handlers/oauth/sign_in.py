@@ -12,7 +12,6 @@ from auth.apps import redirects
 from auth.apps.client_documents import DocumentRefused
 from auth.apps.clients import PAGE
 from auth.authorization import Asked, Untrusted
-from auth.authorization_details import AccountInformation
 from auth.consent import AccessRequest
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
@@ -28,7 +27,6 @@ from handlers.oauth.second_factor_pages import second_factor_routes, step_addres
 from handlers.oauth.site import Site, Visit
 from storage.oauth.clients import Client
 from storage.oauth.grants import EVERYTHING, Terms
-from storage.oauth.pending import PendingRequest
 
 
 def page_routes(site: Site) -> list[BaseRoute]:
@@ -216,11 +214,15 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
     if user is None:
         return site.redirect(f"{site.address('/oauth/login')}?request={secret}")
     assert visit.browser is not None
-    request, client = _waiting_request(site, visit.browser, secret)
+    opened = site.server.consent.waiting(visit.browser, secret)
+    if opened is None:
+        raise Mistake("request_over")
+    request, client = opened
     if client.id == PAGE:
         return _finish_consent(site, visit.browser, secret, is_allowed=True, ticked=frozenset(TICKED_SCOPES))
     asked = request.scope.split()
-    details, owned = _details(request), site.accounts_of(user.id)
+    owned = site.accounts_of(user.id)
+    details = authorization_details.read_back(request.details) if request.details is not None else None
     choices = chosen or preset_choices(details, owned)
     return site.page(
         "consent.html",
@@ -295,20 +297,9 @@ def _finish_consent(
     return _code_response(site, request.redirect_uri, code, state)
 
 
-def _details(request: PendingRequest) -> AccountInformation | None:
-    return authorization_details.read_back(request.details) if request.details is not None else None
-
-
 def _refuse_scripts(visit: Visit) -> None:
     """Raise Mistake for a request that a script sent: a script of our own origin must not read the form token and press
     Allow for another app. "Sec-Fetch-Dest: document" marks a person's navigation, and only browsers that do not know
     the header leave it out (W3C Fetch Metadata)."""
     if visit.destination not in (None, "document"):
         raise Mistake("foreign_form", status=403)
-
-
-def _waiting_request(site: Site, browser: Browser, secret: str) -> tuple[PendingRequest, Client]:
-    opened = site.server.consent.waiting(browser, secret)
-    if opened is None:
-        raise Mistake("request_over")
-    return opened

@@ -3,8 +3,7 @@ errors."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,10 +16,9 @@ from auth.errors import TemporarilyUnavailable
 from auth.people.password_hashing import Busy
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
-from auth.server import AuthorizationServer
 from connectors.connector import Person
 from handlers.http import call
-from handlers.http.errors import RETRY_SECONDS
+from handlers.http.errors import RETRY_SECONDS, TooManyRequests
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth import forms
 from handlers.oauth.agents import agent_name
@@ -28,9 +26,9 @@ from handlers.oauth.cookies import WAITING_LENGTH_MAX, Cookies, sent_cookies
 from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers, render
-from handlers.sync.connecting import Connecting
-from handlers.sync.engine import Started
+from handlers.services import Services
 from handlers.sync.presence import person_at
+from storage import accounts, connections
 from storage.accounts import StoredAccount
 from storage.boundary import contain
 from storage.connections import StoredConnection
@@ -63,52 +61,28 @@ class Visit:
     person: Person | None  # what a bank is told about the person present; None if the browser does not send all of that
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Banks:
-    """What the pages need to connect banks: the flow of connecting, a user's connections, and how to sync and end
-    one."""
-
-    connecting: Connecting
-    of_user: Callable[[str], Sequence[StoredConnection]]
-    first_sync: Callable[[StoredConnection, Person | None], object]
-    fetch_now: Callable[[StoredConnection, Person | None], Started]
-    disconnect: Callable[[StoredConnection], Sequence[tuple[StoredConnection, str]]]
-    has_key: Callable[[StoredConnection], bool]
-    now: Callable[[], datetime]
-
-
-AccountsOf = Callable[[str], Sequence[StoredAccount]]
 Answering = Callable[["Site", Visit], Response]
+ForUser = Callable[["Site", Visit, Browser, User], Response]
 
 
 class Site:
-    """The surroundings of the pages: authorization server, cookies, addresses, limits."""
+    """The surroundings of the pages: the open service with its authorization server, cookies, addresses, limits."""
 
-    def __init__(
-        self,
-        server: AuthorizationServer,
-        *,
-        limiter: Limiter,
-        rate: Rate | None,
-        time_zone: tzinfo,
-        has_accounts: Callable[[str], bool],
-        accounts_of: AccountsOf = lambda _user_id: (),
-        banks: Banks | None = None,
-        has_simplefin: bool = True,
-    ) -> None:
-        """`time_zone` is that of all days and times on the pages. `has_accounts` says whether there are bank data of a
-        user. `accounts_of` gives the accounts that a user may let apps read. `banks` None means that none can be
-        connected. `has_simplefin` says whether apps that speak SimpleFIN are served."""
-        self.server = server
-        self.time_zone = time_zone
-        self.has_accounts = has_accounts
-        self.accounts_of = accounts_of
-        self.banks = banks
-        self.has_simplefin = has_simplefin
-        self.policy = server.policy
+    def __init__(self, services: Services, *, limiter: Limiter, rate: Rate | None) -> None:
+        self.services = services
+        self.server = services.authorization
+        self.policy = self.server.policy
         self._limiter = limiter
         self._rate = rate
-        self.cookies = Cookies(is_https=server.policy.is_https)
+        self.cookies = Cookies(is_https=self.policy.is_https)
+
+    def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
+        """The accounts that a user may let apps read."""
+        return accounts.of_user(self.services.of(user_id), user_id)
+
+    def connections_of(self, user_id: str) -> Sequence[StoredConnection]:
+        """The user's connections to banks."""
+        return connections.of_user(self.services.of(user_id), user_id)
 
     def address(self, path: str) -> str:
         """The address of a page as a path; it is never built from the Host header."""
@@ -121,17 +95,19 @@ class Site:
             # HEAD is answered like GET; the server leaves the body out
             answering = methods["GET" if request.method == "HEAD" else request.method]
             words = words_for(request.headers.get("accept-language", ""), sent_cookies(request.headers))
+            words = replace(words, zone=self.services.settings.time_zone)
             mistake = Mistake("server_error", status=500)
             response: Response | None = None
             # Without a client nobody is there to read a page; outermost.py ends the request
             with contain(logger, "page failed", passes=(ClientDisconnect,)):
                 try:
-                    await self._count(request)
+                    address = call.current(request.scope).client_address
+                    await self._limiter.spend("oauth pages", self._rate, address)
                     visit = await self._visit(request, words)
                     response = await run_in_threadpool(answering, self, visit)
                 except Mistake as made:
                     mistake = made
-                except TemporarilyUnavailable as error:
+                except (TooManyRequests, TemporarilyUnavailable) as error:
                     mistake = Mistake("busy", status=429, retry_after=error.retry_after)
                 except Busy:
                     mistake = Mistake("busy", status=503, retry_after=5)
@@ -144,17 +120,32 @@ class Site:
 
         return Route(self.policy.served_path + path, endpoint, methods=list(methods))
 
-    async def _count(self, request: Request) -> None:
-        if self._rate is not None:
-            address = call.current(request.scope).client_address
-            quota = await self._limiter.take("oauth pages", self._rate, address)
-            if not quota.is_granted:
-                raise TemporarilyUnavailable(quota.reset_seconds)
+    def user_routes(
+        self, pages: Mapping[str, Mapping[str, ForUser]], *, purpose: str = "", back: str = ""
+    ) -> list[Route]:
+        """The routes of pages for a person who is signed in, by path and method. A form has to bring its token for this
+        purpose; somebody who only looks is sent to the sign-in, and from there to the page `back`, one of RETURN_PAGES,
+        if it is given."""
+
+        def for_user(method: str, answering: ForUser) -> Answering:
+            def answer(_site: Site, visit: Visit) -> Response:
+                if method == "POST":
+                    return answering(self, visit, *self.user_of_form(visit, purpose))
+                user = self.server.sign_in.user_of(visit.browser)
+                if user is None or visit.browser is None:
+                    return self.sign_in_for(back) if back else self.redirect(self.address("/oauth/login"))
+                return answering(self, visit, visit.browser, user)
+
+            return answer
+
+        return [
+            self.route(path, {method: for_user(method, answering) for method, answering in methods.items()})
+            for path, methods in pages.items()
+        ]
 
     async def _visit(self, request: Request, words: Words) -> Visit:
         parameters = forms.query(request)
-        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
-        bearer = credentials.strip() if scheme.lower() == "bearer" else None
+        bearer = forms.bearer(request.headers)
         sent = await forms.form(request) if request.method == "POST" and bearer is None else {}
         cookies = sent_cookies(request.headers)
         browser = await run_in_threadpool(self.server.sessions.find, cookies.get(self.cookies.session))
@@ -193,7 +184,7 @@ class Site:
             raise Mistake("foreign_form", status=403)
         return visit.browser
 
-    def signed_in(self, visit: Visit, purpose: str) -> tuple[Browser, User]:
+    def user_of_form(self, visit: Visit, purpose: str) -> tuple[Browser, User]:
         """The browser that sent a form, and the user who is signed in there; raises Mistake."""
         browser = self.checked_browser(visit, purpose)
         user = self.server.sign_in.user_of(browser)
@@ -250,12 +241,16 @@ class Site:
         self.cookies.remember(response, outcome.browser)
         self.cookies.remember_known(response, outcome.known_browser)
 
-    def form_page(self, template: str, words: Words, outcome: Outcome | None, **values: Any) -> Response:
-        """A page with a form, and with the error of the last attempt: status 400, or 429 if the person has to wait."""
+    def form_page(
+        self, template: str, words: Words, outcome: Outcome | None, *, error: str = "", **values: Any
+    ) -> Response:
+        """A page with a form, and with the error of the last attempt: status 400, or 429 if the person has to wait.
+        `error` is one that is not about the proof of who the person is."""
         wait = outcome.wait_seconds if outcome is not None else 0
-        error = "wait" if wait else "wrong" if outcome is not None else ""
-        status = {"wait": 429, "wrong": 400}.get(error, 200)
-        response = self.page(template, words, status=status, error=error, wait=wait, **values)
+        error = "wait" if wait else "wrong" if outcome is not None else error
+        response = self.page(
+            template, words, status=429 if wait else 400 if error else 200, error=error, wait=wait, **values
+        )
         if wait:
             response.headers["retry-after"] = str(wait)
         return response

@@ -1,10 +1,29 @@
-"""GET /accounts (interface 4.2)."""
+"""GET /accounts (interface 4.2), and a user's changes to their accounts: rename, hide, merge, separate, delete."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
 
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
+from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Answer, Request
-from handlers.operations.selection import covered_accounts
+from handlers.json_shapes import members, money
+from handlers.names import Json
+from handlers.operations.imports import rebuilding
+from handlers.operations.selection import covered_accounts, owner_of
 from handlers.services import Services
+from storage import accounts, transactions
+from storage.accounts import StoredAccount
+from storage.database import Transaction
+from storage.importing import same_accounts
+from storage.transactions import Selection
+from storage.undo_and_merge import merges, rebuild
+from storage.undo_and_merge.merges import NotMerged, NotOneAccount
+from storage.undo_and_merge.rebuild import Rebuilt
+from storage.users import User
 
 
 def list_accounts(_services: Services, request: Request, reading: UserData) -> Answer:
@@ -18,3 +37,149 @@ def list_accounts(_services: Services, request: Request, reading: UserData) -> A
             ]
         }
     )
+
+
+ACCOUNT_NOT_FOUND = "Account not found"
+
+
+def list_hidden_accounts(services: Services, request: Request) -> Json:
+    """List the hidden accounts, which no other operation shows."""
+    user_id = owner_of(request)
+    owned = accounts.every(services.of(user_id), user_id)
+    return {"accounts": [_shape(each) for each in owned if each.is_hidden]}
+
+
+def change_account(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
+    """Change an account's name (null restores the source's name), or hide or show it."""
+    user_id = owner_of(request)
+    _find(services, user_id, id)
+    name = body.get("name")
+    if name is not None and not (name.strip() and name.isprintable()):
+        raise BadRequest("name: must have printable characters")
+
+    def work(session: Transaction) -> None:
+        if "name" in body:
+            given = name.strip() if name is not None else None
+            accounts.rename(session, user_id=user_id, account_id=id, name=given)
+        if "isHidden" in body:
+            now = services.clock.now()
+            same_accounts.hide(session, user_id=user_id, account_id=id, is_hidden=body["isHidden"], now=now)
+
+    services.change(user_id, work)
+    return _shape(_find(services, user_id, id))
+
+
+def list_merged_accounts(services: Services, request: Request) -> Json:
+    """List the accounts that were merged into others."""
+    user_id = owner_of(request)
+    merged = merges.merged_accounts(services.of(user_id), user_id)
+    return {
+        "accounts": [
+            {"id": each.id, "accountName": each.name, **members(each, "iban", "bankName", "into")} for each in merged
+        ]
+    }
+
+
+def merge_account(services: Services, request: Request, *, id: str, dry_run: bool, body: Mapping[str, Any]) -> Json:
+    """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later
+    ones."""
+    user = services.user(owner_of(request))
+    source, target = (_find(services, user.id, each) for each in (id, body["into"]))
+    try:
+        merged = merge(services, user, source, target, is_dry_run=dry_run)
+    except NotOneAccount as error:
+        raise BadRequest(f"into: {error}") from error
+    return {
+        **rebuilding(merged.rebuilt),
+        "isDryRun": dry_run,
+        "bookings": merged.bookings,
+        "inBoth": merged.in_both,
+        "balance": None if merged.balance is None else money(merged.balance, target.currency),
+        **members(merged, "balanceDate"),
+        "currency": target.currency,
+        "accessNarrowed": merged.access_narrowed,
+    }
+
+
+def separate_account(services: Services, request: Request, *, id: str) -> Json:
+    """Make an account that was merged into another an account of its own again."""
+    try:
+        rebuilt = separate(services, services.user(owner_of(request)), id)
+    except NotMerged as error:
+        raise NotFound(ACCOUNT_NOT_FOUND) from error
+    return rebuilding(rebuilt)
+
+
+def delete_account(services: Services, request: Request, *, id: str, name: str) -> Json:
+    """Delete an account with its bookings and statements; the caller has to give its name. A later import brings it
+    back."""
+    user, now = services.user(owner_of(request)), services.clock.now()
+    account = _find(services, user.id, id)
+    if name != account.called:
+        raise BadRequest("name: must be the name of the account, or its IBAN if it has none")
+    return rebuilding(
+        services.change(user.id, lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
+    )
+
+
+def _shape(account: StoredAccount) -> Json:
+    return {
+        "id": account.id,
+        "accountName": account.name,
+        **members(account, "iban", "bankName", "isHidden"),
+        "perhapsSameAs": account.same_as,
+    }
+
+
+def _find(services: Services, user_id: str, account_id: str) -> StoredAccount:
+    owned = accounts.every(services.of(user_id), user_id)
+    found = next((each for each in owned if each.id == account_id), None)
+    if found is None:
+        raise NotFound(ACCOUNT_NOT_FOUND)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """The outcome of a merge: how many bookings the first account has, how many of those the second one has too, the
+    balance of the merged account with its day, and how many apps saw one of the two but do not see the merged one."""
+
+    rebuilt: Rebuilt
+    bookings: int
+    in_both: int
+    balance: Decimal | None
+    balance_date: date | None
+    access_narrowed: int
+
+
+def merge(services: Services, user: User, source: StoredAccount, target: StoredAccount, *, is_dry_run: bool) -> Merged:
+    """Make the first account a part of the second one, and return the outcome; a dry run only computes it. Raises
+    NotOneAccount."""
+    grants = services.authorization.grants
+
+    def work(session: Transaction) -> tuple[Rebuilt, StoredAccount]:
+        rebuilt = merges.merge(session, user=user, source_id=source.id, target_id=target.id, now=services.clock.now())
+        whole = next(each for each in accounts.every(session, user.id) if each.id == target.id)
+        return rebuilt, whole
+
+    merges.check_mergeable(services.of(user.id), user.id, source_id=source.id, target_id=target.id)
+    bookings = transactions.count(services.of(user.id), user.id, Selection(account_ids=[source.id]))
+    is_new = source.same_as == target.id  # a new account: no app has been allowed or refused to see it by itself
+    narrowed = [] if is_new else grants.widened_by_merge(user.id, source_id=source.id, target_id=target.id)
+    if narrowed and not is_dry_run:
+        grants.keep_exclusions(user.id, source_id=source.id, target_id=target.id)
+    rebuilt, whole = services.change(user.id, work, is_dry_run=is_dry_run)
+    return Merged(
+        rebuilt=rebuilt,
+        bookings=bookings,
+        in_both=rebuilt.removed - rebuilt.added,
+        balance=whole.balance,
+        balance_date=whole.balance_date,
+        access_narrowed=len(narrowed),
+    )
+
+
+def separate(services: Services, user: User, account_id: str) -> Rebuilt:
+    """Make a merged account an account of its own again; raises NotMerged."""
+    now = services.clock.now()
+    return services.change(user.id, lambda session: merges.separate(session, user=user, source_id=account_id, now=now))

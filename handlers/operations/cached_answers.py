@@ -73,4 +73,4 @@ class CachedOperation:
 def _encode(answer: Answer) -> Answer:
     if isinstance(answer.body, bytes):
         return answer
-    return Answer(body=call.encoded(answer.body), status=answer.status, headers=answer.headers)
+    return Answer(body=call.json_bytes(answer.body), status=answer.status, headers=answer.headers)

@@ -1,7 +1,8 @@
 """GET /connections: where the user's accounts come from, how the last sync went, and when the next one is allowed."""
 
 from handlers import integrity_sentences, json_shapes
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.names import Json
 from handlers.operations.covered_jobs import as_covered
 from handlers.operations.selection import covered_accounts
 from handlers.services import Services

@@ -8,14 +8,13 @@ from typing import Any
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import ChosenCategory, comparable, correction_key
 from handlers.http.errors import BadRequest, NotFound
-from handlers.http.request import Json, Request
-from handlers.operations.categories.own import visible
-from handlers.operations.categories.places import chosen
+from handlers.http.request import Request
+from handlers.names import Json
+from handlers.operations.categories.own import own_categories_for
+from handlers.operations.categories.places import place_named
 from handlers.operations.selection import owner_of
 from handlers.operations.words import changed_rows
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
-from handlers.sync.file_import import kept_or_tried
 from storage import rules, transactions
 from storage.database import Row, Transaction
 from storage.importing import derivation
@@ -42,20 +41,16 @@ def create_correction(
     key = remembered_under(row)
     if key is None:
         raise BadRequest(NAMELESS)
-    told: Json = {}
 
-    def work(session: Transaction) -> None:
-        session.hold(user_id)
-        choice = chosen(body, visible(session, request.principal) if body.get("ownCategoryId") else {})
+    def work(session: Transaction) -> Json:
+        choice = place_named(body, own_categories_for(session, request.principal) if body.get("ownCategoryId") else {})
         rules.correct(session, user_id, key, choice)
         changed = derivation.apply_rules(session, user_id, now=now)
-        told.update(_shape(session, user_id, key, choice), changed=changed.height)
-        told.update(changed_rows.shown(session, request, changed, include))
+        correction = _shape(session, user_id, key, choice)
+        rows = changed_rows.examples(session, request, changed, include)
+        return {**correction, "changed": changed.height, **rows}
 
-    kept_or_tried(services.of(user_id), work, is_dry_run=dry_run)
-    if not dry_run:
-        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return told
+    return services.change(user_id, work, is_dry_run=dry_run)
 
 
 def list_corrections(services: Services, request: Request) -> Json:
@@ -72,19 +67,16 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
     had before, or the derived one."""
     user_id, now = owner_of(request), services.clock.now()
 
-    def work(session: Transaction) -> int:
-        session.hold(user_id)
+    def work(session: Transaction) -> Json:
         some = batches.take_back(session, user_id, id, now=now)
         if some is None:
             key = next((key for key in rules.corrections(session, user_id) if correction_id(key) == id), None)
             if key is None:
                 raise NotFound("Correction not found")
             rules.forget_correction(session, user_id, key)
-        return derivation.apply_rules(session, user_id, now=now, transaction_ids=some).height
+        return {"changed": derivation.apply_rules(session, user_id, now=now, transaction_ids=some).height}
 
-    changed = services.of(user_id).atomically(work)
-    detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return {"changed": changed}
+    return services.change(user_id, work)
 
 
 def remembered_under(row: Row) -> str | None:

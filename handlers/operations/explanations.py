@@ -9,16 +9,17 @@ from decimal import Decimal
 
 import polars as pl
 
-from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions, needed_since
-from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of
+from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions
+from analytics.periods import InvalidMonth, last_30_days, month_of
 from analytics.snapshot import category_transactions, percentage, snapshot
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
+from handlers.names import Json
 from handlers.operations import rules_in_words
-from handlers.operations.categories.finer import is_included, shown
-from handlers.operations.reports import balances, money_of, unconverted
+from handlers.operations.categories.finer import is_included, leaf_as_seen
+from handlers.operations.reports import balances, money_of, unconverted_header
 from handlers.operations.selection import selected_accounts
 from handlers.operations.words.said import DETAILED, asks_for_words, check_words
 from handlers.services import Services
@@ -37,19 +38,16 @@ def list_cashflow_transactions(
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     first = _month(month, today)
-    # A month of the last ten years is in the history anyway; for an older one, earlier rows have to be looked at
-    since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
-    bookings = reading.bookings(selected.filter, since=since, until=last_day(first))
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
     try:
         judged = month_transactions(
-            bookings,
+            reading.figures,
             selection=selected.ids,
             month=first,
             today=today,
             currency=currency,
             rates=rates,
-            pending=reading.pending(selected.filter, since=first, until=last_day(first)),
+            pending=reading.pending,
         )
     except MonthOutsideHistory:
         raise NotFound(MONTH_NOT_FOUND) from None
@@ -60,7 +58,7 @@ def list_cashflow_transactions(
     )
     return Answer(
         body={**figures, "currency": currency, "transactions": rows},
-        headers=unconverted(_currencies_without_rate(judged)),
+        headers=unconverted_header(_currencies_without_rate(judged)),
     )
 
 
@@ -71,19 +69,18 @@ def list_category_transactions(
     today = services.clock.today()
     since, until = last_30_days(today)
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter)
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
     whole = snapshot(
-        balances(selected.accounts), bookings, today=today, currency=currency, rates=rates, parts=reading.parts
+        balances(selected.accounts), reading.figures, today=today, currency=currency, rates=rates, parts=reading.parts
     )
     judged = category_transactions(
-        bookings,
+        reading.figures,
         selection=selected.ids,
         category=category,
         today=today,
         currency=currency,
         rates=rates,
-        pending=reading.pending(selected.filter, since=since, until=until),
+        pending=reading.pending,
         parts=reading.parts,
     )
     rows = _counted_rows(reading, selected, judged, currency)
@@ -99,7 +96,7 @@ def list_category_transactions(
             "totalExpenses": json_shapes.money(whole.total_expenses, currency),
             "transactions": rows,
         },
-        headers=unconverted([*whole.unconverted, *_currencies_without_rate(judged)]),
+        headers=unconverted_header([*whole.unconverted, *_currencies_without_rate(judged)]),
     )
 
 
@@ -112,7 +109,7 @@ def explain_transaction(
     row = reading.find(id)
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
-    row = {**row, "detailed_category": shown(row["detailed_category"], request.principal)}
+    row = {**row, "detailed_category": leaf_as_seen(row["detailed_category"], request.principal)}
     if row["transfer_account_id"] is not None and not request.principal.covers(row["transfer_account_id"]):
         # To this caller, an account that they may not read looks like somebody else's
         row = {**row, **dict.fromkeys(("transfer_account_id", "transfer_id", "transfer_rule"))}
@@ -151,7 +148,7 @@ def _month(text: str, today: date) -> date:
     return first
 
 
-def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, currency: str) -> list[json_shapes.Json]:
+def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, currency: str) -> list[Json]:
     """The judged rows as CountedTransaction; pending and booked rows are looked up apart, because they may share an
     id."""
     is_pending = judged["left_out"].eq_missing("pending")
@@ -161,7 +158,7 @@ def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, c
     }
     by_id = json_shapes.by_id(selected.accounts)
     return [
-        json_shapes.counted(row, full[row["left_out"] == "pending"][row["id"]], by_id, currency)
+        json_shapes.counted_transaction(row, full[row["left_out"] == "pending"][row["id"]], by_id, currency)
         for row in judged.iter_rows(named=True)
     ]
 

@@ -1,9 +1,7 @@
 """GET /transactions/export: the transactions that the list's filters let through, as a file."""
 
-from datetime import date
-from decimal import Decimal
 from functools import partial
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from anyio import to_thread
 
@@ -11,12 +9,14 @@ from handlers.cache.user_data import Need
 from handlers.export_formats import Export, write
 from handlers.http.errors import Unavailable
 from handlers.http.request import Answer, Request
-from handlers.operations.categories.finer import filtered_by, is_included, shown
+from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.changes.feeds import cursor_after
-from handlers.operations.selection import check_window, selected_accounts
-from handlers.operations.words.said import asks_for_words, check_words, meant
+from handlers.operations.searching.filters import Filters
+from handlers.operations.selection import selected_accounts
+from handlers.operations.words.said import asks_for_words
 from handlers.services import Services
 from handlers.unread_exports import TooManyExports
+from storage.accounts import Selected
 from storage.database import state_in
 from storage.transactions import Selection
 from storage.words import annotations
@@ -31,45 +31,27 @@ async def export_transactions(
     request: Request,
     *,
     format: str,
-    account_ids: str | None,
-    category: str | None,
-    date_from: date | None,
-    date_to: date | None,
-    search: str | None,
-    type: str | None,
-    amount_min: str | None,
-    amount_max: str | None,
-    detailed_category: str | None = None,
-    tag: str | None = None,
-    own_category: str | None = None,
     include: str | None = None,
+    **parameters: Any,
 ) -> Answer:
     """The selected accounts' booked transactions as a file, from one state of the data. If nothing is filtered, the
     cursor of the feed of changes after that state goes into a header. Each user has one export made at a time, because
     it reads everything."""
-    check_window(date_from, date_to)
-    check_words(request.principal, include, tag, own_category)
-    filters = Selection(
-        category=category,
-        detailed_category=filtered_by(detailed_category, request.principal),
-        date_from=date_from,
-        date_to=date_to,
-        search=search,
-        type=type,
-        amount_min=_decimal(amount_min),
-        amount_max=_decimal(amount_max),
-    )
-    has_words = asks_for_words(include) or (tag, own_category) != (None, None)
-    headers: dict[str, str] = {}
     user_id, caller, turns = request.principal.user_id, request.principal, services.exports
+    filters = Filters(**parameters)
+    filters.check(caller, include)
+    smallest, largest = filters.amounts
+    wanted = filters.selection(Selected([], is_everything=True), caller)
+    wanted = wanted._replace(amount_min=smallest, amount_max=largest)
+    has_words = asks_for_words(include) or filters.needs_words
+    headers: dict[str, str] = {}
 
     def write_file(file: BinaryIO) -> None:
         with services.of(user_id).transaction() as session:
             reading = services.reader.read(session, user_id, Need.WORDS if has_words else Need.ACCOUNTS)
-            selected = selected_accounts(reading.accounts, account_ids, caller)
-            places = filters.category, filters.detailed_category
-            chosen = filters._replace(ids=meant(reading, caller, tag, own_category, *places))
-            if places != (None, None):
+            selected = selected_accounts(reading.accounts, filters.account_ids, caller)
+            chosen = wanted._replace(ids=filters.ids(reading, caller, wanted))
+            if (wanted.category, wanted.detailed_category) != (None, None):
                 chosen = chosen.with_parts(annotations.awake(session, user_id))
             export = Export(
                 user_id=user_id,
@@ -78,16 +60,16 @@ async def export_transactions(
                 today=services.clock.today(),
                 selection=None if chosen == Selection() else chosen,
                 may_read=caller.covers,
-                leaf=partial(shown, caller=caller) if is_included(include) else None,
+                leaf=partial(leaf_as_seen, caller=caller) if is_included(include) else None,
                 words=reading.words if asks_for_words(include) else None,
             )
             if export.selection is None:
-                headers["next-cursor"] = cursor_after(services, caller, account_ids, state_in(session, user_id))
+                headers["next-cursor"] = cursor_after(services, caller, filters.account_ids, state_in(session, user_id))
             write(session, export, format, file)
 
     async with turns.of(user_id):
         try:
-            file = await to_thread.run_sync(services.unread_exports.written, user_id, write_file, limiter=turns.threads)
+            file = await to_thread.run_sync(services.unread_exports.write, user_id, write_file, limiter=turns.threads)
         except TooManyExports as error:
             raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error
     name = f"transactions-{services.clock.today()}.{ENDINGS.get(format, format)}"
@@ -99,7 +81,3 @@ async def export_transactions(
             **headers,
         },
     )
-
-
-def _decimal(text: str | None) -> Decimal | None:
-    return Decimal(text) if text is not None else None

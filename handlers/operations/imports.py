@@ -2,28 +2,34 @@
 
 import asyncio
 import time
+from collections.abc import Iterable
 from io import BufferedReader
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
+from analytics.records import TransactionRecord
+from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import ProfileError
-from handlers.http.call import encoded
+from handlers.http.call import json_bytes
 from handlers.http.errors import BadRequest, Conflicting, NotFound, TooManyRequests
-from handlers.http.request import Answer, Json, Request
-from handlers.operations import import_shapes
+from handlers.http.request import Answer, Request
+from handlers.json_shapes import instant, members, money
+from handlers.names import Json
 from handlers.operations.selection import owner_of
 from handlers.own_profiles import ChosenLayout
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import ANSWER_WITHIN
 from handlers.sync.uploaded_files import FileImport, TooManyFiles
-from storage import accounts, connections, kept_layouts, users
+from storage import accounts, connections, kept_layouts
 from storage.database import StoreUnavailable
 from storage.importing.account_identity import NEW_ACCOUNT
+from storage.importing.batches import AccountStatement
 from storage.importing.file_imports import StoredReport
+from storage.kept_layouts import KeptLayout
 from storage.undo_and_merge import rebuild, undoable_imports
 from storage.undo_and_merge.rebuild import ImportRunning, ImportUnknown, Rebuilt
+from storage.undo_and_merge.undoable_imports import StoredImport
 
 UNKNOWN_ACCOUNT = "accountId: is not one of your accounts. GET /accounts lists their ids"
 IMPORT_NOT_FOUND = "Import not found"
@@ -68,7 +74,7 @@ async def create_import(
     if report.is_for_later:
         raise StoreUnavailable
     status = 200 if report.is_done else 202
-    return Answer(body=import_shapes.file_import(report), status=status, headers=_headers(request, report))
+    return Answer(body=file_import(report), status=status, headers=_headers(request, report))
 
 
 async def get_import(services: Services, request: Request, *, id: str) -> Answer:
@@ -79,7 +85,7 @@ async def get_import(services: Services, request: Request, *, id: str) -> Answer
         return Answer(body=report.answer.encode(), headers={**OF_JSON, **_retry_header(report)})
     for each in await run_in_threadpool(undoable_imports.of_user, services.of(user_id), user_id):
         if each.job_id == id:
-            return Answer(body=import_shapes.past_file_import(each))
+            return Answer(body=past_file_import(each))
     raise NotFound(IMPORT_NOT_FOUND)
 
 
@@ -88,23 +94,22 @@ def list_imports(services: Services, request: Request) -> Json:
     user_id = owner_of(request)
     names = connections.bank_names(services.of(user_id), user_id)
     found = undoable_imports.of_user(services.of(user_id), user_id)
-    return {"imports": [import_shapes.past_import(each, names[each.connection_id]) for each in reversed(found)]}
+    return {"imports": [past_import(each, names[each.connection_id]) for each in reversed(found)]}
 
 
 def undo_import(services: Services, request: Request, *, id: str) -> Json:
     """Remove what an import brought, as if it had never been made; imports before and after it stay. A preview or a
     refused file brought nothing and is only forgotten; a preview that is still running ends."""
     user_id = owner_of(request)
-    user, now = users.find(services.of(user_id), user_id), services.clock.now()
-    assert user is not None, "a request outlived its user"
+    user, now = services.user(user_id), services.clock.now()
     report = services.uploads.find(user_id, id)
     if report is not None and not report.is_done:
         if not report.is_dry_run:
             raise Conflicting(STILL_RUNNING)
         services.uploads.forget(user_id, id)
-        return import_shapes.rebuilt(Rebuilt(added=0, removed=0, accounts_gone=()))
+        return rebuilding(Rebuilt(added=0, removed=0, accounts_gone=()))
     try:
-        rebuilt = services.of(user_id).atomically(lambda session: rebuild.undo(session, user=user, job_id=id, now=now))
+        rebuilt = services.change(user_id, lambda session: rebuild.undo(session, user=user, job_id=id, now=now))
     except ImportRunning as error:
         raise Conflicting(STILL_RUNNING) from error
     except ImportUnknown as error:
@@ -112,17 +117,14 @@ def undo_import(services: Services, request: Request, *, id: str) -> Json:
             raise NotFound(IMPORT_NOT_FOUND) from error
         rebuilt = Rebuilt(added=0, removed=0, accounts_gone=())
     services.uploads.forget(user_id, id)
-    detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return import_shapes.rebuilt(rebuilt)
+    return rebuilding(rebuilt)
 
 
 def list_layouts(services: Services, request: Request) -> Json:
     """List the layouts of CSV files that the user keeps for later files like them, in the order in which they were
     kept."""
     user_id = owner_of(request)
-    return {
-        "layouts": [import_shapes.kept_layout(each) for each in kept_layouts.of_user(services.of(user_id), user_id)]
-    }
+    return {"layouts": [kept_layout(each) for each in kept_layouts.of_user(services.of(user_id), user_id)]}
 
 
 def delete_layout(services: Services, request: Request, *, id: str) -> Json:
@@ -157,8 +159,6 @@ def _begin(
     keeps_layout: bool,
     is_dry_run: bool,
 ) -> FileImport:
-    user = users.find(services.of(user_id), user_id)
-    assert user is not None, "a request outlived its user"
     owned = {each.id for each in accounts.every(services.of(user_id), user_id)}
     try:
         if account_id is not None and account_id != NEW_ACCOUNT and account_id not in owned:
@@ -169,7 +169,13 @@ def _begin(
         raise
     try:
         return services.uploads.begin(
-            user, body, name=name, choice=account_id, layout=chosen, is_dry_run=is_dry_run, render=_encode
+            services.user(user_id),
+            body,
+            name=name,
+            choice=account_id,
+            layout=chosen,
+            is_dry_run=is_dry_run,
+            render=_encode,
         )
     except TooManyFiles as error:
         raise TooManyRequests(str(error), retry_after=ASK_AGAIN_SECONDS) from error
@@ -186,7 +192,7 @@ async def _wait_for_report(services: Services, user_id: str, import_id: str) -> 
 
 
 def _encode(report: FileImport) -> bytes:
-    return encoded(import_shapes.file_import(report))
+    return json_bytes(file_import(report))
 
 
 def _headers(request: Request, report: FileImport) -> dict[str, str]:
@@ -195,3 +201,98 @@ def _headers(request: Request, report: FileImport) -> dict[str, str]:
 
 def _retry_header(report: FileImport | StoredReport) -> dict[str, str]:
     return {} if report.is_done else {"retry-after": str(ASK_AGAIN_SECONDS)}
+
+
+def file_import(value: FileImport) -> Json:
+    """FileImport of the contract."""
+    return {
+        "importId": value.id,
+        "status": "done" if value.is_done else "running",
+        "isDryRun": value.is_dry_run,
+        "fileName": value.name,
+        **members(value, "format", "error", "new", "known", "accountIds"),
+        "statements": [statement(told, rows) for told, rows in zip(value.statements, value.first_rows, strict=True)],
+        "warnings": list(value.warnings),
+        "layouts": [layout(each) for each in value.layouts],
+        "candidates": [
+            {"accountId": each.id, "accountName": each.name, "bankName": each.bank_name} for each in value.candidates
+        ],
+        "overlap": {"accountId": value.overlap[0].id, "bookings": value.overlap[1]} if value.overlap else None,
+    }
+
+
+def layout(value: CsvLayout) -> Json:
+    """CsvLayout of the contract."""
+    return {
+        "origin": "guessed" if value.is_guessed else "chosen",
+        "hasHeader": value.has_header,
+        "columns": [members(each, "name", "field", "example") for each in value.columns],
+        **members(value, "sign", "currency", "currencySource"),
+        "decimalMark": value.decimal,
+        "dateFormats": list(value.dates),
+        "profile": value.profile,
+    }
+
+
+def kept_layout(value: KeptLayout) -> Json:
+    """KeptLayout of the contract."""
+    return members(value, "id", "fileName", "keptAt", "profile", "accountId")
+
+
+def statement(told: AccountStatement, first_rows: Iterable[TransactionRecord]) -> Json:
+    """ImportedStatement of the contract."""
+    said, currency = told.statement, told.account.currency
+    return {
+        "iban": told.account.iban,
+        "accountName": told.account.name or told.account.stable_key,
+        "currency": currency,
+        "rows": told.entries,
+        "bookings": len(told.places),
+        "pending": told.pending_entries,
+        **members(told, "firstDay", "lastDay"),
+        "opening": money(said.opening, currency) if said.opening is not None else None,
+        "closing": money(said.closing, currency) if said.closing is not None else None,
+        **members(said, "closingDate"),
+        "addsUp": told.adds_up,
+        "firstRows": [
+            {
+                **members(row, "bookingDate"),
+                "amount": money(row.amount, row.currency),
+                **members(row, "currency", "counterpartName", "purpose"),
+            }
+            for row in first_rows
+        ],
+    }
+
+
+def past_file_import(value: StoredImport) -> Json:
+    """FileImport of the contract for an import whose details are no longer known; what it brought can still be
+    undone."""
+    return file_import(
+        FileImport(
+            id=value.job_id,
+            user_id="",
+            name=", ".join(value.labels),
+            is_dry_run=False,
+            is_done=True,
+            new=value.new or 0,
+            account_ids=value.account_ids,
+        )
+    )
+
+
+def past_import(value: StoredImport, bank_name: str) -> Json:
+    """PastImport of the contract."""
+    return {
+        "importId": value.job_id,
+        "importedAt": instant(value.imported_at),
+        "source": bank_name,
+        "fileNames": list(value.labels),
+        "accountIds": list(value.account_ids),
+        "new": value.new or 0,
+    }
+
+
+def rebuilding(value: Rebuilt) -> Json:
+    """How many bookings were removed and added, and which accounts are gone, after accounts were rebuilt."""
+    return members(value, "removed", "added", "accountsGone")

@@ -5,7 +5,8 @@ from typing import Any
 
 from analytics.currencies import EURO
 from handlers.http.errors import BadRequest
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.names import Json
 from handlers.operations.selection import owner_of
 from handlers.services import Services
 from storage import users
@@ -21,8 +22,7 @@ class NoRate(Exception):
 def get_profile(services: Services, request: Request) -> Json:
     """The user's name and home currency, and the service's time zone and today."""
     user_id = request.principal.user_id
-    user = users.find(services.of(user_id), user_id)
-    assert user is not None, "a request outlived its user"
+    user = services.user(user_id)
     return {
         "name": user.name,
         "homeCurrency": user.home_currency,

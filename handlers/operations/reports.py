@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
+from itertools import chain
 from urllib.parse import urlencode
 
 import polars as pl
 
 from analytics.balances import Every, balance_series, shown_days
-from analytics.cashflow import monthly_cashflow, needed_since
+from analytics.cashflow import monthly_cashflow
 from analytics.cashflow_categories import monthly_categories
 from analytics.currencies import NO_RATES, reporting_currency
 from analytics.frames import BALANCES, HOLDINGS
@@ -20,7 +21,7 @@ from handlers.http.request import Answer, Request
 from handlers.operations.selection import check_window, selected_accounts, selected_or_all
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
-from storage.accounts import StoredAccount
+from storage.accounts import Selected, StoredAccount
 
 MONTHS_ONLY = "This connection shows figures only: every must be month"
 
@@ -29,16 +30,11 @@ def get_cashflow(
     services: Services, request: Request, reading: UserData, *, account_ids: str | None, months: int
 ) -> Answer:
     """List income, expenses and net of each of the last months, the current month last (decisions 3, 13 to 16, 19)."""
-    today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
-    rows = monthly_cashflow(
-        bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
-    )
+    rows, currency, _rates = _monthly(services, reading, selected, months)
     return Answer(
         body={"cashflow": [json_shapes.month(row, currency) for row in rows.iter_rows(named=True)]},
-        headers=unconverted(rows["unconverted"].explode().drop_nulls()),
+        headers=unconverted_header(chain.from_iterable(rows["unconverted"].to_list())),
     )
 
 
@@ -46,15 +42,10 @@ def get_cashflow_categories(
     services: Services, request: Request, reading: UserData, *, account_ids: str | None, months: int
 ) -> Answer:
     """List the expenses of each month by category; they add up to those of the cashflow (decisions 3, 13 to 17, 19)."""
-    today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
-    rows = monthly_cashflow(
-        bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
-    )
+    rows, currency, rates = _monthly(services, reading, selected, months)
     spent = monthly_categories(
-        bookings,
+        reading.figures,
         selection=selected.ids,
         months=rows["month"].to_list(),
         currency=currency,
@@ -66,8 +57,20 @@ def get_cashflow_categories(
             "currency": currency,
             "months": [json_shapes.month_of_categories(row, spent[row["month"]], currency) for row in rows.to_dicts()],
         },
-        headers=unconverted(rows["unconverted"].explode().drop_nulls()),
+        headers=unconverted_header(chain.from_iterable(rows["unconverted"].to_list())),
     )
+
+
+def _monthly(
+    services: Services, reading: UserData, selected: Selected, months: int
+) -> tuple[pl.DataFrame, str, pl.DataFrame]:
+    """The cashflow of the last months, with its currency and the rates by which it was converted."""
+    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
+    today = services.clock.today()
+    rows = monthly_cashflow(
+        reading.figures, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
+    )
+    return rows, currency, rates
 
 
 def get_balances(
@@ -85,7 +88,7 @@ def get_balances(
     check_window(date_from, date_to)
     today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter).filter(pl.col("account_id").is_in(selected.ids))
+    bookings = reading.figures.filter(pl.col("account_id").is_in(selected.ids))
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     known_from, last = bookings["booking_date"].min() or today, min(date_to or today, today)
     if request.principal.figures_only:  # balances of successive days would reveal bookings
@@ -111,12 +114,11 @@ def get_snapshot(services: Services, request: Request, reading: UserData, *, acc
     """Show present balances, and the expenses of the last 30 days by category (decisions 16 to 20)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    bookings = reading.bookings(selected.filter)
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    currency, rates = money_of(services, reading, selected.accounts, reading.figures)
     found = snapshot(
-        balances(selected.accounts), bookings, today=today, currency=currency, rates=rates, parts=reading.parts
+        balances(selected.accounts), reading.figures, today=today, currency=currency, rates=rates, parts=reading.parts
     )
-    return Answer(body=json_shapes.snapshot(found), headers=unconverted(found.unconverted))
+    return Answer(body=json_shapes.snapshot(found), headers=unconverted_header(found.unconverted))
 
 
 def list_subscriptions(services: Services, request: Request, reading: UserData, *, account_ids: str | None) -> Answer:
@@ -154,7 +156,7 @@ def currency_of(services: Services, reading: UserData, owned: Sequence[StoredAcc
     return reporting_currency(currencies, home=home)
 
 
-def unconverted(currencies: Iterable[str]) -> dict[str, str]:
+def unconverted_header(currencies: Iterable[str]) -> dict[str, str]:
     """The header that names the currencies without a reference rate, whose rows a figure leaves out, because the bodies
     have no room for that (decisions 12 and 19); empty if everything was converted."""
     names = sorted(set(currencies))

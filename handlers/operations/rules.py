@@ -8,12 +8,11 @@ from typing import Any
 
 from analytics.classification.rules import FIELDS, InvalidRule, Rule, parse_rules, render_rules, with_free_ids
 from handlers.http.errors import BadRequest, NotFound
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.names import Json
 from handlers.operations.selection import owner_of
 from handlers.operations.words import changed_rows
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
-from handlers.sync.file_import import kept_or_tried
 from storage import rules
 from storage.database import Transaction
 from storage.importing import derivation
@@ -38,7 +37,7 @@ def create_rule(
 
     def behind(known: Sequence[Rule]) -> Sequence[Rule]:
         nonlocal added
-        added, wanted = with_added(known, json.dumps(dict(body)))
+        added, wanted = rules_with(known, json.dumps(dict(body)))
         return wanted
 
     kept, changed = _change_rules(services, request, behind, is_dry_run=dry_run, include=include)
@@ -91,7 +90,7 @@ def _of_id(kept: Sequence[Rule], id_: str) -> Json:
     return next(shape(rule) for rule in kept if rule.id == id_)
 
 
-def with_added(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
+def rules_with(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
     """The rules of a text (JSON lines) under ids that no known rule has, and all rules in their order; raises
     InvalidRule."""
     added = with_free_ids(known, parse_rules(text))
@@ -143,19 +142,13 @@ def _change_rules(
     """Store the rules that `replaced` makes of the known ones, and apply them. Returns the rules, and in JSON how many
     bookings changed and which."""
     user_id, now = owner_of(request), services.clock.now()
-    told: Json = {}
-    kept: list[Rule] = []
 
-    def work(session: Transaction) -> None:
-        session.hold(user_id)
-        kept[:] = rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
+    def work(session: Transaction) -> tuple[list[Rule], Json]:
+        kept = rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
         changed = derivation.apply_rules(session, user_id, now=now)
-        told.update({"changed": changed.height}, **changed_rows.shown(session, request, changed, include))
+        return kept, {"changed": changed.height, **changed_rows.examples(session, request, changed, include)}
 
     try:
-        kept_or_tried(services.of(user_id), work, is_dry_run=is_dry_run)
+        return services.change(user_id, work, is_dry_run=is_dry_run)
     except InvalidRule as error:
         raise BadRequest(f"body: {error.reason}") from error
-    if not is_dry_run:
-        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return kept, told

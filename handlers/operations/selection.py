@@ -65,7 +65,7 @@ def listed_ids(account_ids: str | None) -> set[str]:
     return {part.strip() for part in (account_ids or "").split(",")} - {""}
 
 
-def listed(name: str, text: str | None, allowed: Collection[str]) -> tuple[str, ...]:
+def listed_values(name: str, text: str | None, allowed: Collection[str]) -> tuple[str, ...]:
     """The values of a comma-separated list, each once; raises BadRequest for one that is not allowed."""
     values = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
     if not set(values) <= set(allowed):

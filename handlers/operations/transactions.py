@@ -1,18 +1,20 @@
 """GET /transactions and GET /transactions/{id} (interface 4.3, 4.4)."""
 
 import re
-from datetime import date
 from functools import partial
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
 from handlers.http import call
 from handlers.http.errors import NotFound
-from handlers.http.request import Answer, Json, Request
-from handlers.operations.categories.finer import filtered_by, is_included, shown
-from handlers.operations.selection import check_window, selected_accounts, selected_or_all
-from handlers.operations.words.said import asks_for_words, check_words, meant, with_words
+from handlers.http.request import Answer, Request
+from handlers.names import Json
+from handlers.operations.categories.finer import is_included, leaf_as_seen
+from handlers.operations.searching.filters import Filters
+from handlers.operations.selection import selected_accounts, selected_or_all
+from handlers.operations.words.said import asks_for_words, with_words
 from handlers.services import Services
 from storage import accounts, transactions
 
@@ -25,39 +27,25 @@ def list_transactions(
     request: Request,
     reading: UserData,
     *,
-    account_ids: str | None,
-    category: str | None,
-    date_from: date | None,
-    date_to: date | None,
-    search: str | None,
     page: int,
     per_page: int,
-    detailed_category: str | None = None,
-    own_category: str | None = None,
-    tag: str | None = None,
     include: str | None = None,
+    **parameters: Any,
 ) -> Answer:
     """List one page of the selected accounts' booked transactions, the newest first (decisions 1, 2, 5, 9)."""
-    caller = request.principal
-    check_window(date_from, date_to)
-    check_words(caller, None, tag, own_category)
-    selection = transactions.Selection(
-        account_ids=selected_accounts(reading.accounts, account_ids, caller).filter,
-        category=category,
-        detailed_category=filtered_by(detailed_category, caller),
-        date_from=date_from,
-        date_to=date_to,
-        search=search,
-        ids=meant(reading, caller, tag, own_category, category, detailed_category),
-    )
-    leaf, is_detailed = partial(shown, caller=caller), is_included(include)
+    caller, filters = request.principal, Filters(**parameters)
+    filters.check(caller)
+    selection = filters.selection(selected_accounts(reading.accounts, filters.account_ids, caller), caller)
+    if filters.needs_words:
+        selection = selection._replace(ids=filters.ids(reading, caller, selection))
+    leaf, is_detailed = partial(leaf_as_seen, caller=caller), is_included(include)
     offset = (page - 1) * per_page
     total, rows = reading.page(selection, limit=per_page, offset=offset, leaf=leaf if is_detailed else None)
     if asks_for_words(include):
         rows = with_words(rows, reading, caller, None if is_detailed else leaf)
     pagination = json_shapes.pagination(page=page, per_page=per_page, total=total)
     return Answer(
-        body=b'{"transactions":[%b],"pagination":%b}' % (b",".join(rows), call.encoded(pagination)),
+        body=b'{"transactions":[%b],"pagination":%b}' % (b",".join(rows), call.json_bytes(pagination)),
         headers={"link": links(request, page=page, last=max(1, pagination["pageCount"]))},
     )
 

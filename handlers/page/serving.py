@@ -12,8 +12,7 @@ import orjson
 from starlette.routing import Route
 
 from handlers.http.documentation import MEDIA_TYPES
-from handlers.http.fixed_files import fixed_file
-from handlers.http.stylesheets import stylesheet
+from handlers.http.fixed_files import fixed_file, stylesheet
 
 PLACES = (
     "/", "/transactions", "/months", "/recurring", "/accounts", "/merchants",

@@ -14,12 +14,11 @@ import polars as pl
 from connectors.text import clean
 from handlers.cache.user_data import UserData
 from handlers.json_shapes import money_text
+from handlers.names import Json
 from storage.accounts import StoredAccount
 from storage.connections import NEED_USER
 from storage.oauth.moments import aware
 from storage.transactions import Selection
-
-Json = dict[str, Any]
 
 DAY = 86_400
 POSTED_AT = 10 * 3_600  # seconds after midnight UTC: the same date from Honolulu to Auckland, whatever the settings
@@ -29,30 +28,18 @@ ROWS_MAX = 100_000  # of one answer
 EPOCH = date(1970, 1, 1).toordinal()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedDays:
-    """The requested booking dates, as numbers of days since 1970; both belong to the range, which may be empty."""
-
-    first: int
-    last: int
-
-    @classmethod
-    def of(cls, start: Fraction, end: Fraction | None, *, today: date, now: Fraction) -> "AskedDays":
-        """The days of bookings that are posted from `start` on and before `end`. Today's bookings may be stamped later
-        than now; they are included in a window that ends now."""
-        last = _day(end) - 1 if end is not None else date.max.toordinal()
-        if end is not None and end >= now - NOW_SECONDS:
-            last = max(last, today.toordinal() - EPOCH)
-        return cls(first=_day(start), last=last)
-
-    def days(self) -> tuple[date, date] | None:
-        """The first and last day as dates, as far as the calendar goes; None for an empty range."""
-        first = max(self.first + EPOCH, date.min.toordinal())
-        last = min(self.last + EPOCH, date.max.toordinal())
-        return (date.fromordinal(first), date.fromordinal(last)) if first <= last else None
+def asked_days(start: Fraction, end: Fraction | None, *, today: date, now: Fraction) -> tuple[date, date] | None:
+    """The first and last day of bookings that are posted from `start` on and before `end`, as far as the calendar goes;
+    None for an empty range. Today's bookings may be stamped later than now; they are included in a window that ends
+    now."""
+    last = _day(end) - 1 if end is not None else date.max.toordinal()
+    if end is not None and end >= now - NOW_SECONDS:
+        last = max(last, today.toordinal() - EPOCH)
+    first, last = max(_day(start) + EPOCH, date.min.toordinal()), min(last + EPOCH, date.max.toordinal())
+    return (date.fromordinal(first), date.fromordinal(last)) if first <= last else None
 
 
-def posted(day: date) -> int:
+def posting_moment(day: date) -> int:
     """The moment, in seconds since 1970, at which a booking of this day counts as posted."""
     return (day.toordinal() - EPOCH) * DAY + POSTED_AT
 
@@ -73,10 +60,10 @@ class AccountSet:
     errors: list[Json] = field(default_factory=list)
 
     def body(
-        self, chosen: Sequence[StoredAccount], *, window: AskedDays | None = None, with_pending: bool = False
+        self, chosen: Sequence[StoredAccount], *, days: tuple[date, date] | None = None, with_pending: bool = False
     ) -> Json:
-        """The answer with these accounts and their transactions within the window, with pending ones if wanted; without
-        a window, the balances alone."""
+        """The answer with these accounts and their transactions of these days, with pending ones if wanted; without
+        days, the balances alone."""
         names = _names(self.seen)
         self._connections_in_need(chosen)
         known = [account for account in chosen if account.balance is not None]
@@ -84,7 +71,7 @@ class AccountSet:
             if account.balance is None:
                 sentence = f"{names[account.id]} is left out: its balance is not known"
                 self._problem("act.failed", sentence, account_id=account.id)
-        rows = self._rows([account.id for account in known], names, window, with_pending) if window is not None else {}
+        rows = self._rows([account.id for account in known], names, *days, with_pending) if days is not None else {}
         accounts = [self._account(account, names[account.id], rows.get(account.id, [])) for account in known]
         organizations = {account.connection_id: self._organization(account) for account in chosen}
         return {
@@ -132,7 +119,7 @@ class AccountSet:
         if account.last_synced_at is not None:
             return min(now, int(aware(account.last_synced_at).timestamp()))
         assert account.balance_date is not None, "a balance is that of a day"
-        return min(now, posted(account.balance_date))
+        return min(now, posting_moment(account.balance_date))
 
     def _organization(self, account: StoredAccount) -> Json:
         """The bank as an organization. Its domain tells connections apart and belongs to no web site, because an app
@@ -146,16 +133,14 @@ class AccountSet:
         }
 
     def _rows(
-        self, account_ids: list[str], names: Mapping[str, str], window: AskedDays, with_pending: bool
+        self, account_ids: list[str], names: Mapping[str, str], first: date, last: date, with_pending: bool
     ) -> dict[str, list[Json]]:
         """The transactions of each account, by id, in the order of their posting."""
-        days = window.days()
         found: dict[str, list[Json]] = {id_: [] for id_ in account_ids}
-        if days is None or not account_ids:
+        if not account_ids:
             return found
-        first, last = days
         if with_pending:
-            waiting = self.reading.pending(account_ids, since=first, until=last).filter(
+            waiting = self.reading.pending.filter(
                 pl.col("account_id").is_in(account_ids), pl.col("booking_date").is_between(first, last)
             )
             self._add(found, waiting, pending=True)
@@ -189,7 +174,7 @@ class AccountSet:
 
 
 def _transaction(row: Mapping[str, Any], *, pending: bool) -> Json:
-    stamp = posted(row["booking_date"])
+    stamp = posting_moment(row["booking_date"])
     payee, description, memo = _words(row)
     return {
         "id": row["id"],

@@ -23,11 +23,11 @@ from handlers.http import call
 from handlers.http.app import Api
 from handlers.http.errors import Refusal, TooManyRequests, error_answer
 from handlers.http.request import Answer, Request
-from handlers.http.sockets.peers import signed_in
+from handlers.http.sockets.peers import note_sign_in
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.operations.selection import covered_accounts
 from handlers.services import Services
-from handlers.simplefin.account_set import DAY, AccountSet, AskedDays
+from handlers.simplefin.account_set import DAY, AccountSet, asked_days
 from storage.oauth.moments import aware
 
 PATH = PATHS["simplefin"]
@@ -100,7 +100,7 @@ class SimpleFinEndpoint:
                 if isinstance(error, WrongPassword):
                     await run_in_threadpool(self._slow_down, user_part, asked.client_address)
                 raise NotAdmitted() from None
-            signed_in(scope)
+            note_sign_in(scope)
             asked.caller = caller
             await self._limiter.spend("simplefin", OF_GRANT, caller.grant_id or "")
             if not caller.has_subscription:
@@ -142,7 +142,7 @@ class SimpleFinEndpoint:
         now = services.clock.now()
         seconds = Fraction(aware(now).timestamp())
         with_rows = balances_only != "1" and not caller.figures_only
-        window = AskedDays.of(
+        days = asked_days(
             Fraction(start_date) if start_date is not None else seconds - DAYS_UNASKED * DAY,
             Fraction(end_date) if end_date is not None else None,
             today=services.clock.today(),
@@ -154,7 +154,7 @@ class SimpleFinEndpoint:
             made = AccountSet(reading=reading, address=services.settings.public_url + PATH, seen=seen, now=now)
             body = made.body(
                 [each for each in seen if account is None or each.id in account],
-                window=window if with_rows else None,
+                days=days if with_rows else None,
                 with_pending=pending == "1",
             )
         return Answer(body=body)

@@ -52,7 +52,7 @@ def recurring_of(
     currencies = {account.id: account.currency for account in selected.accounts}
     own = [each for each in added.of_user(reading, user_id) if each.account_id in currencies]
     ids = sorted({each.account_id for each in own})
-    rows = transactions.charges(reading, [user_id], since=today - EVIDENCE, account_ids=ids) if own else NO_CHARGES
+    rows = transactions.charges(reading, user_id, since=today - EVIDENCE, account_ids=ids) if own else NO_CHARGES
     return with_added(found, own, rows, currencies, today).with_columns(is_over=is_over(pl.lit(today)))
 
 
@@ -66,7 +66,7 @@ def _streams(
     if found is not None:
         return found
     found = detect_both(
-        transactions.charges(reading, [user_id], since=today - EVIDENCE, account_ids=selected.filter),
+        transactions.charges(reading, user_id, since=today - EVIDENCE, account_ids=selected.filter),
         _users_on([user_id], today),
     )
     if not selected.is_everything:
@@ -94,9 +94,8 @@ def _detect(database: Database, user_ids: Sequence[str], *, today: date) -> None
             outdated[user_id] = kept_as, version
     if not outdated:
         return
-    found = detect_both(
-        transactions.charges(database, list(outdated), since=today - EVIDENCE), _users_on(list(outdated), today)
-    )
+    charges = pl.concat(transactions.charges(database, user_id, since=today - EVIDENCE) for user_id in outdated)
+    found = detect_both(charges, _users_on(list(outdated), today))
     for user_id, (kept_as, version) in outdated.items():
         _keep(database, user_id, kept_as, version, today, of_user(found, user_id))
 

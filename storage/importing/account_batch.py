@@ -32,7 +32,6 @@ from storage.importing.matching.windows import ToldWindow, is_whole, windows
 from storage.importing.rows import incoming
 from storage.importing.same_accounts import Lookalike
 from storage.importing.spool import PARTING, Spool, days_at_once
-from storage.importing.taken_back import TakenBack
 from storage.importing.teller import FILES, Teller
 
 COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
@@ -40,7 +39,13 @@ WRITTEN = (
     *("place", "stored_id", "identity", "fingerprint", "created_at", "claims"),
     *(*MONEY, "connection_id", "batch_id", "added_state"),
 )
-STORED_AS = {"fingerprint": "stored_print", "claim": "stored_claim", "references": "stored_references"}
+STORED_AS = {
+    "id": "stored_id",
+    "amount": "was",
+    "fingerprint": "stored_print",
+    "claim": "stored_claim",
+    "references": "stored_references",
+}
 FORMER = {name: dtype for name, dtype in frames.FORMER.items() if name not in ("account_id", "ended_at")}
 FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
 
@@ -52,7 +57,6 @@ class AccountReport:
     account_id: str
     new: int
     known: int
-    taken_back: Sequence[TakenBack] = ()
     same_as: Lookalike | None = None
 
 
@@ -99,35 +103,30 @@ class AccountBatch:
         booked = prepare_bookings(self._keys(told, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         found, gone = self._matches(source, booked, stored, given)
-        known = booked.join(found, on="place").join(
-            stored.rename(STORED_AS).drop(*MONEY),
-            left_on="stored_id",
-            right_on="id",
-            maintain_order="left",
+        known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
+            stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
         )
-        new = self._identified(self._taking_over(booked.filter(~pl.col("place").is_in(known["place"].implode()))))
-        difference = known.filter(~pl.col("is_part")).join(stored.select(stored_id="id", was="amount"), on="stored_id")
-        back = taken_back.proven(
+        new = self._with_identities(self._take_over(booked.filter(~pl.col("place").is_in(found["place"].implode()))))
+        back = taken_back.prove(
             self._teller,
             self._account_id,
             gone=gone,
             arrived=new.select("booking_date", "amount"),
-            corrected=difference.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0),
+            corrected=known.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0),
             told=[each.statement for each in told],
             given=given,
         )
-        ids = [each.id for each in back]
-        self._former += [(each.booking_date, each.amount, each.created_at) for each in back]
-        self.changes.append(taken_back.put_aside(self._teller, self._account_id, ids))
-        self._reword(known.filter(~pl.col("is_part")))
+        self._former += back.select("booking_date", "amount", "created_at").rows()
+        self.changes.append(taken_back.put_aside(self._teller, self._account_id, back["id"].to_list()))
+        self._reword(known)
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())
-        report = AccountReport(account_id=self._account_id, new=new.height, known=known.height, taken_back=back)
+        report = AccountReport(account_id=self._account_id, new=new.height, known=found["place"].n_unique())
         del booked, known, stored, found  # what is written takes long, and needs the room
         self._write("transactions", new, self._spool, "added")
         return report
 
-    def _identified(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _with_identities(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Each row with the identity that its id is made of: its own, or one more under its key. A row that has another
         one beside its id would leave that for the next booking, which would get the same id."""
         new = rows.filter(pl.col("identity").is_null())
@@ -138,18 +137,14 @@ class AccountBatch:
         self, source: str, told: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ToldWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The bookings that are rows already, as FOUND, and the rows that the source no longer tells."""
-        pairs, are_lasting, are_shared = exact_matches(told, stored, given)
+        pairs, left, rows, are_lasting = exact_matches(told, stored)
         found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
-        left, rows = left_over(told, stored, pairs)
-        parts: set[str] = set()
         elsewhere = self._stored.told_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
         for items, near in self._by_day(left, rows):
             remaining = Remaining(
                 self._items(items),
                 self._stored.rows("transactions", near),
                 are_references_lasting=are_lasting,
-                are_references_shared=are_shared,
-                windows=given,
                 told_elsewhere=elsewhere,
             )
             remaining.match_by_day()
@@ -157,12 +152,10 @@ class AccountBatch:
                 open_rows = near.filter(pl.col("id").is_in(list(remaining.rows)))
                 remaining.match_other_words(self._stored.other_words(open_rows))
             found.append(_as_found(remaining, is_correction=False))
-            parts.update(near["id"].to_list())
-            parts.difference_update(remaining.rows)
         found_by_day = pl.concat(found)
-        left, rows = left_over(left, rows.filter(~pl.col("id").is_in(list(parts))), found_by_day)
-        gone = rows.filter(is_whole(given))
-        corrected = self._corrected(left, rows, gone, given)
+        left, rows = left_over(left, rows, found_by_day)
+        gone = rows.filter("is_whole")
+        corrected = self._corrections(left, rows, gone, given)
         return pl.concat([found_by_day, corrected]), gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))
 
     def _by_day(self, told: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
@@ -175,7 +168,7 @@ class AccountBatch:
         for days in days_at_once(told.group_by("booking_date").agg(n=pl.len()), COMPARED_AT_ONCE):
             yield told.join(days, on="booking_date", how="semi"), stored.join(days, on="booking_date", how="semi")
 
-    def _corrected(
+    def _corrections(
         self, told: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ToldWindow]
     ) -> pl.DataFrame:
         """Of what is left the bookings that are rows with another amount or on another day, as FOUND."""
@@ -188,13 +181,12 @@ class AccountBatch:
             pl.lit(first).dt.offset_by(f"-{NEIGHBOUR_DAYS}d"), pl.lit(last).dt.offset_by(f"{NEIGHBOUR_DAYS}d")
         )
         items = told.filter(near | pl.col("claim").is_in(claimed["claim"].implode()).fill_null(value=False))
-        remaining = Remaining(
-            self._items(items), self._stored.rows("transactions", rows), are_references_lasting=False, windows=given
-        )
-        remaining.match_corrections()
+        remaining = Remaining(self._items(items), self._stored.rows("transactions", rows), are_references_lasting=False)
+        of_whole_days = items.filter(is_whole(given, is_ours=pl.lit(value=True)))
+        remaining.match_corrections(set(of_whole_days["place"]))
         return _as_found(remaining, is_correction=True)
 
-    def _taking_over(self, new: pl.DataFrame) -> pl.DataFrame:
+    def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
         """New bookings with id, identity and `created_at` of the row that each was, pending or taken back, and with
         `claims`, which say under which id it is told now."""
         pairs: list[Pair] = []
@@ -212,7 +204,7 @@ class AccountBatch:
 
     def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
         """The bookings, those of the pairs with what the row has that each is."""
-        found = [(item.place, row.id, row.identity, row.created_at, self._claimed(item)) for item, row in pairs]
+        found = [(item.place, row.id, row.identity, row.created_at, self._claims_of_new(item)) for item, row in pairs]
         schema = {**PAIRS, **{name: STORED[name] for name in ("identity", "created_at", "claims")}}
         known = pl.DataFrame(found, schema=schema, orient="row")
         return told.join(known, on="place", how="left", maintain_order="left")
@@ -274,7 +266,7 @@ class AccountBatch:
             found.append(as_json(by_id) if by_id else None)
         return pl.Series("claims", found, dtype=pl.String)
 
-    def _claimed(self, item: Item) -> str:
+    def _claims_of_new(self, item: Item) -> str:
         """The `claims` of a row that this booking takes over."""
         name = self._name(item.claim)
         return as_json({name: fingerprint(item.record)} if name else {})
@@ -294,7 +286,7 @@ class AccountBatch:
         around = self._stored.around("transactions", left).join(left, on=["amount", "currency"], how="semi")
         booked = pending_matches(self._items(left), self._stored.rows("transactions", around), direction=AFTER)
         waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
-        rows = self._identified(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
+        rows = self._with_identities(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
         self._write("pending_transactions", rows, self._spool)
 

@@ -102,7 +102,7 @@ def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.Data
     return Owner(proven.pop(), natural.source_id, account)
 
 
-def exported_from(teller: Teller, account: AccountRecord, records: Sequence[TransactionRecord]) -> str | None:
+def account_of_export(teller: Teller, account: AccountRecord, records: Sequence[TransactionRecord]) -> str | None:
     """The account that comes back in an export although it has no IBAN: the one whose bookings these are by our
     own ids (or were, in the store that wrote them), or without a booking the one of the same key, currency and
     bank, where there is only one. A file may name any id: it counts only where it names the same money."""
@@ -138,7 +138,7 @@ def exported_from(teller: Teller, account: AccountRecord, records: Sequence[Tran
 def chosen_owner(teller: Teller, account: AccountRecord, choice: str) -> Owner:
     """The account that the user has chosen; what the source itself names is remembered to belong there."""
     if choice == NEW_ACCOUNT:
-        return _numbered(teller, account)
+        return _next_account(teller, account)
     natural = owner(teller, account)
     stored = every(teller.session, teller.user.id)
     currency = next(each.currency for each in stored if each.id == choice)
@@ -211,7 +211,7 @@ def _own_id(teller: Teller, account: AccountRecord) -> str:
     return account_id(user_name=teller.user.name, connection_id=teller.connection.id, account=account)
 
 
-def _numbered(teller: Teller, account: AccountRecord) -> Owner:
+def _next_account(teller: Teller, account: AccountRecord) -> Owner:
     """The first account of this kind that is not there yet: N26, N26 2, N26 3."""
     taken = {each.id for each in every(teller.session, teller.user.id)}
     keys = chain([account.stable_key], (f"{account.stable_key} {number}" for number in count(2)))

@@ -72,7 +72,7 @@ class ReadBatch:
 
 def read_batch(batch: Batch, *, today: date) -> ReadBatch:
     """Everything the batch says, statement by statement; raises what its source raises, and InvalidRecord."""
-    statements, spool = spool_statements(_checked(batch, today))
+    statements, spool = spool_statements(_check_records(batch, today))
     return ReadBatch(batch.id, statements, spool, batch.warnings, batch.name)
 
 
@@ -93,25 +93,25 @@ def spool_statements(records: Iterable[Record]) -> tuple[list[AccountStatement],
     return found, spool
 
 
-def _checked(batch: Batch, today: date) -> Iterator[Record]:
+def _check_records(batch: Batch, today: date) -> Iterator[Record]:
     """The records, if they make sense. A balance of a day that is too far ahead is set aside with a warning: it would
     be the newest one for good."""
     last_day = today + timedelta(days=AHEAD_DAYS_MAX)
     for record in batch.records:
         match record:
             case TransactionRecord():
-                yield _checked_booking(record, last_day)
+                yield _check_booking(record, last_day)
             case AccountRecord():
                 _check_currency(record.currency)
                 yield without_nul(record)
             case StatementRecord() if max(record.opening_date or today, record.closing_date or today) > last_day:
                 batch.warnings.append(BALANCE_AHEAD)
-                yield replace(_dated(record, today), opening=None, closing=None)
+                yield replace(_with_day(record, today), opening=None, closing=None)
             case _:
-                yield _dated(record, today)
+                yield _with_day(record, today)
 
 
-def _dated(record: StatementRecord, today: date) -> StatementRecord:
+def _with_day(record: StatementRecord, today: date) -> StatementRecord:
     """A balance whose day the source does not say is that of today."""
     record = without_nul(record)
     if record.closing is None or record.closing_date is not None:
@@ -119,7 +119,7 @@ def _dated(record: StatementRecord, today: date) -> StatementRecord:
     return replace(record, closing_date=today)
 
 
-def _checked_booking(record: TransactionRecord, last_day: date) -> TransactionRecord:
+def _check_booking(record: TransactionRecord, last_day: date) -> TransactionRecord:
     """The record, if it has happened, its currency is a code and its amounts can be kept exactly."""
     if record.booking_date > last_day and record.status == "booked":
         raise InvalidRecord(f"A booking is dated more than {AHEAD_DAYS_MAX} days ahead.")

@@ -103,7 +103,7 @@ def forget_repeat(
 def _days_of_both(told: Sequence[AccountStatement], last: Contribution, before: Contribution) -> dict[str, date] | None:
     """From when on what is told now speaks for the days of the `last` contribution, too, where that had days: no
     booking came in those after the ones `before` it. None where it cannot speak for them."""
-    first, until = _said(last).told_from, _said(before).told_until
+    first, until = _statement_of(last).told_from, _statement_of(before).told_until
     if first is None or until is None:
         return {}
     if len(told) != 1 or (now := told[0].statement.told_from) is None:
@@ -116,7 +116,7 @@ def _repeats(session: Session, user_id: str, last: Contribution, before: Contrib
     days as many of each wording, the same pending ones, the same balance."""
     if len(last.blocks) != 1 or len(before.blocks) != 1 or last.blocks[0].account != before.blocks[0].account:
         return False
-    if _but_for_days(_said(last)) != _but_for_days(_said(before)):
+    if _but_for_days(_statement_of(last)) != _but_for_days(_statement_of(before)):
         return False
     if (last.batch_id, last.imported_at) == (before.batch_id, before.imported_at):
         return False  # what is kept of the one could not be told from what is kept of the other
@@ -140,7 +140,7 @@ def _but_for_days(statement: StatementRecord) -> tuple[StatementRecord, bool]:
     return structs.replace(statement, closing_date=None, told_from=None, told_until=None), has_days
 
 
-def _said(contribution: Contribution) -> StatementRecord:
+def _statement_of(contribution: Contribution) -> StatementRecord:
     return contribution.blocks[0].statement
 
 

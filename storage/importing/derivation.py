@@ -8,7 +8,8 @@ import polars as pl
 
 from analytics.classification.categories import SAVINGS_KINDS
 from analytics.classification.classify import classify, with_leaves
-from analytics.classification.leaves import LEAVES, OF_KINDS, OWN_TRANSFER
+from analytics.classification.facts import LEAVES
+from analytics.classification.leaves import OF_KINDS, OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory, Rule
 from analytics.frames import CLASSIFIABLE
 from analytics.search_text import searchable
@@ -137,7 +138,7 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
         },
     )
     derivation = Derivation.of_user(session, user_id)
-    derived = own_transfers_named(derivation.derive(stored), derivation.kinds)
+    derived = name_own_transfers(derivation.derive(stored), derivation.kinds)
     write(session, user_id, derived.filter(_differs(DERIVED)).select("id", *DERIVED, "search_text"))
     rule_tags.apply(session, user_id, derivation.rules, transaction_ids)
     return derived.filter(_differs(SEEN)).select("id", *SEEN, *(f"old_{name}" for name in SEEN))
@@ -159,7 +160,7 @@ def apply_rules(
     return changed
 
 
-def own_transfers_named(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> pl.DataFrame:
+def name_own_transfers(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> pl.DataFrame:
     """Rows with a `transfer_account_id` are TRANSFER, or SAVINGS when either side is a savings account (sources 6.2),
     unless the user has said otherwise."""
     savings = [id_ for id_, kind in kinds.items() if kind in SAVINGS_KINDS]

@@ -32,7 +32,7 @@ def flag_new(session: Transaction, user_id: str, ids: pl.Series) -> int:
         flagged: list[str] = []
         for share in days_at_once(days.group_by("booking_date").agg(pl.sum("n")), CHUNK_ROWS):
             of_days = share["booking_date"]
-            flagged += _flagged(session, user_id, accounts, of_days[0], of_days[-1])
+            flagged += _look_alikes(session, user_id, accounts, of_days[0], of_days[-1])
     return session.execute(
         "UPDATE transactions SET is_potential_duplicate = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
         *(user_id, flagged),
@@ -48,7 +48,7 @@ def _come_from_several(session: Transaction, user_id: str, accounts: Sequence[st
     return len(batches) > 1
 
 
-def _flagged(session: Transaction, user_id: str, accounts: Sequence[str], first: date, last: date) -> list[str]:
+def _look_alikes(session: Transaction, user_id: str, accounts: Sequence[str], first: date, last: date) -> list[str]:
     """Ids of the look-alikes among the new rows of these days; those that arrived with them for later days come after
     them."""
     new = session.frame(

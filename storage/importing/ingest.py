@@ -1,8 +1,7 @@
-"""One import into the store: its batches merged account by account, flagged, paired and journalled, in one
-transaction."""
+"""One batch into the store: merged account by account, flagged, paired and journalled, in one transaction."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -17,9 +16,9 @@ from storage.importing.account_batch import AccountBatch, AccountReport
 from storage.importing.account_identity import (
     OWN_IDS_LOOKED_AT,
     Owner,
+    account_of_export,
     anonymous_owner,
     chosen_owner,
-    exported_from,
     owner,
     remember,
     still_there,
@@ -37,16 +36,16 @@ BOOKINGS_MAX = 1_000_000  # of one user, who is read into memory as a whole: the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What one import did: reports by batch id, and the journal's rows (journal.CHANGES)."""
+    """What the import of a batch did to each of its accounts, and the journal's rows (journal.CHANGES)."""
 
-    batches: Mapping[str, list[AccountReport]]
+    accounts: Sequence[AccountReport]
     changes: pl.DataFrame
     data_version: int
 
     @property
     def new_transactions(self) -> int:
         """Rows that became visible: new bookings, and pending ones that booked (decision 46)."""
-        return sum(report.new for reports in self.batches.values() for report in reports)
+        return sum(report.new for report in self.accounts)
 
 
 def store(
@@ -55,38 +54,35 @@ def store(
     user: User,
     connection: StoredConnection,
     job_id: str,
-    batches: Iterable[ReadBatch],
+    batch: ReadBatch,
     now: datetime,
     choice: str | None = None,
     unnamed: str | None = None,
 ) -> ImportReport:
-    """Merge the batches into the user's accounts; runs inside the transaction that also completes the job. `choice` is
-    the id of the account they are about, or NEW_ACCOUNT, where the user has said so; `unnamed`
-    is the account of files that do not say theirs. Raises AccountUnclear where nobody says so, and InvalidRecord for
+    """Merge the batch into the user's accounts; runs inside the transaction that also counts it for its job.
+
+    `choice` is the id of the account that the batch is about, or NEW_ACCOUNT, where the user has said so; `unnamed` is
+    the account of files that do not say theirs. Raises AccountUnclear where nobody says so, and InvalidRecord for
     more than BOOKINGS_MAX."""
     teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
     run = _Import(teller, job_id=job_id, choice=choice, unnamed=unnamed)
-    reports = {batch.id: run.add(batch) for batch in batches}
+    reports = run.add(batch)
     run.flag_duplicates()
     changes = pl.concat(run.changes)
-    touched = {each.account_id for of_batch in reports.values() for each in of_batch}
-    asked = same_accounts.ask(teller, touched)
-    reports = {
-        id_: [replace(each, same_as=asked.get(each.account_id)) for each in of_batch]
-        for id_, of_batch in reports.items()
-    }
+    asked = same_accounts.ask(teller, {each.account_id for each in reports})
+    reports = [replace(each, same_as=asked.get(each.account_id)) for each in reports]
     if asked or not changes.is_empty():
         changes = pl.concat([changes, journal.changed(transfer_pairs.pair_again(session, user.id), "modified")])
     if not changes.is_empty():
         _check_number(session, user.id)
-        changes = pl.concat([changes, journal.changed(words_settled(session, user.id), "modified")])
+        changes = pl.concat([changes, journal.changed(settle_words(session, user.id), "modified")])
         rule_tags.apply(session, user.id, rules.of_user(session, user.id), changes["transaction_id"].to_list())
     changes = _each_once(changes)
     version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
-    return ImportReport(batches=reports, changes=changes, data_version=version)
+    return ImportReport(accounts=reports, changes=changes, data_version=version)
 
 
-def words_settled(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
+def settle_words(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
     """What a person said of bookings finds those that came back under other ids, and decides their category again; the
     ids of those that look different now. `family` as in `anchors.settle`."""
     found = anchors.settle(session, user_id, family=family)
@@ -185,7 +181,7 @@ class _Import:
             return chosen_owner(self.teller, account, self.choice)
         keys = batch.spool.keys(each.places for each in told)
         looked_at = [] if account.iban else batch.spool.records(keys["place"].head(OWN_IDS_LOOKED_AT).to_list())
-        exported = exported_from(self.teller, account, looked_at)
+        exported = account_of_export(self.teller, account, looked_at)
         if exported is not None:
             return Owner(exported, exported, account)
         if not account.is_anonymous:

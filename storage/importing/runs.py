@@ -34,13 +34,13 @@ def store_batch(
         user=user,
         connection=connection,
         job_id=job.id,
-        batches=[batch],
+        batch=batch,
         now=now,
         choice=choice,
         unnamed=unnamed,
     )
     jobs.add_stored(session, job, new_transactions=report.new_transactions, now=now)
-    return report.batches[batch.id]
+    return report.accounts
 
 
 def complete(session: Transaction, job: Job, *, now: datetime) -> None:

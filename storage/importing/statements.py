@@ -63,7 +63,7 @@ def keep(
         )
         rows = [
             (
-                *(user_id, account_id, batch_id, place, *_said(statement)),
+                *(user_id, account_id, batch_id, place, *_fields_of(statement)),
                 *(statement.is_authoritative and adds_up is True, adds_up, statement.told_from, statement.told_until),
                 *(teller.connection.id, teller.now),
             )
@@ -82,14 +82,14 @@ def _news(
     (neither opening nor number, as live sources report it) is true when it is reported: what was reported last is not
     news, and what was reported before something else is, unless the same `file` (batch) comes again: None for a live
     source, which says what is true now. Which days a source has told is always news, without what is none."""
-    seen = {_said(row) for row in known}
-    of_batch = {_said(row) for row in known if row["batch_id"] == file}
+    seen = {_fields_of(row) for row in known}
+    of_batch = {_fields_of(row) for row in known if row["batch_id"] == file}
     last: dict[date | None, tuple[Any, ...]] = {}
     for row in sorted(known, key=lambda row: (row["received_at"], row["position"])):
         if row["sequence"] is None and row["opening"] is None:
-            last[row["closing_date"]] = _said(row)
+            last[row["closing_date"]] = _fields_of(row)
     for place, statement, adds_up in told:
-        said = _said(statement)
+        said = _fields_of(statement)
         if statement.opening is None and statement.sequence is None:
             is_known = said in of_batch or last.get(statement.closing_date) == said
             last[statement.closing_date] = said
@@ -102,7 +102,7 @@ def _news(
             yield place, StatementRecord(told_from=statement.told_from, told_until=statement.told_until), None
 
 
-def _said(one: StatementRecord | Row) -> tuple[Any, ...]:
+def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:
     return tuple(one[name] if isinstance(one, dict) else getattr(one, name) for name in SAID)
 
 
@@ -132,20 +132,20 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Ro
     no other, then the highest number, then the last received. What a live source said last is true until the day's
     statement comes, whatever had been received before it."""
 
-    def received(row: Row) -> tuple[datetime, int]:
+    def arrival(row: Row) -> tuple[datetime, int]:
         return row["received_at"], row["position"]
 
     live = [row for row in rows if row["opening"] is None and row["connection_id"] not in file_connections]
     if live:
-        told = max(live, key=received)
-        rows = [told, *(row for row in rows if row["is_authoritative"] and received(row) > received(told))]
+        told = max(live, key=arrival)
+        rows = [told, *(row for row in rows if row["is_authoritative"] and arrival(row) > arrival(told))]
     closings: dict[Decimal | None, set[Decimal]] = defaultdict(set)
     for row in rows:
         closings[row["opening"]].add(row["closing"])
 
     def order(row: Row) -> tuple[bool, bool, tuple[tuple[int, ...], str], datetime, int]:
         is_last = closings.get(row["closing"], set()) <= {row["closing"]}
-        return row["is_authoritative"], is_last, number(row["sequence"]), *received(row)
+        return row["is_authoritative"], is_last, number(row["sequence"]), *arrival(row)
 
     return max(rows, key=order)
 

@@ -1,8 +1,6 @@
 """Bookings that a bank has taken back: they leave the ledger and every figure, and are kept where they can be seen."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 from itertools import product
 
@@ -16,18 +14,7 @@ from storage.importing.matching.windows import ToldWindow, is_whole
 from storage.importing.teller import Teller
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TakenBack:
-    """One such booking."""
-
-    id: str
-    booking_date: date
-    amount: Decimal
-    currency: str
-    created_at: datetime
-
-
-def proven(
+def prove(
     teller: Teller,
     account_id: str,
     *,
@@ -36,19 +23,18 @@ def proven(
     corrected: Decimal,
     told: Sequence[StatementRecord],
     given: Sequence[ToldWindow],
-) -> list[TakenBack]:
+) -> pl.DataFrame:
     """Those of the rows that a source tells no more (`gone`, STORED) which the balance proves to be taken back: the
     balances of a statement that holds all bookings of their days, or what a live source says of the balance now and
     said the last time, if the difference is explained without them and not with them.
 
     `arrived` are the new bookings (`booking_date`, `amount`), `corrected` is by how much others have changed."""
     if gone.is_empty():
-        return []
+        return gone
     is_stated = is_whole([each for each in given if not each.is_live])
     stated, others = gone.filter(is_stated), gone.filter(~is_stated)
-    others = _explaining(others, _unexplained(teller, account_id, arrived, corrected, told))
-    columns = ("id", "booking_date", "amount", "currency", "created_at")
-    return [TakenBack(**row) for row in pl.concat([stated, others]).select(columns).iter_rows(named=True)]
+    unexplained = _unexplained_amounts(teller, account_id, arrived, corrected, told)
+    return pl.concat([stated, _explain(others, unexplained)])
 
 
 def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFrame:
@@ -66,7 +52,7 @@ def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFra
     return journal.changed(ids, "removed")
 
 
-def _unexplained(
+def _unexplained_amounts(
     teller: Teller, account_id: str, arrived: pl.DataFrame, corrected: Decimal, told: Sequence[StatementRecord]
 ) -> list[Decimal]:
     """By how much the balance has changed since a live source told it last, less what has been booked since then; once
@@ -94,7 +80,7 @@ def _unexplained(
     return [change - sum(both) for both in product(*booked)]
 
 
-def _explaining(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:
+def _explain(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:
     """Those rows without which nothing is left to explain: all of them, or the only one of its amount."""
     if not unexplained or Decimal(0) in unexplained:
         return gone.clear()

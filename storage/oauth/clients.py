@@ -1,7 +1,7 @@
 """The apps that may ask users for access."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -18,12 +18,12 @@ class Client:
     id: str
     name: str
     redirect_uris: tuple[str, ...]
-    metadata: dict[str, Any]
+    metadata: dict[str, Any] = field(default_factory=dict)
     registered_by: RegisteredBy
-    address_hash: str | None
-    network_hash: str | None
+    address_hash: str | None = None
+    network_hash: str | None = None
     created_at: datetime
-    used_at: datetime | None
+    used_at: datetime | None = None
 
 
 COLUMNS = names_of(Client)

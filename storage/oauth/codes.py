@@ -17,7 +17,7 @@ class Code:
     redirect_uri: str
     code_challenge: str
     expires_at: datetime
-    used_at: datetime | None
+    used_at: datetime | None = None
 
 
 def add(session: Session, code: Code) -> None:

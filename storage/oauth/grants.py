@@ -40,9 +40,9 @@ class Grant:
     scope: str
     created_at: datetime
     expires_at: datetime
-    redeemed_at: datetime | None
-    revoked_at: datetime | None
-    revoked_because: str | None
+    redeemed_at: datetime | None = None
+    revoked_at: datetime | None = None
+    revoked_because: str | None = None
     resource: Literal["data", "mcp", "simplefin"] = "data"
     session_hash: str | None = None  # the browser session with which the grant ends
     terms: Terms = EVERYTHING

@@ -21,7 +21,7 @@ class PendingRequest:
     code_challenge: str
     created_at: datetime
     expires_at: datetime
-    used_at: datetime | None
+    used_at: datetime | None = None
     resource: Literal["data", "mcp", "simplefin"] = "data"
     details: str | None = None  # what was asked for beyond scopes, in the form of auth/authorization_details.py
 

@@ -15,7 +15,7 @@ class RefreshToken:
     grant_id: str
     issued_at: datetime
     expires_at: datetime
-    used_at: datetime | None
+    used_at: datetime | None = None
 
 
 COLUMNS = names_of(RefreshToken)

@@ -125,7 +125,7 @@ def rebuild(
     gone = [row for row in settings if row["id"] not in existing]
     _show_same_as(session, user.id, [row["id"] for row in gone])
     _derive_again_without(session, user.id, gone)
-    ingest.words_settled(session, user.id, family=parted)
+    ingest.settle_words(session, user.id, family=parted)
     rule_tags.apply(session, user.id, rules.of_user(session, user.id))
     if joined is not None:
         _join_words(session, user.id, joined, now=now)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from storage.database import Row, Session, Transaction
-from storage.importing.matching.booking_keys import squeezed
+from storage.importing.matching.booking_keys import squeeze
 
 TABLES = ("annotations", "annotation_tags", "annotation_splits", "annotation_split_tags")
 """The tables of words, each with the id of the booking."""
@@ -51,7 +51,7 @@ def by_number(number: str, currency: str) -> str:
 
 def counterpart(row: Row) -> str:
     """The counterpart in the form that anchors compare: IBAN and name, because sources give either or both."""
-    return PARTING.join((squeezed(row["counterpart_iban"]), squeezed(row["counterpart_name"])))
+    return PARTING.join((squeeze(row["counterpart_iban"]), squeeze(row["counterpart_name"])))
 
 
 def of_bookings(session: Session, user_id: str, transaction_ids: Sequence[str]) -> dict[str, Anchor]:
@@ -227,7 +227,7 @@ def _anchor(row: Row, of_day: Iterable[Row]) -> Anchor:
 
 def order(row: Row) -> tuple[str, str, str]:
     """The sort key of equal bookings: by their texts, so that the order stays when ids change."""
-    return squeezed(row["purpose"]), str(row["value_date"] or ""), row["id"]
+    return squeeze(row["purpose"]), str(row["value_date"] or ""), row["id"]
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -9,8 +9,7 @@ from decimal import Decimal
 from functools import cache, partial
 from typing import Any
 
-from analytics.classification.facts import CATEGORIES
-from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import TAGS_MAX, ChosenCategory, is_tag
 from analytics.records import TransactionRecord
 from analytics.searching.parts import fit

@@ -9,8 +9,7 @@ from typing import Any
 
 import orjson
 
-from analytics.classification.facts import CATEGORIES
-from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import (
     TAGS_MAX,
     ChosenCategory,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.cashflow import MonthOutsideHistory, month_transactions, monthly_cashflow, needed_since
+from analytics.cashflow import MonthOutsideHistory, month_transactions, monthly_cashflow
 from analytics.frames import BOOKINGS, RATES
 from tests.analytics import reference
 from tests.analytics.ledgers import ACCOUNTS, TODAY, booking_rows, bookings, frame, quotes, rate_rows
@@ -59,9 +59,6 @@ def test_a_thousand_years_are_asked_cheaply_and_hide_nothing() -> None:
     listed = figures(rows, months=10**30)
     assert listed[0] == ("2010-05", "5.00", "0.00", "5.00")
     assert len(listed) == 16 * 12 - 1
-    assert needed_since(120, today=TODAY) == date(2016, 4, 1)
-    assert needed_since(121, today=TODAY) is None
-    assert needed_since(1, today=TODAY) == date(2026, 3, 1)
 
 
 @pytest.mark.requirement("decision 14")

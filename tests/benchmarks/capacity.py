@@ -140,7 +140,7 @@ def _brought(
             user=user,
             connection=connection,
             job_id=f"syn_{0:032x}",
-            batches=[read_batch(Batch(id=batch_id, records=iter(records)), today=date(2026, 11, 20))],
+            batch=read_batch(Batch(id=batch_id, records=iter(records)), today=date(2026, 11, 20)),
             now=NOW,
         )
     )

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 
 import handlers.http.app
 from handlers.http.routing import Routing
+from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import Limiter
 from tests.contract.conftest import OPERATIONS, authenticate
 
@@ -79,9 +80,8 @@ def application(
         made: ASGIApp = http_app.create_app(
             contract=http_app.CONTRACT_FILE.read_bytes(),
             operations={name: without_thread(function) for name, function in OPERATIONS.items()},
-            authenticate=authenticate,
+            guard=guard(authenticate, public_url="http://127.0.0.1:8000", billing_url="https://billing.example/plans"),
             public_url="http://127.0.0.1:8000",
-            billing_url="https://billing.example/plans",
             limiter=Limiter(),
             rate=None,
         )

@@ -75,7 +75,7 @@ def measure(rows: int, folder: Path) -> None:
                 settings={},
                 now=NOW,
             )
-            return ingest.store(session, user=user, connection=source, job_id="job", batches=[batch], now=NOW)
+            return ingest.store(session, user=user, connection=source, job_id="job", batch=batch, now=NOW)
 
         return database.atomically(work)
 

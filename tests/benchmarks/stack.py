@@ -38,6 +38,7 @@ from auth.tokens.keys import KeyRing
 from handlers.clock import Clock
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.request import Request
+from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import Limiter
 
 PUBLIC_URL = "http://127.0.0.1:8000"
@@ -113,9 +114,8 @@ def whole(keys: Path) -> ASGIApp:
     return create_app(
         contract=contract,
         operations={**dict.fromkeys(ids, unused), "listAccounts": list_accounts},
-        authenticate=Tokens(keys).principal,
+        guard=guard(Tokens(keys).principal, public_url=PUBLIC_URL, billing_url=f"{PUBLIC_URL}/billing"),
         public_url=PUBLIC_URL,
-        billing_url=f"{PUBLIC_URL}/billing",
         limiter=Limiter(),
         rate=None,
     )

@@ -67,7 +67,7 @@ def said(answer: Answer) -> Said:
     """What would be on the wire."""
     return (
         answer.status,
-        call.encoded(answer.body) if not isinstance(answer.body, bytes) else answer.body,
+        call.json_bytes(answer.body) if not isinstance(answer.body, bytes) else answer.body,
         answer.headers,
     )
 

@@ -3,7 +3,6 @@ product is judged."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
 from functools import cached_property
 from typing import cast
 
@@ -101,19 +100,17 @@ class FromStore:
 
     def refunds(self, account_ids: Sequence[str]) -> pl.Series:
         """The ids of the refunds among the booked rows of these accounts."""
-        bookings = self.bookings(account_ids)
-        return refund_ids(bookings, bookings, selection=account_ids)
+        return refund_ids(self.figures, self.figures, selection=account_ids)
 
-    def bookings(
-        self, account_ids: Sequence[str] | None, *, since: date | None = None, until: date | None = None
-    ) -> pl.DataFrame:
-        """The rows of these accounts from `since` to `until`, both included, as analytics.frames.BOOKINGS."""
-        return self.matching(Selection(account_ids=account_ids, date_from=since, date_to=until))
+    @cached_property
+    def figures(self) -> pl.DataFrame:
+        """The rows of all accounts as analytics.frames.BOOKINGS."""
+        return self.matching(Selection())
 
-    def pending(self, account_ids: Sequence[str] | None, *, since: date, until: date) -> pl.DataFrame:
-        """The rows that are not booked yet, as `bookings` has those that are."""
-        meant = Selection(account_ids=account_ids, date_from=since, date_to=until)
-        return pending_rows(self._session, self._user_id, meant)
+    @cached_property
+    def pending(self) -> pl.DataFrame:
+        """The rows that are not booked yet, as `figures` has those that are."""
+        return pending_rows(self._session, self._user_id, Selection())
 
     def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
         """The rows of these ids as a page lists them, by id."""

@@ -21,7 +21,7 @@ from handlers.http.steps import dispatch as dispatching
 from handlers.http.steps.dispatch import dispatch
 from handlers.http.steps.turns import READS_AT_ONCE, Turns
 from handlers.oauth.endpoints import bearer_check
-from handlers.operations import KEPT, LIGHT_ROWS_MAX, LIGHT_SEARCH_ROWS_MAX
+from handlers.operations import LIGHT_ROWS_MAX, LIGHT_SEARCH_ROWS_MAX, OPERATIONS, Read
 from handlers.operations.changes.cursors import RENEWED_AFTER
 from handlers.server import application
 from handlers.services import open_services
@@ -162,9 +162,10 @@ class Rows:
 )
 def test_pages_of_large_users_are_made_in_threads(search: str | None, rows: int, is_light: bool) -> None:
     data = UserData(state=1, home_currency="EUR", accounts=[])
-    light = KEPT["listTransactions"][2]
+    listing = OPERATIONS["listTransactions"]
+    assert isinstance(listing, Read)
     data.entries = Rows(rows)  # type: ignore[assignment]  # only its length is read
-    assert light(data, {"search": search}) is is_light
+    assert listing.is_light(data, {"search": search}) is is_light
 
 
 class Slow:

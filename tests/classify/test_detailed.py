@@ -9,8 +9,8 @@ from analytics.classification.booking_types import Verdict
 from analytics.classification.categories import MCCS as CATEGORIES_BY_MCC
 from analytics.classification.categories import PURPOSES as CATEGORIES_BY_PURPOSE
 from analytics.classification.classify import classify, with_leaves
-from analytics.classification.facts import CATEGORIES, table
-from analytics.classification.leaves import LEAVES, MCCS, PURPOSES, category_of
+from analytics.classification.facts import CATEGORIES, LEAVES, category_of, table
+from analytics.classification.leaves import MCCS, PURPOSES
 from analytics.classification.rules import ChosenCategory, parse_rules
 from tests.classify.conftest import IBAN, Bookings
 

@@ -7,14 +7,13 @@ import polars as pl
 import pytest
 
 from analytics.classification.classify import NUMBER_LENGTH_MIN
-from analytics.classification.facts import CATEGORIES, TYPES, spread, table, words
+from analytics.classification.facts import CATEGORIES, TYPES, category_of, spread, table, words
 from analytics.classification.intermediaries import (
     STARRED_LENGTH_MAX,
     are_intermediaries,
     intermediary_of,
     is_intermediary,
 )
-from analytics.classification.leaves import category_of
 from analytics.classification.persons import FIRST_NAMES
 from analytics.classification.phrases import Phrases, words_of
 

@@ -19,6 +19,7 @@ from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Operation, Request
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.peers import Peers
+from handlers.http.steps.guard import Authenticate, guard
 from handlers.http.steps.rate_limit import Limiter
 from tests.service.conftest import copied, demo_store
 
@@ -254,13 +255,17 @@ Live = Callable[[bytes], bytes]
 def make_app() -> MakeApp:
     """create_app with everything a test does not care about already given."""
 
-    def make(operations: Mapping[str, Operation] | None = None, **arguments: Any) -> ASGIApp:
+    def make(
+        operations: Mapping[str, Operation] | None = None,
+        authenticate: Authenticate = authenticate,
+        public_url: str = "http://127.0.0.1:8000",
+        **arguments: Any,
+    ) -> ASGIApp:
         given: dict[str, Any] = {
             "contract": CONTRACT_FILE.read_bytes(),
             "operations": OPERATIONS | dict(operations or {}),
-            "authenticate": authenticate,
-            "public_url": "http://127.0.0.1:8000",
-            "billing_url": "https://billing.example/plans",
+            "guard": guard(authenticate, public_url=public_url, billing_url="https://billing.example/plans"),
+            "public_url": public_url,
             "limiter": Limiter(),
             "rate": None,
             "validate_responses": True,

@@ -27,7 +27,7 @@ from handlers.http.sockets.connection_limits import (
     SEND_SECONDS,
 )
 from handlers.http.sockets.http_protocol import HttpProtocol
-from handlers.http.sockets.peers import Occupation, Peers, signed_in
+from handlers.http.sockets.peers import Occupation, Peers, note_sign_in
 from handlers.http.sockets.unread import Unread
 
 HEAD = b"GET /path HTTP/1.1\r\nHost: x\r\n"
@@ -503,7 +503,7 @@ def test_a_connection_tells_what_happens_on_it_and_whether_its_client_is_signed_
     done = asyncio.Event()
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-        signed_in(scope)
+        note_sign_in(scope)
         await done.wait()
         await answered(scope, receive, send)
 

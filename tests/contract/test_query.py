@@ -13,7 +13,8 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from handlers.http.errors import BadRequest
-from handlers.http.steps.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, form_fields, python_name
+from handlers.http.steps.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, form_fields
+from handlers.names import python_name
 
 Ask = Callable[[str], Any]
 

@@ -69,7 +69,7 @@ class Ledger:
                 user=self.user,
                 connection=connection,
                 job_id=f"job-{self.jobs}",
-                batches=[batch],
+                batch=batch,
                 now=self.now,
             )
             return report.new_transactions

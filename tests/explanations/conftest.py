@@ -108,7 +108,7 @@ class Holder:
                 user=self.user,
                 connection=self.connection,
                 job_id=f"job{number}",
-                batches=[batch],
+                batch=batch,
                 now=self.service.services.clock.now(),
             )
         )

@@ -10,7 +10,8 @@ import orjson
 import polars as pl
 import pytest
 
-from analytics.classification.leaves import LEAVES, OWN_TRANSFER
+from analytics.classification.facts import LEAVES
+from analytics.classification.leaves import OWN_TRANSFER
 from analytics.records import AccountRecord, TransactionRecord
 from auth.principal import Coverage, Principal
 from connectors.own_formats import beancount_reader, parquet_reader

@@ -102,7 +102,7 @@ def test_whoever_has_too_many_exports_unread_is_told_to_read_them_first(
 ) -> None:
     services, asked = demo_service.services, {"format": "csv", "accountIds": ids_of(demo)[0]}
     user = users.named(services.everybody, "demo")
-    unread = [services.unread_exports.written(user.id, lambda _file: None) for _ in range(PER_USER_MAX)]
+    unread = [services.unread_exports.write(user.id, lambda _file: None) for _ in range(PER_USER_MAX)]
     answer = demo.get("/transactions/export", params=asked)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
     assert answer.json() == {"error": "Too many exports are still being read. Try again when one of them is done."}

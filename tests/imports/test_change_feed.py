@@ -558,7 +558,7 @@ def test_a_copy_that_is_read_while_four_write_lacks_nothing(life: Life, served: 
         def work(session: Transaction) -> None:
             session.hold(life.eva.user.id)
             whose, now = life.eva.user, services.clock.now()
-            ingest.store(session, user=whose, connection=life.files, job_id=batch_id, batches=[read], now=now)
+            ingest.store(session, user=whose, connection=life.files, job_id=batch_id, batch=read, now=now)
 
         is_stored = False
         while not is_stored:  # PostgreSQL has those begin anew who waited, and without pause somebody waits always

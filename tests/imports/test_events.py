@@ -13,8 +13,7 @@ from auth.scopes import ALL_SCOPES, READ_ACCOUNTS
 from connectors import connector as source
 from handlers.commands.control_socket import CommandError
 from handlers.operations.covered_jobs import BANK_FAILED, as_covered
-from handlers.operations.events.event_ids import EventIds
-from handlers.operations.events.event_shapes import NEEDS, data_of, receives
+from handlers.operations.events.event_shapes import NEEDS, EventIds, data_of, receives
 from handlers.sync.outcomes import Outcomes
 from storage import accounts, connections, jobs, users
 from storage.database import Transaction
@@ -243,7 +242,7 @@ def test_an_id_is_good_for_its_user_its_life_of_the_store_and_thirty_days(life: 
     services = life.eva.services
     now = services.clock.now()
     ids = EventIds(incarnation=services.incarnation, user_id=life.eva.user.id)
-    id_ = ids.written(42_000, now)
+    id_ = ids.write(42_000, now)
     assert ids.read(id_, now) == 42_000
     assert ids.read(id_, now + timedelta(days=29)) == 42_000
     assert ids.read(id_, now + timedelta(days=31)) is None

@@ -29,7 +29,7 @@ def bring(files: Bank, format_: str, told: Sequence[Row], *, first: int = 0) -> 
     opening = OPENING + sum((row.amount for row in LEDGER[:first]), Decimal(0))
     of_giro = (GIRO if isinstance(each, AccountRecord) else each for each in records_in(format_, told, opening))
     files.count += 1
-    return files.store([read_batch(Batch(id=f"b{files.count}", records=of_giro), today=NOW.date())]).new_transactions
+    return files.store(read_batch(Batch(id=f"b{files.count}", records=of_giro), today=NOW.date())).new_transactions
 
 
 def money(files: Bank) -> list[tuple[date, Decimal]]:

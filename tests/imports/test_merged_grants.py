@@ -14,7 +14,7 @@ from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
 from handlers.http.errors import BadRequest
 from handlers.http.request import Request
-from handlers.operations import account_changes
+from handlers.operations.accounts import merge_account
 from storage import accounts, connections
 from storage.oauth.grants import Grant, Terms
 from tests.imports.household import Household
@@ -105,7 +105,7 @@ def test_a_merge_that_is_refused_changes_no_grant(eva: Household, write: Write, 
     caller = Principal(user_id=eva.user.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=True)
     request = Request(caller=caller, method="POST", path="", query="", headers={}, client_address="")
     with pytest.raises(BadRequest, match="different currencies"):
-        account_changes.merge_account(eva.services, request, id=dollars, dry_run=False, body={"into": two[0]})
+        merge_account(eva.services, request, id=dollars, dry_run=False, body={"into": two[0]})
     assert [grant.terms.accounts for grant in grants(eva)] == [(two[0],)]
 
 

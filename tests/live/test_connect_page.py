@@ -78,12 +78,10 @@ def test_an_end_that_the_provider_does_not_know_of_is_told_as_such_and_an_unknow
 def shown(step: object) -> Any:
     """The answer to the request for the picture of this step."""
     user = SimpleNamespace(id="eva")
-    site = SimpleNamespace(
-        server=SimpleNamespace(sign_in=SimpleNamespace(user_of=lambda _: user)),
-        banks=SimpleNamespace(connecting=SimpleNamespace(find=lambda *_, **__: SimpleNamespace(step=step))),
-    )
-    visit = SimpleNamespace(browser=SimpleNamespace(id_hash="hash"), parameters={"attempt": ("att_1",)})
-    return image(site, visit)  # type: ignore[arg-type]  # what it reads of them
+    connecting = SimpleNamespace(find=lambda *_, **__: SimpleNamespace(step=step))
+    site = SimpleNamespace(services=SimpleNamespace(connecting=connecting))
+    visit, browser = SimpleNamespace(parameters={"attempt": ("att_1",)}), SimpleNamespace(id_hash="hash")
+    return image(site, visit, browser, user)  # type: ignore[arg-type]  # what it reads of them
 
 
 def test_a_picture_is_shown_as_the_bank_sent_it() -> None:

@@ -84,6 +84,6 @@ def test_what_differs_keeps_its_place_and_what_it_is_about_its_name() -> None:
 
 def test_a_page_says_in_which_language_a_sentence_is_that_it_does_not_know() -> None:
     german, english = LANGUAGES["de"], LANGUAGES["en"]
-    assert german.told("The bank could not be reached.") == Translated("Die Bank war nicht erreichbar.", "de")
-    assert german.told("Nobody wrote this.") == Translated("Nobody wrote this.", "en")
-    assert english.told("The bank could not be reached.") == Translated("The bank could not be reached.", "en")
+    assert german.sentence("The bank could not be reached.") == Translated("Die Bank war nicht erreichbar.", "de")
+    assert german.sentence("Nobody wrote this.") == Translated("Nobody wrote this.", "en")
+    assert english.sentence("The bank could not be reached.") == Translated("The bank could not be reached.", "en")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.mcp.fence import DETAIL_LENGTH_MAX, READ_LENGTH_MAX, bank_text, fenced
+from handlers.mcp.fence import DETAIL_LENGTH_MAX, READ_LENGTH_MAX, bank_text, fence
 from handlers.mcp.masked_numbers import masked_field, masked_numbers, whole_field
 from handlers.mcp.orders import looks_like_instructions
 
@@ -110,18 +110,18 @@ Versicherung Nr. 0012345678 Beitrag 01.11.2026
 
 @pytest.mark.requirement("mcp.fence")
 def test_a_text_stands_between_marks_that_it_cannot_contain() -> None:
-    assert fenced("Miete « «echt» »").text == '«Miete " "echt" "»'
-    assert fenced("two\r\nlines\tand\u2028more").text == "«two lines and more»"
-    assert fenced("<b>[a](b){c}|d\\e`f~g").text == "«(b)(a)(b)(c)/d/e'f-g»"
-    assert fenced("x" * 121).text == f"«{'x' * 119}…»"
-    assert fenced("x" * 120).text == f"«{'x' * 120}»"
-    assert fenced("a" + "\u0301" * 9).text == f"«{unicodedata.normalize('NFKC', 'a' + chr(0x301))}\u0301\u0301»"
+    assert fence("Miete « «echt» »").text == '«Miete " "echt" "»'
+    assert fence("two\r\nlines\tand\u2028more").text == "«two lines and more»"
+    assert fence("<b>[a](b){c}|d\\e`f~g").text == "«(b)(a)(b)(c)/d/e'f-g»"
+    assert fence("x" * 121).text == f"«{'x' * 119}…»"
+    assert fence("x" * 120).text == f"«{'x' * 120}»"
+    assert fence("a" + "\u0301" * 9).text == f"«{unicodedata.normalize('NFKC', 'a' + chr(0x301))}\u0301\u0301»"
 
 
 @pytest.mark.requirement("mcp.fence")
 @pytest.mark.parametrize("character", HIDDEN)
 def test_what_nobody_sees_is_removed_and_flagged(character: str) -> None:
-    found = fenced(f"Mi{character}ete")
+    found = fence(f"Mi{character}ete")
     assert (found.text, found.flags) == ("«Miete»", frozenset({"hidden_characters"}))
 
 
@@ -137,7 +137,7 @@ def test_what_nobody_sees_is_removed_and_flagged(character: str) -> None:
     ],
 )
 def test_addresses_lose_what_would_open_them(text: str, shown: str) -> None:
-    found = fenced(text)
+    found = fence(text)
     assert "link" in found.flags
     assert re.sub(r"\s+", " ", found.text).replace("«/", "«").replace(" /", " ") == shown
 
@@ -145,7 +145,7 @@ def test_addresses_lose_what_would_open_them(text: str, shown: str) -> None:
 @pytest.mark.requirement("mcp.masked")
 @pytest.mark.parametrize("number", NUMBERS)
 def test_account_and_card_numbers_keep_four_characters_however_they_are_written(number: str) -> None:
-    shown = fenced(f"an {number} bitte").text
+    shown = fence(f"an {number} bitte").text
     digits = "".join(str(unicodedata.decimal(each)) for each in shown if unicodedata.decimal(each, None) is not None)
     assert len(digits) <= 4, shown
     assert "…" in shown
@@ -165,14 +165,14 @@ def test_other_numbers_stay_and_fields_are_always_masked() -> None:
     assert masked_field("1234567890") == "…7890"
     assert masked_field("1234") == "…"
     assert whole_field("DE89 3704<script>") == "DE893704script"
-    assert fenced("an DE89370400440532013000", shows_numbers=True).text == "«an DE89370400440532013000»"
+    assert fence("an DE89370400440532013000", shows_numbers=True).text == "«an DE89370400440532013000»"
 
 
 @pytest.mark.requirement("mcp.orders")
 def test_plain_orders_are_flagged_and_ordinary_bookings_are_not() -> None:
     missed = [order for order in ORDERS if not looks_like_instructions(order)]
     assert len(missed) <= 0.3 * len(ORDERS), missed
-    assert [text for text in ORDINARY if fenced(text).flags] == []
+    assert [text for text in ORDINARY if fence(text).flags] == []
 
 
 @pytest.mark.requirement("mcp.orders")
@@ -199,7 +199,7 @@ hostile = st.lists(
 @pytest.mark.requirement("mcp.fence")
 @given(text=hostile)
 def test_whatever_is_written_stays_inside(text: str) -> None:
-    shown = fenced(text).text
+    shown = fence(text).text
     assert (shown[0], shown[-1]) == ("«", "»")
     inside = shown[1:-1]
     assert len(inside) <= 120
@@ -219,7 +219,7 @@ def test_whatever_is_written_stays_inside(text: str) -> None:
     hidden=st.sampled_from(["", *HIDDEN]),
 )
 def test_no_number_slips_through_what_is_removed(number: str, before: str, hidden: str) -> None:
-    shown = fenced(before + hidden.join(number)).text
+    shown = fence(before + hidden.join(number)).text
     assert len([each for each in shown if each.isdecimal()]) <= 4, shown
 
 
@@ -244,12 +244,12 @@ def test_no_text_makes_more_work_than_its_first_thousand_characters_that_can_be_
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("handlers.mcp.fence.looks_like_instructions", looked)
-        told = fenced(WORST[name], limit=DETAIL_LENGTH_MAX)
+        told = fence(WORST[name], limit=DETAIL_LENGTH_MAX)
     assert seen[0] <= READ_LENGTH_MAX
     assert len(told.text) <= DETAIL_LENGTH_MAX + 2
 
 
 @pytest.mark.requirement("mcp.fence")
 def test_a_text_that_is_not_read_to_its_end_says_so() -> None:
-    assert fenced("a " * READ_LENGTH_MAX, limit=DETAIL_LENGTH_MAX).text.endswith("a…»")
-    assert fenced("a" * READ_LENGTH_MAX, limit=DETAIL_LENGTH_MAX).text == f"«{'a' * READ_LENGTH_MAX}»"
+    assert fence("a " * READ_LENGTH_MAX, limit=DETAIL_LENGTH_MAX).text.endswith("a…»")
+    assert fence("a" * READ_LENGTH_MAX, limit=DETAIL_LENGTH_MAX).text == f"«{'a' * READ_LENGTH_MAX}»"

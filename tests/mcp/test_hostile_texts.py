@@ -24,7 +24,7 @@ from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.households import USERS
 from handlers.mcp import tools
 from handlers.mcp.asking import Asking, Shape
-from handlers.mcp.fence import LIST_LENGTH_MAX, bank_text, fenced
+from handlers.mcp.fence import LIST_LENGTH_MAX, bank_text, fence
 from handlers.mcp.foretold import EVENTS_MAX
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.relations import Relations, relations
@@ -396,7 +396,7 @@ def test_at_most_one_ordinary_row_in_200_is_flagged(
     rows: Callable[[], Iterator[tuple[Decimal, str | None, str | None]]], at_least: int
 ) -> None:
     all_rows = list(rows())
-    flags = {text: fenced(text).flags for text in {text for _, *texts in all_rows for text in texts if text}}
+    flags = {text: fence(text).flags for text in {text for _, *texts in all_rows for text in texts if text}}
     flagged = [row for row in all_rows if (0 < row[0] < 1 and row[1]) or any(flags[text] for text in row[1:] if text)]
     assert len(all_rows) > at_least
     assert len(flagged) * 200 <= len(all_rows), flagged
@@ -415,5 +415,5 @@ def test_texts_of_lists_end_after_120_characters(shaped: list[Json]) -> None:
 )
 def test_no_text_keeps_the_fence_busy(text: str) -> None:
     began = time.process_time()
-    fenced(text)
+    fence(text)
     assert time.process_time() - began < 1.0

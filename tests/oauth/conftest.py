@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo
@@ -23,8 +24,10 @@ from auth.server import AuthorizationServer
 from auth.tokens.keys import KeyRing
 from handlers.http.app import Api, create_app
 from handlers.http.request import Answer, Request
+from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import Limiter, Rate
-from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_routes, oauth_shared_paths
+from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_shared_paths
+from handlers.oauth.sign_in import page_routes
 from handlers.oauth.site import Site
 from storage import users
 from storage.database import StoreFull, StoreUnavailable
@@ -71,9 +74,6 @@ MAIN: dict[str, Any] = {
 
 def who(request: Request) -> Answer:
     return Answer(body={"user": request.principal.user_id, "scopes": sorted(request.principal.scopes)})
-
-
-WITH_ACCOUNTS: set[str] = set()  # ids of the users who have bank data
 
 
 @dataclass
@@ -246,10 +246,9 @@ def worlds(folder: Path, keys_folder: Path) -> Iterator[Make]:
             )
             for name in ("alice", "bob")
         ]
-        app = application(server, rate=rate)
+        app = application(server, database, rate=rate)
         http = TestClient(app, base_url=server.policy.public_url, follow_redirects=False)
         world = World(clock, database, server, app, http, person[0], person[1])
-        WITH_ACCOUNTS.add(person[0].id)  # bob has none yet
         opened.append(world)
         return world
 
@@ -283,28 +282,35 @@ def fresh(make_world: Make) -> World:
     return make_world()
 
 
-def application(server: AuthorizationServer, *, rate: Rate | None = None, extra: tuple[Api, ...] = ()) -> Any:
+def surroundings(server: AuthorizationServer, database: OpenStore | None) -> Any:
+    """What the pages read of an open service: no bank is connected, and none can be."""
+    return SimpleNamespace(
+        authorization=server,
+        settings=SimpleNamespace(time_zone=ZoneInfo("Europe/Berlin"), simplefin_server=True),
+        connecting=SimpleNamespace(sources={}),
+        of=lambda _user_id: database,
+    )
+
+
+def application(
+    server: AuthorizationServer,
+    database: OpenStore | None = None,
+    *,
+    rate: Rate | None = None,
+    extra: tuple[Api, ...] = (),
+) -> Any:
     import orjson
 
     limiter = Limiter()
     return create_app(
         contract=orjson.dumps(MAIN),
         operations={"accounts": who, "cashflow": who},
-        authenticate=bearer_check(server),
+        guard=guard(bearer_check(server), public_url=server.policy.public_url, billing_url="https://billing.example/"),
         public_url=server.policy.public_url,
-        billing_url="https://billing.example/",
         limiter=limiter,
         rate=None,
         extra_apis=[oauth_api(server, limiter=limiter, rate=rate), *extra],
-        routes=oauth_routes(
-            Site(
-                server,
-                limiter=limiter,
-                rate=rate,
-                time_zone=ZoneInfo("Europe/Berlin"),
-                has_accounts=WITH_ACCOUNTS.__contains__,
-            )
-        ),
+        routes=page_routes(Site(surroundings(server, database), limiter=limiter, rate=rate)),
         shared_paths=oauth_shared_paths(server),
         unavailable=(StoreUnavailable, StoreFull),
     )

@@ -18,7 +18,7 @@ from handlers.cache.user_data import Need
 from handlers.http.app import CONTRACT_FILE
 from handlers.http.request import Answer, Request
 from handlers.mcp.tools import TOOLS
-from handlers.operations import KEPT, OTHERS
+from handlers.operations import OPERATIONS, Read
 from handlers.server import application
 from handlers.services import Services, open_services
 from storage import accounts, connections, users
@@ -66,11 +66,7 @@ def services(copied: Callable[[], Path]) -> Iterator[Services]:
 def test_an_operation_that_asks_with_the_id_of_another_user_gets_no_rows(
     services: Services, monkeypatch: pytest.MonkeyPatch, operation: Any
 ) -> None:
-    if operation is kept:
-        monkeypatch.setitem(KEPT, "getSnapshot", (operation, Need.FIGURES, lambda _data, _arguments: False))
-    else:
-        monkeypatch.delitem(KEPT, "getSnapshot")
-        monkeypatch.setitem(OTHERS, "getSnapshot", operation)
+    monkeypatch.setitem(OPERATIONS, "getSnapshot", Read(operation, Need.FIGURES) if operation is kept else operation)
     demo, other = (users.named(services.everybody, name) for name in ("demo", "globe"))
     before = _found(services.everybody, other.id)
     assert before["asked for"] > 0, "who signs in, the worker and commands are not asked for one user"

@@ -29,7 +29,7 @@ import uvicorn
 from analytics.classification.rules import parse_rules
 from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import SCOPES
-from handlers.http.steps.parameters import python_name
+from handlers.names import python_name
 from handlers.server import application
 from handlers.services import Services, open_services
 from handlers.settings import load

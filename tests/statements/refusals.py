@@ -166,13 +166,11 @@ def _mt940() -> Iterator[Refusal]:
     )  # fmt: skip
     yield Refusal("line 3: a balance that cannot be read.", BLOCK.replace("C260101", "X260101"), BLOCK)
     yield Refusal("line 3: a balance with not an amount.", BLOCK.replace("EUR1,00", "EUR1,0,0"), BLOCK)
-    sentence = "line 4: longer than allowed."
-    yield Refusal(sentence, BLOCK.replace("NTRF", "NTRFx"), BLOCK, (fields + "LINE_CHARACTERS_MAX", 20))
-    yield Refusal(
-        "line 5: longer than allowed.", f"{BLOCK}x", BLOCK, (fields + "FILE_BYTES_MAX", len(BLOCK) - len(":2"))
-    )
+    sentence = "Line 4: longer than 20 bytes."
+    yield Refusal(sentence, BLOCK.replace("NTRF", "NTRFx"), BLOCK, ("connectors.lines.LINE_CHARACTERS_MAX", 20))
+    yield Refusal("line 5: longer than allowed.", f"{BLOCK}x", BLOCK, (fields + "FILE_BYTES_MAX", len(BLOCK)))
     yield Refusal("more than 4 lines in one file.", f"{BLOCK}-", BLOCK, (fields + "LINES_MAX", 4))
-    yield Refusal("line 4: holds a NUL byte, which is no text.", BLOCK.replace("C1,00", "\0C1,00"), BLOCK)
+    yield Refusal("Line 4: a NUL byte in a text file.", BLOCK.replace("C1,00", "\0C1,00"), BLOCK)
     utf16 = BLOCK.encode("utf-16-le")
     yield Refusal("line 5: not text in the encoding the file begins with.", utf16 + b"-", utf16)
     text = f"{BLOCK}:86:a\n"

@@ -28,7 +28,7 @@ Gather = Callable[..., Any]
         (":61:261330D1,00NTRF", "line 5: a :61: with a date that does not exist."),
         (":61:", "line 5: a :61: that cannot be read."),
         (":62F:C260131EUR1x,00", "line 5: a balance that cannot be read."),
-        (":86:a\0b", "line 5: holds a NUL byte, which is no text."),
+        (":86:a\0b", "Line 5: a NUL byte in a text file."),
     ],
 )
 def test_a_line_that_cannot_be_read_refuses_the_file_and_is_named(

@@ -304,7 +304,7 @@ def test_where_a_piece_of_the_file_ends_changes_nothing(
 ) -> None:
     file = statement(booking(memo="A<!-- <B> -->B<![CDATA[<C>]]>C"))
     whole = [token._replace(text=token.text.strip()) for token in tokens(io.BytesIO(file))]
-    monkeypatch.setattr("connectors.ofx.tokens.CHUNK_BYTES", size)
+    monkeypatch.setattr("connectors.lines._CHUNK_BYTES", size)
     stream = io.BytesIO(file.decode("cp1252").encode(encoding))
     pieces = tokens(stream, head=stream.read(2))
     assert [token._replace(text=token.text.strip()) for token in pieces] == whole

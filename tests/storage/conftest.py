@@ -46,7 +46,7 @@ def _booking(line: str, common: dict[str, object]) -> TransactionRecord:
 
 @dataclass
 class Bank:
-    """One user's connection; `bring` imports batches as one job and says what it did."""
+    """One user's connection; `bring` imports a batch as one job and says what it did."""
 
     database: OpenStore
     user: User
@@ -56,28 +56,26 @@ class Bank:
 
     def bring(
         self,
-        *batches: Iterable[TransactionRecord],
+        records: Iterable[TransactionRecord],
+        *,
         account: AccountRecord = GIRO,
         statement: StatementRecord | None = None,
         id_: str | None = None,
     ) -> ImportReport:
-        """Each argument is one batch of bookings of one account."""
-        read = []
-        for records in batches:
-            self.count += 1
-            flat: list[Record] = [account, *records, *([statement] if statement else [])]
-            read.append(read_batch(Batch(id=id_ or f"batch-{self.count}", records=iter(flat)), today=self.now.date()))
-        return self.store(read)
+        """One batch of bookings of one account."""
+        self.count += 1
+        flat: list[Record] = [account, *records, *([statement] if statement else [])]
+        return self.store(read_batch(Batch(id=id_ or f"batch-{self.count}", records=iter(flat)), today=self.now.date()))
 
-    def store(self, batches: list[ReadBatch]) -> ImportReport:
-        """Import batches that are read already."""
+    def store(self, batch: ReadBatch) -> ImportReport:
+        """Import a batch that is read already."""
         return self.database.atomically(
             lambda session: ingest.store(
                 session,
                 user=self.user,
                 connection=self.connection,
                 job_id=f"job-{self.count}",
-                batches=batches,
+                batch=batch,
                 now=self.now,
             )
         )

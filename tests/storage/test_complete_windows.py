@@ -137,6 +137,19 @@ def test_a_corrected_amount_finds_the_row_whose_words_a_file_had_cut(bank: Bank)
     assert bank.ids() == before
 
 
+@pytest.mark.parametrize(
+    "other",
+    ["2026-11-09 | -5.00 | Kino | Film | provider_id=1", "2026-11-03 | -7.00 | Kino | Film | provider_id=1"],
+    ids=["of its amount", "of its day"],
+)
+def test_a_corrected_amount_finds_its_row_although_another_booking_has_the_id_now(bank: Bank, other: str) -> None:
+    sync(bank, "2026-11-03 | -5.00 | Shop | Brot | provider_id=1")
+    before = bank.ids()
+    assert sync(bank, f"2026-11-03 | -5.50 | Shop | Brot | provider_id=2\n{other}") == ["added", "modified"]
+    kept = [row for row in bank.rows() if row["id"] in before]
+    assert [(row["amount"], row["counterpart_name"]) for row in kept] == [(Decimal("-5.50"), "Shop")]
+
+
 @pytest.mark.parametrize("are_turned", [False, True])
 @pytest.mark.parametrize("corrected_too", [False, True])
 def test_of_two_bookings_whose_words_begin_alike_each_correction_finds_its_own(
@@ -225,6 +238,22 @@ def test_a_statement_that_adds_up_ends_what_another_file_told_of_its_days(bank: 
     files.bring(bookings("2026-11-03 | -5.00 | Anna | Beitrag\n2026-11-03 | -6.00 | Bert | Beitrag"), statement=whole)
     assert ledger(bank) == [("11-03", "-6.00", "Bert"), ("11-03", "-5.00", "Anna")]
     assert len(gone(bank)) == 1
+
+
+def test_of_two_alike_of_which_a_statement_proves_one_the_older_id_stays(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-03 | -5.00 | Shop | Brot | provider_id=long"))
+    before = bank.ids()
+    bank.now += timedelta(hours=1)
+    assert bank.bring(bookings("2026-11-03 | -5.00 | Shop | Brot | provider_id=2")).new_transactions == 1
+    proof = StatementRecord(
+        opening=Decimal(100),
+        opening_date=date(2026, 10, 31),
+        closing=Decimal(95),
+        closing_date=date(2026, 11, 5),
+        is_authoritative=True,
+    )
+    files_of(bank).bring(bookings("2026-11-03 | -5.00 | Shop | Brot"), statement=proof)
+    assert bank.ids() == before
 
 
 @pytest.mark.parametrize("is_in_one_answer", [True, False])

@@ -13,7 +13,6 @@ from storage.importing.matching.evidence import evidence, fold_letters, is_fulle
 from storage.importing.matching.likely_matches import Item, Remaining
 from storage.importing.matching.pending_bookings import BEFORE, pending_matches
 from storage.importing.matching.stored_bookings import StoredRow
-from storage.importing.matching.windows import ToldWindow
 
 pytestmark = pytest.mark.requirement("import.formats")
 DAY = date(2026, 11, 2)
@@ -24,15 +23,16 @@ def record(**said: object) -> TransactionRecord:
     return TransactionRecord(**fields)  # type: ignore[arg-type]  # the fields' names and types
 
 
-def stored(id_: str = "row", *, is_other_source: bool = False, **said: object) -> StoredRow:
+def stored(id_: str = "row", *, is_other_source: bool = False, is_whole: bool = False, **said: object) -> StoredRow:
     return StoredRow(
         id=id_,
         identity=f"content:{id_}#1",
         created_at=datetime.combine(DAY, time(12)),
         record=record(**said),
         claim=None,
-        told_print="print",
         is_other_source=is_other_source,
+        has_its_references=True,
+        is_whole=is_whole,
     )
 
 
@@ -115,14 +115,13 @@ def test_what_is_stored_gains_what_it_lacks_and_a_correction_holds_but_for_cut_t
 
 
 def test_a_correction_is_looked_for_only_among_rows_of_its_words_that_are_left() -> None:
-    window = [ToldWindow(date(2026, 11, 1), date(2026, 11, 20), is_live=True)]
     told = [record(amount=Decimal(-6), purpose="Einkauf"), record(amount=Decimal(-7), purpose="Einkauf")]
     items = [Item(record(amount=Decimal(-8), purpose="Einkauf", mandate_reference="M2"), 3, "bank:9")]
     items += [Item(each, place, None) for place, each in enumerate(told)]
     items.append(Item(record(booking_date=date(2026, 10, 1), purpose="Einkauf"), 2, None))
-    rows = [stored("a", purpose="Einkauf", mandate_reference="M1")]
-    remaining = Remaining(items, rows, are_references_lasting=False, windows=window)
-    remaining.match_corrections()
+    rows = [stored("a", purpose="Einkauf", mandate_reference="M1", is_whole=True)]
+    remaining = Remaining(items, rows, are_references_lasting=False)
+    remaining.match_corrections({0, 1, 3})
     assert [(item.place, row.id) for item, row in remaining.pairs] == [(0, "a")]
 
 
@@ -131,7 +130,7 @@ def test_a_reference_that_several_bookings_have_says_nothing() -> None:
     rows = [stored("x", references=("a:1",), purpose="Torte"), stored("y", references=("b:1", "c:1"), purpose="Eis")]
     items = [Item(each, place, None) for place, each in enumerate(told)]
     for are_lasting in (True, False):
-        remaining = Remaining(items, rows, are_references_lasting=are_lasting, windows=[])
+        remaining = Remaining(items, rows, are_references_lasting=are_lasting)
         remaining.match_by_day()
         assert remaining.pairs == []
 
@@ -140,7 +139,7 @@ def test_one_of_two_alike_wholes_is_the_parts() -> None:
     rows = [stored("x", amount=Decimal(-10), references=("s:7",)), stored("y", amount=Decimal(3), references=("s:8",))]
     told = [record(references=("s:7/0",)), record(references=("s:7/1",)), record(amount=Decimal(4))]
     items = [Item(each, place, None) for place, each in enumerate(told)]
-    remaining = Remaining(items, rows, are_references_lasting=True, windows=[])
+    remaining = Remaining(items, rows, are_references_lasting=True)
     remaining.match_by_day()
     assert [(item.place, row.id) for item, row in remaining.parts] == [(0, "x"), (1, "x")]
 
@@ -149,7 +148,7 @@ def test_parts_that_do_not_add_up_are_no_whole() -> None:
     rows = [stored("x", references=("s:7/0",)), stored("y", amount=Decimal(-6), references=("s:7/1",))]
     told = [record(amount=Decimal(-12), references=("s:7", "t:1")), record(amount=Decimal(-7))]
     remaining = Remaining(
-        [Item(each, place, None) for place, each in enumerate(told)], rows, are_references_lasting=True, windows=[]
+        [Item(each, place, None) for place, each in enumerate(told)], rows, are_references_lasting=True
     )
     remaining.match_by_day()
     assert (remaining.parts, remaining.pairs) == ([], [])

@@ -27,7 +27,7 @@ def bring_all(bank: Bank, records: Sequence[Record], statement: StatementRecord 
     """One batch of booked and pending rows together."""
     bank.count += 1
     flat: list[Record] = [GIRO, *records, *([statement] if statement else [])]
-    return bank.store([read_batch(Batch(id=f"batch-{bank.count}", records=iter(flat)), today=bank.now.date())])
+    return bank.store(read_batch(Batch(id=f"batch-{bank.count}", records=iter(flat)), today=bank.now.date()))
 
 
 def stated(opening: str, first: str, closing: str, last: str, **further: object) -> StatementRecord:
@@ -82,6 +82,28 @@ def test_a_pending_row_books_within_seven_days_or_not_at_all(bank: Bank, day: st
     (before,) = bank.rows("id, booking_date, amount", "pending_transactions")
     bring_all(bank, bookings(f"{day} | -12.50 | Shop | Karte gebucht"))
     assert (bank.ids() == {before["id"]}) is is_the_same
+
+
+@pytest.mark.requirement("import.pending")
+def test_a_pending_row_is_no_booking_of_another_counterpart_whose_text_has_the_same_common_words(bank: Bank) -> None:
+    bring_all(bank, pending("2026-11-05 | 2450 | Deutsche Bahn AG | 3806897395 Beleg vom 05.11.2026"))
+    (before,) = bank.rows("id, booking_date, amount", "pending_transactions")
+    files_of(bank).bring(bookings("2026-11-09 | 2450 | Übermut Maschinenbau | 5648868427 Beleg vom 09.11.2026"))
+    assert before["id"] not in bank.ids()
+    files_of(bank).bring(bookings("2026-11-05 | 2450 | Deutsche Bahn AG | 3806897395 Beleg vom 05.11.2026"))
+    assert before["id"] in bank.ids()
+
+
+@pytest.mark.requirement("import.pending")
+def test_a_booking_in_the_words_of_a_pending_row_that_booked_on_another_day_is_another_one(bank: Bank) -> None:
+    first, second = (
+        bookings(f"2026-11-{day} | -2.80 | Cafe | Kaffee {day}", value_date=date(2026, 11, day)) for day in (15, 18)
+    )
+    bring_all(bank, [replace(first[0], status="pending")])
+    files = files_of(bank)
+    files.bring(bookings("2026-11-18 | -2.80 | Cafe | Kaffee 18"))
+    assert files.bring(first + second).new_transactions == 1
+    assert [(row["booking_date"].day, row["purpose"]) for row in bank.rows()] == [(15, "Kaffee 15"), (18, "Kaffee 18")]
 
 
 @pytest.mark.requirement("import.pending")
@@ -319,7 +341,7 @@ def test_a_balance_that_is_dated_later_is_set_aside_and_said(bank: Bank, opening
     ahead = stated("1000", opening_date, "1000000", "2199-12-31")
     flat: list[Record] = [GIRO, *bookings("2026-11-19 | -5.00 | B | b"), ahead]
     read = read_batch(Batch(id="ahead", records=iter(flat)), today=NOW.date())
-    bank.store([read])
+    bank.store(read)
     assert balance(bank) == 990
     assert entries(bank) == []
     assert len(bank.ids()) == 2
@@ -345,7 +367,7 @@ def test_a_balance_ahead_that_an_older_version_stored_counts_no_more(bank: Bank)
 @pytest.mark.requirement("import.balance")
 def test_a_balance_without_a_day_is_that_of_the_calendar_day_of_the_user(bank: Bank) -> None:
     flat: list[Record] = [GIRO, StatementRecord(closing=Decimal(100))]
-    bank.store([read_batch(Batch(id="b", records=iter(flat)), today=date(2026, 11, 21))])
+    bank.store(read_batch(Batch(id="b", records=iter(flat)), today=date(2026, 11, 21)))
     (account,) = accounts.of_user(bank.database, bank.user.id)
     assert account.balance_date == date(2026, 11, 21)
 

@@ -101,7 +101,7 @@ def test_an_account_whose_bookings_are_there_is_asked_about_and_counted_once(fil
     before = files.ids()
     report = bank.bring(bookings(THREE), account=NUMBER)
     giro, live = every(bank)["Giro"], every(bank)["Live"]
-    ((of_batch,),) = report.batches.values()
+    (of_batch,) = report.accounts
     assert of_batch.same_as is not None
     assert (of_batch.same_as.account.id, of_batch.same_as.in_both) == (giro.id, 3)
     assert (giro.same_as, live.same_as, shown(bank)) == (None, giro.id, ["Giro"])

@@ -173,6 +173,20 @@ def test_references_of_files_that_agree_among_themselves_set_nothing_apart_of_wh
 
 
 @pytest.mark.requirement("import.file-then-live")
+@pytest.mark.parametrize("is_file_first", [True, False])
+@pytest.mark.parametrize("number", ["", " | provider_id=8"], ids=["without ids", "with ids"])
+def test_a_reference_of_a_file_says_nothing_of_a_row_that_files_have_told_without_one(
+    bank: Bank, number: str, is_file_first: bool
+) -> None:
+    files, bread = files_of(bank), "2026-11-02 | -5 | Shop | Brot"
+    told = [(files, bread + number), (bank, f"{bread} | references=servicer:b1")]
+    for source, words in told if is_file_first else reversed(told):
+        source.bring(bookings(words))
+    assert files.bring(bookings(f"{bread} | references=servicer:R1")).new_transactions == 0
+    assert len(bank.ids()) == 1
+
+
+@pytest.mark.requirement("import.file-then-live")
 def test_a_file_with_references_of_its_own_is_known_when_it_comes_again(bank: Bank) -> None:
     shop = "2026-11-02 | -5.00 | Shop | Brot | references=s:{}1\n2026-11-03 | -6.00 | Cafe | Torte | references=s:{}2"
     kiosk = "2026-11-04 | -1.00 | Kiosk | Zeitung | references=s:b3"

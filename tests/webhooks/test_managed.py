@@ -99,7 +99,7 @@ def test_the_account_page_says_where_an_app_is_told_something(told: Told) -> Non
     for url in (URL, "https://other.example.org/", "https://other.example.org/2"):
         assert client.post("/webhooks", json={"url": url}).status_code == 201
     told.client()
-    apps = connected_apps(told.services.authorization, told.eva.user.id, time_zone=told.services.settings.time_zone)
+    apps = connected_apps(told.services.authorization, told.eva.user.id)
     assert sorted(app.told_at for app in apps) == ["", "app.example.org, other.example.org"]
     record = told.services.authorization.record
     record.write()

@@ -33,7 +33,7 @@ def bring(holder: Holder, content: bytes, number: int) -> None:
             user=holder.user,
             connection=holder.connection,
             job_id=f"{holder.user.id}{number}",
-            batches=[batch],
+            batch=batch,
             now=services.clock.now() + timedelta(seconds=number),
         )
     )

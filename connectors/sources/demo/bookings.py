@@ -54,7 +54,7 @@ class Party:
     debitor_id: str | None = None
 
 
-def person(name: str, *, bank_name: str | None = None) -> Party:
+def person(name: str, bank_name: str | None = None) -> Party:
     """A counterpart who is paid by transfer."""
     return Party(name=name, iban=german_iban(PAYEE_BANK_CODE, name), bank_name=bank_name)
 
@@ -78,7 +78,7 @@ def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None =
     """A SEPA direct debit of the day's price, collected on the next working day."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
-        yield Movement(ordered=day, record=_debit(party, -price(day), worded(purpose, day, dice), day, code))
+        yield Movement(ordered=day, record=_debit(party, -price(day), fill_in(purpose, day, dice), day, code))
 
     return what
 
@@ -88,16 +88,16 @@ def varying_debit(party: Party, low: str, high: str, purpose: str) -> What:
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         amount = -dice.amount(low, high)
-        yield Movement(ordered=day, record=_debit(party, amount, worded(purpose, day, dice), day, None))
+        yield Movement(ordered=day, record=_debit(party, amount, fill_in(purpose, day, dice), day))
 
     return what
 
 
-def returned_debit(party: Party, price: Price, purpose: str) -> What:
+def debit_return(party: Party, price: Price, purpose: str) -> What:
     """A direct debit that comes back two working days later, marked as a return, with swapped roles."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
-        debit = _debit(party, -price(day), worded(purpose, day, dice), day, None)
+        debit = _debit(party, -price(day), fill_in(purpose, day, dice), day)
         yield Movement(ordered=day, record=debit)
         back = replace(
             debit,
@@ -119,23 +119,16 @@ def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = F
     """A credit transfer or standing order to a counterpart."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
-        booked = working_day(day)
-        yield Movement(
-            ordered=day,
-            record=_with_counterpart(
-                party,
-                TransactionRecord(
-                    amount=-price(day),
-                    currency="EUR",
-                    booking_date=booked,
-                    value_date=booked,
-                    purpose=worded(purpose, day, dice),
-                    gvc="117" if standing else "116",
-                    bank_transaction_code="PMNT-ICDT-STDO" if standing else "PMNT-ICDT-ESCT",
-                    bank_text="DAUERAUFTRAG" if standing else "ONLINE-ÜBERWEISUNG",
-                ),
-            ),
+        record = _record(
+            -price(day),
+            working_day(day),
+            party,
+            purpose=fill_in(purpose, day, dice),
+            gvc="117" if standing else "116",
+            bank_transaction_code="PMNT-ICDT-STDO" if standing else "PMNT-ICDT-ESCT",
+            bank_text="DAUERAUFTRAG" if standing else "ONLINE-ÜBERWEISUNG",
         )
+        yield Movement(ordered=day, record=record)
 
     return what
 
@@ -147,84 +140,68 @@ def transfer_in(
     a salary."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
-        booked = working_days_later(working_day(day), days_later)
         salary = code == "SALA"
-        yield Movement(
-            ordered=day,
-            record=_with_counterpart(
-                party,
-                TransactionRecord(
-                    amount=price(day),
-                    currency="EUR",
-                    booking_date=booked,
-                    value_date=booked,
-                    purpose=worded(purpose, day, dice),
-                    purpose_code=code,
-                    end_to_end_id=worded(reference, day, dice) or None,
-                    debitor_id=party.debitor_id,
-                    gvc="153" if salary else "166",
-                    bank_transaction_code="PMNT-RCDT-SALA" if salary else "PMNT-RCDT-ESCT",
-                    bank_text="LOHN/GEHALT" if salary else "GUTSCHRIFT ÜBERWEISUNG",
-                ),
-            ),
+        record = _record(
+            price(day),
+            working_days_later(working_day(day), days_later),
+            party,
+            purpose=fill_in(purpose, day, dice),
+            purpose_code=code,
+            end_to_end_id=fill_in(reference, day, dice) or None,
+            debitor_id=party.debitor_id,
+            gvc="153" if salary else "166",
+            bank_transaction_code="PMNT-RCDT-SALA" if salary else "PMNT-RCDT-ESCT",
+            bank_text="LOHN/GEHALT" if salary else "GUTSCHRIFT ÜBERWEISUNG",
         )
+        yield Movement(ordered=day, record=record)
 
     return what
 
 
-def bank_row(price: Price, *, gvc: str | None, iso: str | None, bank_text: str | None, purpose: str | None) -> What:
+def bank_row(
+    price: Price, *, purpose: str, gvc: str | None = None, iso: str | None = None, bank_text: str | None = None
+) -> What:
     """A booking by the bank itself, on the very day: cash, fees, interest; the price has a sign."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
-        yield Movement(
-            ordered=day,
-            record=TransactionRecord(
-                amount=price(day),
-                currency="EUR",
-                booking_date=day,
-                value_date=day,
-                purpose=worded(purpose, day, dice) if purpose else None,
-                gvc=gvc,
-                bank_transaction_code=iso,
-                bank_text=bank_text,
-            ),
-            has_id=gvc is not None,
-        )
+        said = fill_in(purpose, day, dice)
+        record = _record(price(day), day, purpose=said, gvc=gvc, bank_transaction_code=iso, bank_text=bank_text)
+        yield Movement(ordered=day, record=record, has_id=gvc is not None)
 
     return what
 
 
-def _debit(party: Party, amount: Decimal, purpose: str, day: date, code: str | None) -> TransactionRecord:
-    booked = working_day(day)
-    return _with_counterpart(
+def _debit(party: Party, amount: Decimal, purpose: str, day: date, code: str | None = None) -> TransactionRecord:
+    return _record(
+        amount,
+        working_day(day),
         party,
-        TransactionRecord(
-            amount=amount,
-            currency="EUR",
-            booking_date=booked,
-            value_date=booked,
-            creditor_id=party.creditor_id,
-            mandate_reference=party.mandate,
-            end_to_end_id=f"{digits(6, party.name)}-{day:%Y%m%d}",
-            purpose=purpose,
-            purpose_code=code,
-            gvc="105",
-            bank_transaction_code="PMNT-RDDT-ESDD",
-            bank_text="FOLGELASTSCHRIFT",
-        ),
+        creditor_id=party.creditor_id,
+        mandate_reference=party.mandate,
+        end_to_end_id=f"{digits(6, party.name)}-{day:%Y%m%d}",
+        purpose=purpose,
+        purpose_code=code,
+        gvc="105",
+        bank_transaction_code="PMNT-RDDT-ESDD",
+        bank_text="FOLGELASTSCHRIFT",
     )
 
 
-def _with_counterpart(party: Party, record: TransactionRecord) -> TransactionRecord:
-    return replace(
-        record,
-        counterpart_name=party.name,
-        counterpart_iban=party.iban,
-        counterpart_bic=party.bic,
-        counterpart_bank_name=party.bank_name,
+def _record(amount: Decimal, booked: date, party: Party | None = None, **facts: str | None) -> TransactionRecord:
+    """A booking in euro, with the facts about its counterpart where it has one."""
+    return TransactionRecord(
+        amount=amount,
+        currency="EUR",
+        booking_date=booked,
+        value_date=booked,
+        counterpart_name=party.name if party else None,
+        counterpart_iban=party.iban if party else None,
+        counterpart_bic=party.bic if party else None,
+        counterpart_bank_name=party.bank_name if party else None,
+        **facts,  # type: ignore[arg-type]  # texts of a record, by its own field names
     )
 
 
-def worded(text: str, day: date, dice: Dice) -> str:
+def fill_in(text: str, day: date, dice: Dice) -> str:
     """The text with its {day} and {number} filled in."""
     return text.format(day=day, number=dice.number(6)) if "{" in text else text

@@ -1,7 +1,7 @@
 """Card bookings: announced with one text, booked days later with another; cash machines, refunds, reversals
 (Stornos)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -27,7 +27,7 @@ class Shop:
     mcc: str
 
 
-def debit_card(*shops: Shop, times: int = 1, has_id: bool = True) -> What:
+def debit_card(shops: Sequence[Shop], *, times: int = 1, has_id: bool = True) -> What:
     """A debit card payment at one of the shops: announced at once, booked two working days later with another text."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
@@ -52,7 +52,7 @@ def debit_card(*shops: Shop, times: int = 1, has_id: bool = True) -> What:
     return what
 
 
-def credit_card(*shops: Shop) -> What:
+def credit_card(shops: Sequence[Shop]) -> What:
     """A credit card payment at one of the shops: announced for four working days; the booking has the MCC."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
@@ -67,10 +67,11 @@ def credit_card(*shops: Shop) -> What:
     return what
 
 
-def foreign_card(shop: Shop, currency: str, rate: str) -> What:
-    """A card payment in another currency; `rate` is euro per unit, and varies a little each time."""
+def foreign_card(shops: Sequence[Shop], currency: str, rate: str) -> What:
+    """A card payment at one of the shops in another currency; `rate` is euro per unit, and varies a little."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
+        shop = dice.pick(shops)
         original = -dice.amount(shop.low, shop.high)
         exchange = Decimal(rate) + Decimal(dice.below(400) - 200).scaleb(-4)
         amount = (original * exchange).quantize(CENT, ROUND_HALF_EVEN)
@@ -89,10 +90,11 @@ def foreign_card(shop: Shop, currency: str, rate: str) -> What:
     return what
 
 
-def refunded(shop: Shop, share: str) -> What:
-    """A card purchase of which a share (0 to 1) is refunded eight days later."""
+def part_refund(shops: Sequence[Shop], share: str) -> What:
+    """A card purchase at one of the shops, of which a share (0 to 1) is refunded eight days later."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
+        shop = dice.pick(shops)
         amount = -dice.amount(shop.low, shop.high)
         text = shop.text.replace("#", dice.number(7))
         yield Movement(ordered=day, record=_card(shop, amount, day, text=text))
@@ -113,11 +115,11 @@ def refunded(shop: Shop, share: str) -> What:
     return what
 
 
-def reversed_card(shop: Shop) -> What:
+def card_reversal(shops: Sequence[Shop]) -> What:
     """A card payment that the bank reverses on the next working day as wrongly booked."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
-        booking = next(debit_card(shop)(day, dice))
+        booking = next(debit_card(shops)(day, dice))
         yield booking
         booked = working_days_later(booking.record.booking_date, 1)
         storno = replace(
@@ -135,7 +137,7 @@ def reversed_card(shop: Shop) -> What:
     return what
 
 
-def cash_machine(amounts: tuple[int, ...]) -> What:
+def cash_machine(amounts: Sequence[int]) -> What:
     """Cash from a machine on any day, booked on the next working day; the value date is the day itself."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:

@@ -6,12 +6,11 @@ from decimal import Decimal
 
 from analytics.records import AccountKind
 from connectors.sources.demo import habits
-from connectors.sources.demo.bookings import Habit, Party, bank_row, direct_debit, transfer_in, transfer_out
+from connectors.sources.demo.bookings import Habit, Party
 from connectors.sources.demo.cards import debit_card
 from connectors.sources.demo.identifiers import digits, german_iban
 from connectors.sources.demo.ledger import Account, Bank
-from connectors.sources.demo.merchants import CLOUD_STORAGE, EMPLOYER, FRIEND, LENDER, LONDON_SHOP, SUPERMARKETS
-from connectors.sources.demo.rhythms import every, monthly, quarterly, rising, some_days, steady, twice_a_year, yearly
+from connectors.sources.demo.rhythms import every, rising, steady
 
 # XXX at the end of a BIC means the head office (ISO 9362)
 MUSTERBANK = Bank(name="Musterbank", code="99910000", bic="MUSBDEDAXXX")
@@ -77,14 +76,16 @@ def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
         "supply", sender=giro, receiver=second_giro, price=rising("340.00", by="15.00"), day=1,
         wording="Übertrag auf Zweitkonto", days_later=1,
     )  # fmt: skip
-    card = _account(seed, second, "card", "credit_card", "Visa Karte", "0.00", habits.card_spending(), has_iban=False)
+    card = _account(
+        seed, second, "card", "credit_card", "Visa Karte", "0.00", habits.of("card_spending"), has_iban=False
+    )
     collected, credited = habits.settlement(card, payer=second_giro)
     giro_habits = (
         *habits.income(rising("2585.40", by="24.60")),
         *habits.home(rising("890.00", by="22.00", month=7)),
-        *habits.contracts(),
-        *habits.everyday(),
-        *habits.oddities(),
+        *habits.of("contracts"),
+        *habits.of("everyday"),
+        *habits.of("oddities"),
         saving_out,
         supply_out,
     )
@@ -95,7 +96,7 @@ def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
             (saving_in, *habits.interest("21.15", by="3.40")),
         ),
         _account(seed, second, "second giro", "checking", None, "640.10", (supply_in, collected)),
-        replace(card, opening=habits.unsettled(card), habits=(*card.habits, credited)),
+        replace(card, opening=habits.open_debt(card), habits=(*card.habits, credited)),
     )  # fmt: skip
 
 
@@ -103,15 +104,15 @@ def _solo_household(seed: str) -> tuple[Account, ...]:
     parts = (
         *habits.income(rising("1890.00", by="35.00")),
         *habits.home(rising("745.00", by="18.00", month=7)),
-        *habits.contracts(),
-        *habits.everyday(),
-        *habits.oddities(),
+        *habits.of("contracts"),
+        *habits.of("everyday"),
+        *habits.of("oddities"),
     )
     return (_account(seed, MUSTERBANK, "giro", "checking", "Girokonto", "920.55", parts),)
 
 
 def _lapsed_household(seed: str) -> tuple[Account, ...]:
-    parts = (*habits.income(steady("1480.00")), *habits.home(steady("690.00")), *habits.everyday())
+    parts = (*habits.income(steady("1480.00")), *habits.home(steady("690.00")), *habits.of("everyday"))
     return (_account(seed, MUSTERBANK, "giro", "checking", "Girokonto", "1310.00", parts),)
 
 
@@ -126,42 +127,39 @@ def _globe(seed: str) -> tuple[Account, ...]:
     giro_habits = (
         *habits.income(rising("2520.00", by="60.00")),
         *habits.home(rising("980.00", by="25.00", month=7)),
-        Habit("groceries", every(2), debit_card(*SUPERMARKETS)),
+        Habit("groceries", every(2), debit_card(habits.shops("SUPERMARKETS"))),
         paid,
     )
-    dollars = (
-        Habit("royalties", quarterly(20), transfer_in(EMPLOYER, rising("640.00", by="35.00"), "Royalties {day:%m/%Y}")),
-        Habit("cloud", monthly(14), direct_debit(CLOUD_STORAGE, rising("11.99", by="1.00"), "Dropbox Plus")),
-    )
-    pounds = (
-        Habit("lodger", monthly(4), transfer_in(FRIEND, steady("310.00"), "Room rent {day:%B %Y}")),
-        Habit("books", some_days(9), debit_card(LONDON_SHOP)),
-        Habit("gift", yearly(12, 24), transfer_out(FRIEND, steady("75.00"), "Merry Christmas")),
-    )
-    dividend = bank_row(steady("36.00"), gvc="302", iso="SECU-CUST-DVCA", bank_text="DIVIDENDE", purpose="Dividende")
-    fee = direct_debit(LENDER, steady("60.00"), "Kontoführung Darlehen {day:%Y}")
     return (
         _account(seed, GLOBUS_BANK, "giro", "checking", "Privatkonto", "2750.80", giro_habits),
-        _account(seed, GLOBUS_BANK, "dollars", "checking", "US-Dollar-Konto", "1180.00", dollars, currency="USD"),
-        _account(seed, GLOBUS_BANK, "pounds", "checking", "Pfund-Konto", "415.25", pounds, currency="GBP"),
+        _account(
+            seed, GLOBUS_BANK, "dollars", "checking", "US-Dollar-Konto", "1180.00", habits.of("dollars"), currency="USD"
+        ),
+        _account(seed, GLOBUS_BANK, "pounds", "checking", "Pfund-Konto", "415.25", habits.of("pounds"), currency="GBP"),
         _account(
             seed, GLOBUS_BANK, "francs", "savings", "Franken-Sparkonto", "9600.00",
             habits.interest("12.35", by="1.10"), currency="CHF",
         ),
         _account(
             seed, GLOBUS_BANK, "loan", "loan", "Wohnbaudarlehen", "-84000.00",
-            (received, Habit("fee", twice_a_year(6, 30), fee), *habits.loan_interest("315.00")),
+            (received, *habits.of("loan"), *habits.loan_interest("315.00")),
         ),
         _account(
             seed, GLOBUS_BANK, "shares", "membership", "Genossenschaftsanteile", "0.00",
-            (Habit("dividend", yearly(6, 15), dividend),), has_iban=False, says_balance=False,
+            habits.of("shares"), has_iban=False, says_balance=False,
         ),
     )  # fmt: skip
 
 
 def _plain_account(seed: str, number: int) -> Account:
     return _account(
-        seed, MUSTERBANK, f"account {number}", "checking", f"Konto {number}", f"{100 * number}.00", habits.everyday()
+        seed,
+        MUSTERBANK,
+        f"account {number}",
+        "checking",
+        f"Konto {number}",
+        f"{100 * number}.00",
+        habits.of("everyday"),
     )
 
 

@@ -1,5 +1,6 @@
 """A demo bank that requires its customer: a sign-in elsewhere or a TAN connects it, and its consent ends."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
@@ -61,7 +62,7 @@ class LiveDemoBank(DemoBank, LiveSource):
             case "tan" if reply.given["tan"] == TAN:
                 return _finish(now)
             case "tan":
-                return Question(text=ASK_TAN.text, fields=ASK_TAN.fields, problem=WRONG_TAN)
+                return replace(ASK_TAN, problem=WRONG_TAN)
         return WAY
 
     def is_same_login(self, known: Connection, done: Done) -> bool:  # noqa: ARG002 - the protocol names them

@@ -14,12 +14,12 @@ FIXED_HOLIDAYS = {(1, 1), (5, 1), (10, 3), (12, 25), (12, 26)}
 ANCHOR = date(2024, 1, 1)  # a Monday, from which weekly rhythms count
 
 
-def monthly(day_of_month: int, *, pause: tuple[int, ...] = ()) -> Rhythm:
+def monthly(day_of_month: int, *pause: int) -> Rhythm:
     """A rhythm of every month but the paused ones; day 31 is the last day of shorter months."""
     return lambda day, _: day.day == _within_month(day, day_of_month) and day.month not in pause
 
 
-def quarterly(day_of_month: int, *, first_month: int = 1) -> Rhythm:
+def quarterly(day_of_month: int, first_month: int = 1) -> Rhythm:
     """A rhythm of every third month."""
     return lambda day, _: day.day == _within_month(day, day_of_month) and (day.month - first_month) % 3 == 0
 
@@ -34,7 +34,7 @@ def twice_a_year(month: int, day_of_month: int) -> Rhythm:
     return lambda day, _: day.day == day_of_month and (day.month - month) % 6 == 0
 
 
-def every(days: int, *, offset: int = 0) -> Rhythm:
+def every(days: int, offset: int = 0) -> Rhythm:
     """A rhythm of every so many days, counted from a Monday."""
     return lambda day, _: (day - ANCHOR).days % days == offset
 
@@ -50,14 +50,14 @@ def steady(amount: str) -> Price:
     return lambda _: fixed
 
 
-def scattered(low: str, high: str) -> Price:
+def between(low: str, high: str) -> Price:
     """A varying price between the two, both included; always the same on the same day."""
     first, last = Decimal(low), Decimal(high)
     steps = int((last - first) * 100) + 1
     return lambda day: first + Decimal(day.toordinal() * 7919 % steps).scaleb(-2)
 
 
-def rising(amount: str, *, by: str, month: int = 1) -> Price:
+def rising(amount: str, by: str, month: int = 1) -> Price:
     """A price that is `amount` in 2024 and rises each year by a step, from the first of the month on."""
     first, step = Decimal(amount), Decimal(by)
 
@@ -68,7 +68,7 @@ def rising(amount: str, *, by: str, month: int = 1) -> Price:
     return price
 
 
-def dated(first: str, *changes: tuple[date, str]) -> Price:
+def changing(first: str, *changes: tuple[date, str]) -> Price:
     """A price that changes on the given days; until the first of them, it is `first`."""
 
     def price(day: date) -> Decimal:

@@ -8,6 +8,7 @@ Description: https://enablebanking.com/docs/api/reference/
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -99,7 +100,7 @@ class EnableBanking(LiveSource):
         if not country:
             return COUNTRY
         if not COUNTRY_CODE.fullmatch(country):
-            return Question(text=COUNTRY.text, fields=COUNTRY.fields, problem=NO_COUNTRY)
+            return replace(COUNTRY, problem=NO_COUNTRY)
         wanted = str(reply.given.get("bank") or connection.settings.get("bank", "")).strip()
         is_business = (reply.given.get("psu_type") or connection.settings.get("psu_type")) == BUSINESS
         banks = self._banks(country, now, is_business=is_business)

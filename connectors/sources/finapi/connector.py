@@ -6,6 +6,7 @@ a background update, waits for that task, and reads the bookings of the whole pe
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from secrets import token_hex, token_urlsafe
@@ -52,7 +53,8 @@ ASKING = Sentence(
 )
 FORM_ENDED = "The sign-in at the bank was not completed. Begin again."
 
-Ask = Callable[[Mapping[str, str]], ProviderAnswer]
+Ask = Callable[..., ProviderAnswer]
+"""A request without its headers, such as `partial(provider.get, path)`."""
 
 
 class FinApi(LiveSource):
@@ -85,15 +87,13 @@ class FinApi(LiveSource):
         memo = answer.memo
         if not memo:
             if connection.secrets.get("user"):
-                try:
+                with suppress(ConsentRevoked):
                     return self._renewal(self._user(connection), _bank_connection(connection))
-                except ConsentRevoked:
-                    return self._first_form()
             return self._first_form()
         user = _UserAtFinApi(self, memo["secrets"])
         if "task" in memo:
             return self._step_after_asking(user, memo, now)
-        told = user.members(lambda headers: self._forms.get(f"/api/webForms/{memo['form']}", headers=headers))
+        told = user.members(partial(self._forms.get, f"/api/webForms/{memo['form']}"))
         if told.get("status") in OPEN_FORMS:
             return Redirect(url=memo["url"], again_after=FORM_PAUSE, memo=memo)
         made = memo["bank_connection"] or _object(told, "payload").get("bankConnectionId")
@@ -108,8 +108,8 @@ class FinApi(LiveSource):
         """Delete the bank connection at finAPI, then the user to whom it belonged."""
         user = self._user(connection)
         path = f"/api/v2/bankConnections/{_bank_connection(connection)}"
-        user.ask(lambda headers: self._access.delete(path, headers=headers), fine=(200, 204, 404))
-        user.ask(lambda headers: self._access.delete("/api/v2/users", headers=headers), fine=(200, 204))
+        user.ask(partial(self._access.delete, path), fine=(200, 204, 404))
+        user.ask(partial(self._access.delete, "/api/v2/users"), fine=(200, 204))
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - as above
         """Have finAPI ask the bank, and return the task as handle."""
@@ -122,8 +122,7 @@ class FinApi(LiveSource):
         if handle["task"] is None:
             task = self._begin_update(user, number, connection.attended)
             return Waiting(seconds=UPDATE_PAUSE if task is None else TASK_PAUSE, handle={"task": task})
-        path = f"/api/tasks/{handle['task']}"
-        told = user.members(lambda headers: self._forms.get(path, headers=headers))
+        told = self._task(user, handle["task"])
         match told.get("status"):
             case status if status in RUNNING_TASKS:
                 return Waiting(seconds=TASK_PAUSE)
@@ -146,11 +145,8 @@ class FinApi(LiveSource):
     ) -> Iterator[Batch | LeftOut]:
         """A batch per account: all bookings of the period that its bank reports, and all pending ones."""
         user, number = self._user(connection), _bank_connection(connection)
-        parameters = {"bankConnectionIds": str(number)}
-        told = user.members(
-            lambda headers: self._access.get("/api/v2/accounts", parameters=parameters, headers=headers)
-        )
-        accounts = _objects(told, "accounts")
+        asked = partial(self._access.get, "/api/v2/accounts", parameters={"bankConnectionIds": str(number)})
+        accounts = _objects(user.members(asked), "accounts")
         since = min(date.fromisoformat(cursor["imported_until"]), today - TOLD_AGAIN) if cursor is not None else None
         known = {str(each) for each in cursor["accounts"]} if cursor is not None else set()
         whole: list[str] = []
@@ -216,10 +212,8 @@ class FinApi(LiveSource):
         if made.status != 201:
             raise ProviderUnavailable(detail=f"status {made.status} for a user")
         user = _UserAtFinApi(self, secrets)
-        form = user.members(
-            lambda headers: self._forms.post("/api/webForms/bankConnectionImport", document={}, headers=headers)
-        )
-        return self._redirect_to(form, user)
+        form = partial(self._forms.post, "/api/webForms/bankConnectionImport", document={})
+        return self._redirect_to(user.members(form), user)
 
     def _renewal(self, user: "_UserAtFinApi", number: int) -> Question:
         task = self._begin_update(user, number)
@@ -229,7 +223,7 @@ class FinApi(LiveSource):
 
     def _step_after_asking(self, user: "_UserAtFinApi", memo: Json, now: datetime) -> Step:
         """The step after the bank was asked: wait on, the form if the bank requires the person, or done."""
-        told = user.members(lambda headers: self._forms.get(f"/api/tasks/{memo['task']}", headers=headers))
+        told = self._task(user, memo["task"])
         number = int(memo["bank_connection"])
         if told.get("status") == "WEB_FORM_REQUIRED":
             return self._redirect_to(_object(_object(told, "payload"), "webForm"), user, number)
@@ -263,10 +257,8 @@ class FinApi(LiveSource):
         """The id of a new task that asks the bank, on behalf of a user who is present; None where one is already
         running."""
         wanted = {"bankConnectionId": number, **_metadata(attended)}
-        answer = user.ask(
-            lambda headers: self._forms.post("/api/tasks/backgroundUpdate", document=wanted, headers=headers),
-            fine=(200, 201, 423),
-        )
+        update = partial(self._forms.post, "/api/tasks/backgroundUpdate", document=wanted)
+        answer = user.ask(update, fine=(200, 201, 423))
         return None if answer.status == 423 else str(answer.members()["id"])
 
     def _update_state(self, user: "_UserAtFinApi", number: int, now: datetime) -> Waiting | Ready:
@@ -280,7 +272,10 @@ class FinApi(LiveSource):
         return Ready(consent_expires_at=until)
 
     def _bank_connection(self, user: "_UserAtFinApi", number: int) -> Json:
-        return user.members(lambda headers: self._access.get(f"/api/v2/bankConnections/{number}", headers=headers))
+        return user.members(partial(self._access.get, f"/api/v2/bankConnections/{number}"))
+
+    def _task(self, user: "_UserAtFinApi", task: str) -> Json:
+        return user.members(partial(self._forms.get, f"/api/tasks/{task}"))
 
     def _bookings(self, user: "_UserAtFinApi", account: str, since: date | None) -> tuple[list[Json], bool]:
         """The account's bookings from this day on, each once, and whether they are complete: not where a page has
@@ -290,10 +285,8 @@ class FinApi(LiveSource):
         if since is not None:
             asked["minBankBookingDate"] = since.isoformat()
         for page in range(1, PAGES_MAX + 1):
-            answer = user.ask(
-                partial(self._transactions, {**asked, "page": str(page)}),
-                fine=(200,) if page == 1 else (200, *PAGE_REFUSED),
-            )
+            request = partial(self._access.get, "/api/v2/transactions", parameters={**asked, "page": str(page)})
+            answer = user.ask(request, fine=(200,) if page == 1 else (200, *PAGE_REFUSED))
             if answer.status != 200:
                 break
             told, before = answer.members(), len(found)
@@ -308,17 +301,10 @@ class FinApi(LiveSource):
                 break
         return list(found.values()), False
 
-    def _transactions(self, parameters: Mapping[str, str], headers: Mapping[str, str]) -> ProviderAnswer:
-        return self._access.get("/api/v2/transactions", parameters=parameters, headers=headers)
-
     def _pending_bookings(self, user: "_UserAtFinApi", account: str) -> Sequence[Json] | None:
         """The bookings that the bank announces; None where this finAPI does not provide them."""
-        answer = user.ask(
-            lambda headers: self._access.get(
-                "/api/v2/pendingTransactions", parameters={"accountIds": account}, headers=headers
-            ),
-            fine=(200, 404),
-        )
+        request = partial(self._access.get, "/api/v2/pendingTransactions", parameters={"accountIds": account})
+        answer = user.ask(request, fine=(200, 404))
         return _objects(answer.members(), "pendingTransactions") if answer.status == 200 else None
 
 
@@ -335,10 +321,10 @@ class _UserAtFinApi:
 
     def ask(self, ask: Ask, fine: Collection[int] = (200, 201)) -> ProviderAnswer:
         """The answer, if its status is in `fine`. Raises the SourceError that another status means."""
-        answer = ask(self._headers()) if "token" in self.secrets else None
+        answer = ask(headers=self._headers()) if "token" in self.secrets else None
         if answer is None or answer.status == 401:
             self._sign_in()
-            answer = ask(self._headers())
+            answer = ask(headers=self._headers())
         if answer.status in fine:
             return answer
         match answer.status:

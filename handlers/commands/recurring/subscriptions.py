@@ -8,8 +8,7 @@ from analytics.recurring.directions import INCOMING, OUTGOING
 from analytics.recurring.history import listed
 from handlers.commands.accounts import AMOUNT
 from handlers.commands.control_socket import CommandError, Report
-from handlers.operations.recurring.added import add
-from handlers.operations.recurring.confirmation import NoSuchPayment, decide
+from handlers.operations.recurring import NoSuchPayment, add, decide
 from handlers.services import Services
 from handlers.sync.detection import recurring_of
 from storage import accounts

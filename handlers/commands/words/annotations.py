@@ -4,7 +4,7 @@ from typing import Any
 
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.words.own_categories import place_named, placed
-from handlers.operations.words.annotations import changed
+from handlers.operations.words.annotations import annotation_after
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import transactions
@@ -35,7 +35,7 @@ def annotate(
             parts = [(f"{sign}{each['amount']}", each["place"]) for each in changes["splits"]]
             named = [{"amount": size, **placed(place_named(session, user.id, name))} for size, name in parts]
             wanted = {**wanted, "splits": named}
-        after = changed(session, user.id, row, before, wanted, now=now)
+        after = annotation_after(session, user.id, row, before, wanted, now=now)
         annotations.say(session, user.id, after, now=now)
         derivation.apply_rules(session, user.id, now=now, transaction_ids=[transaction_id])
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from analytics.classification.facts import CATEGORIES
-from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import TAG_LENGTH_MAX, ChosenCategory, is_tag
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted

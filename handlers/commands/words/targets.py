@@ -9,7 +9,7 @@ from handlers.commands.accounts import AMOUNT
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.words.own_categories import place_named
 from handlers.json_shapes import money_text
-from handlers.operations.categories.targets import code_of, compared, put
+from handlers.operations.categories.targets import code_of, comparisons, put
 from handlers.services import Services
 from storage.database import Transaction
 from storage.users import User
@@ -22,7 +22,7 @@ def list_targets(services: Services, report: Report, *, user: User, month: str |
         user_id=user.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=user.has_subscription
     )
     own = annotations.own_categories(services.everybody, user.id)
-    for target, place, _, spent in compared(services, everything, _month(services, month))[0]:
+    for target, place, _, spent in comparisons(services, everything, _month(services, month))[0]:
         code, currency = code_of(place), target.currency
         name = f"“{own[code].name}” ({code})" if code in own else code
         amount, used, left = (money_text(each, currency) for each in (target.amount, spent, target.amount - spent))

@@ -36,7 +36,7 @@ class Holder:
     is_signed_in: bool = False
 
 
-def signed_in(scope: Scope) -> None:
+def note_sign_in(scope: Scope) -> None:
     """Note on the connection of this request that its sender has shown a valid token."""
     holder = scope.get("extensions", {}).get("bankdata.connection", {}).get("holder")
     if isinstance(holder, Holder):

@@ -12,8 +12,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http import call
-from handlers.http.request import Answer, Json, Operation, Request
+from handlers.http.request import Answer, Operation, Request
 from handlers.http.steps.turns import Turns
+from handlers.names import Json
 
 Calling = Callable[[Request, dict[str, Any]], Awaitable[Answer]]
 """Calls one operation with the arguments of its contract."""

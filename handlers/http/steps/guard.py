@@ -16,7 +16,7 @@ from auth.principal import Principal
 from handlers.http import call
 from handlers.http.errors import Forbidden, Unauthorized
 from handlers.http.routing import Make
-from handlers.http.sockets.peers import signed_in
+from handlers.http.sockets.peers import note_sign_in
 
 logger = logging.getLogger("bankdata.guard")
 
@@ -63,7 +63,7 @@ async def caller_of(scope: Scope, authenticate: Authenticate, told: Challenges) 
     except InvalidToken as error:
         logger.info("token refused: %s", error)
         raise Unauthorized(headers=told.refused) from None
-    signed_in(scope)
+    note_sign_in(scope)
     return caller
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from handlers.http.errors import BadRequest, NotFound
+from handlers.names import python_name
 
 DIGITS_MAX = 4000  # Python reads integers of at most 4,300 digits; the contract itself knows no largest page
 FIELDS_MAX = 200
@@ -16,7 +17,6 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 Schema = Mapping[str, Any]
 Reader = Callable[[str], Any]
@@ -68,7 +68,7 @@ class Parameters:
 
     def _read_query(self, query: bytes, values: dict[str, Any]) -> None:
         seen: set[str] = set()
-        for name, text in _pairs(query):
+        for name, text in pairs(query):
             reader = self._query.get(name)
             if reader is None:
                 continue  # decision 8: unknown query parameters are ignored
@@ -85,33 +85,29 @@ class Parameters:
             values[self._names[name]] = value
 
 
-def python_name(name: str) -> str:
-    """The name in snake case: accountIds becomes account_ids."""
-    return _CAPITAL.sub(r"_\1", name).replace("-", "_").lower()
-
-
 def form_fields(content: bytes) -> dict[str, str]:
     """The fields of an urlencoded form; each may occur once (RFC 6749 3.2)."""
     fields: dict[str, str] = {}
-    for name, text in _pairs(content):
+    for name, text in pairs(content):
         if name in fields:
             raise BadRequest("body: every field must be given once")
         fields[name] = text
     return fields
 
 
-def _pairs(encoded: bytes) -> list[tuple[str, str]]:
+def pairs(encoded: bytes, *, most: int = FIELDS_MAX) -> list[tuple[str, str]]:
+    """The names and values of an urlencoded text, strictly decoded; raises BadRequest."""
     try:
         text = encoded.decode()
         if "%" in text and _BROKEN_PERCENT.search(text):
             raise BadRequest("A percent sign must be followed by two hexadecimal digits")
-        if "%" in text or "+" in text or text.count("&") >= FIELDS_MAX:
-            return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
+        if "%" in text or "+" in text or text.count("&") >= most:
+            return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=most)
         return [(name, value) for name, _, value in (pair.partition("=") for pair in text.split("&") if pair)]
     except UnicodeDecodeError:
         raise BadRequest("Parameters must be percent-encoded UTF-8") from None
     except ValueError:
-        raise BadRequest(f"There must be at most {FIELDS_MAX} parameters") from None
+        raise BadRequest(f"There must be at most {most} parameters") from None
 
 
 def _default(schema: Schema) -> Any:

@@ -74,12 +74,12 @@ class Limiter:
                 return quota
         return self._quota(rate, *self._own.take(budget, client, most=rate.requests, seconds=rate.seconds))
 
-    async def spend(self, budget: str, rate: Rate | None, client: str) -> None:
-        """Take one request out of a budget whose rest the client is not told; raises TooManyRequests. Without a rate
-        nothing is counted."""
+    async def spend(self, budget: str, rate: Rate | None, client: str, *, refusal: str | None = None) -> None:
+        """Take one request out of a budget whose rest the client is not told; raises TooManyRequests, with the sentence
+        `refusal` if it is given. Without a rate nothing is counted."""
         quota = await self.take(budget, rate, client) if rate is not None and self._is_on else None
         if quota is not None and not quota.is_granted:
-            raise TooManyRequests(retry_after=quota.reset_seconds)
+            raise TooManyRequests(refusal, retry_after=quota.reset_seconds)
 
     async def _shared_quota(self, windows: MovingWindowRateLimiter, budget: str, rate: Rate, client: str) -> Quota:
         item = RateLimitItemPerSecond(rate.requests, rate.seconds, namespace=budget)

@@ -1,6 +1,10 @@
 """Reads single headers of a request."""
 
+import re
+
 from handlers.http.errors import ContentTooLarge
+
+_WEIGHT = re.compile(r"[01](?:\.[0-9]{0,3})?")
 
 DIGITS_MAX = 12  # of a length; Python itself reads no number of more than 4,300
 
@@ -17,3 +21,14 @@ def check_length(headers: list[tuple[bytes, bytes]], bytes_max: int) -> None:
     declared = header(headers, b"content-length")
     if declared.isascii() and declared.isdigit() and (len(declared) > DIGITS_MAX or int(declared) > bytes_max):
         raise ContentTooLarge(bytes_max)
+
+
+def weights(value: str) -> dict[str, float | None]:
+    """What a header such as Accept names, in lower case and in its order, each with its weight (RFC 9110 12.4.2): 1
+    where it has none, None where what stands there is no weight."""
+    found: dict[str, float | None] = {}
+    for part in value.lower().replace(" ", "").split(","):
+        name, *parameters = part.split(";")
+        given = next((each.removeprefix("q=") for each in parameters if each.startswith("q=")), "1")
+        found[name] = float(given) if _WEIGHT.fullmatch(given) else None
+    return found

@@ -4,13 +4,10 @@ import json
 import secrets
 from functools import lru_cache
 from importlib import resources
-from typing import Any
 
-from analytics.classification.facts import CATEGORIES, TYPES
-from analytics.classification.leaves import LEAVES
+from analytics.classification.facts import CATEGORIES, LEAVES, TYPES
+from handlers.names import Json
 from handlers.sentences import words_of_page
-
-Json = dict[str, Any]
 
 EXTENSION = "io.modelcontextprotocol/ui"
 MIME_TYPE = "text/html;profile=mcp-app"

@@ -1,17 +1,19 @@
 """GET /categories, and the parameters of other operations that concern finer categories."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 
-from analytics.classification.leaves import LEAVES, OWN_TRANSFER, Leaf
+from analytics.classification.facts import LEAVES, Leaf
+from analytics.classification.leaves import OWN_TRANSFER
 from auth.principal import Principal
 from handlers.http import call
 from handlers.http.errors import BadRequest
-from handlers.http.request import Answer, Json, Request
+from handlers.http.request import Answer, Request
+from handlers.names import Json
+from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.own import shape as own_shape
-from handlers.operations.categories.own import visible
-from handlers.operations.selection import listed
+from handlers.operations.selection import listed_values
 from handlers.operations.words.said import ASKED, DETAILED
 from handlers.services import Services
 from storage.words.annotations import OwnCategory
@@ -26,27 +28,27 @@ def list_categories(services: Services, request: Request) -> Answer:
     """List the finer categories in both languages, and the user's own; 304 for a client that has the same list
     already."""
     with services.of(request.principal.user_id).transaction() as session:
-        own = visible(session, request.principal)
+        own = own_categories_for(session, request.principal)
     body, etag = _answer_with_own(own.values()) if own else _answer_without_own()
-    if _is_known(request.headers, etag):
+    if request.knows(etag):
         return Answer(body=b"", status=304, headers={"etag": etag})
     return Answer(body=body, headers={"etag": etag})
 
 
 def is_included(include: str | None) -> bool:
     """Whether transactions are to show their finer category; raises BadRequest."""
-    return DETAILED in listed("include", include, INCLUDED)
+    return DETAILED in listed_values("include", include, INCLUDED)
 
 
-def filtered_by(code: str | None, caller: Principal) -> str | None:
+def leaf_filter(code: str | None, caller: Principal) -> str | None:
     """The code of the finer category to filter by, or one that matches nothing if the caller may not know it; raises
     BadRequest."""
     if code is not None and code not in LEAVES:
         raise BadRequest("detailedCategory: must be a code that GET /categories lists")
-    return NOBODYS if code is not None and shown(code, caller) is None else code
+    return NOBODYS if code is not None and leaf_as_seen(code, caller) is None else code
 
 
-def shown(code: str | None, caller: Principal) -> str | None:
+def leaf_as_seen(code: str | None, caller: Principal) -> str | None:
     """The finer category of a transaction as this caller may see it: a caller who may not read all accounts does not
     learn that the other side is another account of the user."""
     return None if code == OWN_TRANSFER and caller.coverage is not None else code
@@ -76,10 +78,5 @@ def _answer_with_own(own: Iterable[OwnCategory]) -> tuple[bytes, str]:
 
 
 def _with_etag(answer: Json) -> tuple[bytes, str]:
-    body = call.encoded(answer)
+    body = call.json_bytes(answer)
     return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-
-
-def _is_known(headers: Mapping[str, str], etag: str) -> bool:
-    sent = headers.get("if-none-match", "").split(",")
-    return any(each.strip().removeprefix("W/") in (etag, "*") for each in sent)

@@ -6,8 +6,10 @@ from typing import Any
 from analytics.classification.rules import TAG_LENGTH_MAX, is_tag
 from auth.principal import Principal
 from handlers.http.errors import BadRequest, Conflicting, NotFound
-from handlers.http.request import Json, Request
-from handlers.operations.categories.places import chosen
+from handlers.http.request import Request
+from handlers.json_shapes import members
+from handlers.names import Json
+from handlers.operations.categories.places import place_named
 from handlers.operations.selection import owner_of
 from handlers.services import Services
 from storage.database import Session, Transaction
@@ -24,23 +26,17 @@ TAKEN = "name: one of your categories there has it already"
 def create_own_category(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
     """Create an own category, which has no bookings yet."""
     user_id = owner_of(request)
-    category, leaf, _ = chosen({key: body[key] for key in ("category", "detailedCategory") if key in body}, {})
-    name = checked(body["name"])
-
-    def work(session: Transaction) -> Json:
-        session.hold(user_id)
-        return shape(own_categories.add(session, user_id, name, category, leaf))
-
-    return _change(services, user_id, work)
+    category, leaf, _ = place_named({key: body[key] for key in ("category", "detailedCategory") if key in body}, {})
+    name = valid_name(body["name"])
+    return _change(services, user_id, lambda session: own_categories.add(session, user_id, name, category, leaf))
 
 
 def rename_own_category(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
     """Give an own category another name."""
-    user_id, name = owner_of(request), checked(body["name"])
+    user_id, name = owner_of(request), valid_name(body["name"])
 
-    def work(session: Transaction) -> Json:
-        session.hold(user_id)
-        return shape(own_categories.rename(session, user_id, found(session, user_id, id), name))
+    def work(session: Transaction) -> OwnCategory:
+        return own_categories.rename(session, user_id, own_category(session, user_id, id), name)
 
     return _change(services, user_id, work)
 
@@ -51,13 +47,13 @@ def delete_own_category(services: Services, request: Request, *, id: str) -> Jso
 
     def work(session: Transaction) -> Json:
         session.hold(user_id)
-        own_categories.remove(session, user_id, found(session, user_id, id).id)
+        own_categories.remove(session, user_id, own_category(session, user_id, id).id)
         return {"changed": derivation.apply_rules(session, user_id, now=now).height}
 
     return services.of(user_id).atomically(work)
 
 
-def visible(session: Session, caller: Principal) -> Mapping[str, OwnCategory]:
+def own_categories_for(session: Session, caller: Principal) -> Mapping[str, OwnCategory]:
     """The user's own categories by id; for a caller who may not read all accounts, only those used on bookings they may
     read."""
     own = annotations.own_categories(session, caller.user_id)
@@ -69,22 +65,17 @@ def visible(session: Session, caller: Principal) -> Mapping[str, OwnCategory]:
 
 def shape(own: OwnCategory) -> Json:
     """OwnCategory of the contract."""
-    return {
-        "id": own.id,
-        "name": own.name,
-        "category": own.category,
-        "detailedCategory": own.detailed_category,
-    }
+    return members(own, "id", "name", "category", "detailedCategory")
 
 
-def checked(name: str) -> str:
+def valid_name(name: str) -> str:
     """The name, if a category may have it; else raises BadRequest."""
     if not is_tag(name):
         raise BadRequest(NO_NAME)
     return name
 
 
-def found(session: Session, user_id: str, id_: str) -> OwnCategory:
+def own_category(session: Session, user_id: str, id_: str) -> OwnCategory:
     """The own category with this id; raises NotFound."""
     own = annotations.own_categories(session, user_id).get(id_)
     if own is None:
@@ -92,9 +83,13 @@ def found(session: Session, user_id: str, id_: str) -> OwnCategory:
     return own
 
 
-def _change(services: Services, user_id: str, work: Callable[[Transaction], Json]) -> Json:
+def _change(services: Services, user_id: str, work: Callable[[Transaction], OwnCategory]) -> Json:
+    def hold_and_work(session: Transaction) -> OwnCategory:
+        session.hold(user_id)
+        return work(session)
+
     try:
-        return services.of(user_id).atomically(work)
+        return shape(services.of(user_id).atomically(hold_and_work))
     except NameTaken as error:
         raise Conflicting(TAKEN) from error
     except TooMany as error:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.facts import LEAVES, category_of
 from analytics.classification.rules import ChosenCategory
 from handlers.http.errors import BadRequest
 from storage.words.annotations import OwnCategory
@@ -16,7 +16,7 @@ NO_PLACE = "body: give category, detailedCategory or ownCategoryId"
 NO_OWN_CATEGORY = "ownCategoryId: must be one that GET /categories lists"
 
 
-def placed(before: Place, changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> Place:
+def place_after(before: Place, changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> Place:
     """The place after these changes: a finer category also sets the category above it, an own category sets both, and
     null removes one. Raises BadRequest."""
     category, leaf, own_id = before
@@ -44,9 +44,9 @@ def placed(before: Place, changes: Mapping[str, Any], own: Mapping[str, OwnCateg
     return category, leaf, own_id
 
 
-def chosen(changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> ChosenCategory:
+def place_named(changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> ChosenCategory:
     """The place that a request names, which has to name one; raises BadRequest."""
-    category, leaf, own_id = placed(NOWHERE, changes, own)
+    category, leaf, own_id = place_after(NOWHERE, changes, own)
     if category is None:
         raise BadRequest(NO_PLACE)
     return ChosenCategory(category, leaf, own_id)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from analytics.classification.facts import CATEGORIES
-from analytics.classification.leaves import LEAVES, OWN_TRANSFER, category_of
+from analytics.classification.facts import CATEGORIES, LEAVES, category_of
+from analytics.classification.leaves import OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory
 from analytics.currencies import NO_RATES, in_digits, minor_digits
 from analytics.periods import InvalidMonth, last_day, month_of
@@ -18,10 +18,11 @@ from auth.principal import Principal
 from handlers import json_shapes
 from handlers.cache.user_data import Need, UserData
 from handlers.http.errors import BadRequest
-from handlers.http.request import Answer, Json, Request
-from handlers.operations.categories.own import visible
-from handlers.operations.categories.places import chosen
-from handlers.operations.reports import currency_of, unconverted
+from handlers.http.request import Answer, Request
+from handlers.names import Json
+from handlers.operations.categories.own import own_categories_for
+from handlers.operations.categories.places import place_named
+from handlers.operations.reports import currency_of, unconverted_header
 from handlers.operations.selection import owner_of, selected_or_all
 from handlers.services import Services
 from storage.database import Transaction
@@ -49,7 +50,7 @@ def set_target(services: Services, request: Request, *, body: Mapping[str, Any])
 
     def work(session: Transaction) -> Json:
         session.hold(user_id)
-        place = chosen(body, visible(session, request.principal) if body.get("ownCategoryId") else {})
+        place = place_named(body, own_categories_for(session, request.principal) if body.get("ownCategoryId") else {})
         amount = Decimal(str(body["amount"]))
         return _shape(put(services, session, user_id, place, amount, body["period"], first), place)
 
@@ -59,7 +60,7 @@ def set_target(services: Services, request: Request, *, body: Mapping[str, Any])
 def list_targets(services: Services, request: Request, *, month: str | None) -> Answer:
     """List the targets that hold in a month, with what was spent in that month or its year and what is left."""
     first = _month("month", month) if month else services.clock.today().replace(day=1)
-    found, left_out = compared(services, request.principal, first)
+    found, left_out = comparisons(services, request.principal, first)
     told = [
         _shape(each.target, each.place)
         | {
@@ -69,7 +70,7 @@ def list_targets(services: Services, request: Request, *, month: str | None) -> 
         | json_shapes.span(each.span)
         for each in found
     ]
-    return Answer(body={"month": first.isoformat()[:7], "targets": told}, headers=unconverted(left_out))
+    return Answer(body={"month": first.isoformat()[:7], "targets": told}, headers=unconverted_header(left_out))
 
 
 def put(
@@ -97,7 +98,7 @@ def put(
     return target
 
 
-def compared(services: Services, caller: Principal, month: date) -> tuple[list[Compared], set[str]]:
+def comparisons(services: Services, caller: Principal, month: date) -> tuple[list[Compared], set[str]]:
     """The targets that hold in the month beginning on this day, as far as the caller may see them, and the currencies
     without a rate. The thirteen categories come first, then the finer ones, then a user's own by name."""
     held = targets.holding(services.of(caller.user_id), caller.user_id, month)

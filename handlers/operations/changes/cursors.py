@@ -61,7 +61,7 @@ class Cursors:
     user_id: str
     selection: object
 
-    def written(self, cursor: FeedCursor) -> str:
+    def write(self, cursor: FeedCursor) -> str:
         """The cursor as the signed text that a client keeps."""
         at = (cursor.base, cursor.state, cursor.id, cursor.floor, cursor.since)
         said = orjson.dumps([*at, self._digest(), self.incarnation.id])

@@ -8,7 +8,8 @@ from datetime import datetime
 from auth.principal import Principal
 from handlers import json_shapes
 from handlers.http.errors import Gone
-from handlers.http.request import Answer, Json, Request
+from handlers.http.request import Answer, Request
+from handlers.names import Json
 from handlers.operations.changes.cursors import EXPIRED, Cursors, FeedCursor
 from handlers.operations.selection import listed_ids, selected_or_all
 from handlers.services import Services
@@ -73,7 +74,7 @@ class Feed:
         return _Poll(caller=caller, cursors=cursors, known=known, now=now, limit=limit, account_ids=account_ids)
 
 
-def transaction_changes(services: Services, poll: _Poll) -> Json:
+def list_transaction_changes(services: Services, poll: _Poll) -> Json:
     """The next page of changes to the booked transactions of the selected accounts."""
     caller, limit, named = poll.caller, poll.limit, sorted(listed_ids(poll.account_ids))
     with services.of(caller.user_id).transaction() as session:
@@ -109,10 +110,10 @@ def transaction_changes(services: Services, poll: _Poll) -> Json:
 def cursor_after(services: Services, caller: Principal, account_ids: str | None, state: int) -> str:
     """The cursor for a client that has all transactions of these accounts as they were in this state."""
     cursors = _cursors(services, caller, "transactions", account_ids)
-    return cursors.written(FeedCursor.at_rest(state, services.clock.now()))
+    return cursors.write(FeedCursor.at_rest(state, services.clock.now()))
 
 
-def account_changes(services: Services, poll: _Poll) -> Json:
+def list_account_changes(services: Services, poll: _Poll) -> Json:
     """The next page of changes to the accounts that the caller may read."""
     caller = poll.caller
     with services.of(caller.user_id).transaction() as session:
@@ -153,7 +154,7 @@ def _page(told: Sequence[_Change], start: FeedCursor, poll: _Poll, state: int) -
         last = shown[-1].at
         following = replace(start, state=last.state, id=last.id)
     lists = {kind: [each.told for each in shown if each.kind == kind] for kind in ("added", "modified", "removed")}
-    return {**lists, "hasMore": has_more, "nextCursor": poll.cursors.written(following)}
+    return {**lists, "hasMore": has_more, "nextCursor": poll.cursors.write(following)}
 
 
 def _kind(added_state: int, start: FeedCursor) -> str:

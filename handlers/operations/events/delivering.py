@@ -19,11 +19,10 @@ from auth.errors import InvalidToken
 from auth.principal import Principal
 from auth.tokens.access_check import coverage_of
 from connectors.webhooks.client import SendingProcess, SendingProcessGone
-from handlers.http.request import Json
 from handlers.json_shapes import instant
-from handlers.operations.events import signing, webhook_secrets
-from handlers.operations.events.event_ids import EventIds
-from handlers.operations.events.event_shapes import data_of, id_of_event, receives, shape
+from handlers.names import Json
+from handlers.operations.events import signing
+from handlers.operations.events.event_shapes import EventIds, data_of, id_of_event, receives, shape
 from handlers.services import Services
 from handlers.settings import PAUSES_MAX
 from storage.bank_access.connection_keys import SecretsUnreadable
@@ -146,7 +145,7 @@ class Deliverer:
             own.atomically(lambda session: hooks.remove(session, due.user_id, due.webhook_id))
             return False
         try:
-            secrets = webhook_secrets.valid(self._services, webhook, now)
+            secrets = signing.valid_secrets(self._services, webhook, now)
         except (SecretsUnreadable, KeysUnusable) as error:
             log.warning("webhook=%s is not told anything: %s", webhook.id, error)
             secrets = []

@@ -1,20 +1,52 @@
 """The JSON shapes of events: ids and counts only, limited to what the listener's grant covers."""
 
+import hmac
+import re
 from collections.abc import Mapping
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from analytics.recurring import news
 from auth.principal import Principal
 from auth.scopes import READ_ACCOUNTS, READ_CASHFLOW, READ_TRANSACTIONS
-from handlers.http.request import Json
 from handlers.json_shapes import instant
+from handlers.names import Json
 from handlers.operations.covered_jobs import as_covered
-from handlers.operations.events.event_ids import EventIds
 from storage import connections, jobs
+from storage.changes.incarnation import Incarnation
 from storage.database import Session
-from storage.events.outbox import StoredEvent
+from storage.events.outbox import REMEMBERED_FOR, StoredEvent
 from storage.webhooks.deliveries import Delivery
+
+SIGNATURE_CHARACTERS = 24
+_ID = re.compile(rf"evt_([0-9]{{1,19}})-([0-9]{{1,12}})-([0-9a-f]{{{SIGNATURE_CHARACTERS}}})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventIds:
+    """Writes and reads the event ids of one user in one life of the store (`incarnation`)."""
+
+    incarnation: Incarnation
+    user_id: str
+
+    def write(self, sequence: int, moment: datetime) -> str:
+        """The id of the event with this sequence number and moment."""
+        said = f"{sequence}-{int(moment.replace(tzinfo=UTC).timestamp())}"
+        return f"evt_{said}-{self._signature(said)}"
+
+    def read(self, text: str, now: datetime) -> int | None:
+        """The sequence number in an id. None for a text that is no id, and for an id of another user, of another life
+        of the store, or too old."""
+        found = _ID.fullmatch(text)
+        if found is None or not hmac.compare_digest(found[3], self._signature(f"{found[1]}-{found[2]}")):
+            return None
+        return int(found[1]) if int(found[2]) >= (now - REMEMBERED_FOR).replace(tzinfo=UTC).timestamp() else None
+
+    def _signature(self, said: str) -> str:
+        about = f"event\n{self.incarnation.id}\n{self.user_id}\n{said}"
+        return hmac.digest(self.incarnation.key, about.encode(), "sha256").hex()[:SIGNATURE_CHARACTERS]
+
 
 NEEDS: Mapping[str, str] = {
     "sync.completed": READ_ACCOUNTS,
@@ -56,7 +88,7 @@ def id_of_event(delivery: Delivery, ids: EventIds) -> str:
     """The id of the event that is delivered, the same as in a stream of events."""
     if delivery.sequence is None:
         return delivery.event_id or ""
-    return ids.written(delivery.sequence, delivery.made_at)
+    return ids.write(delivery.sequence, delivery.made_at)
 
 
 def shape(id_: str, type_: str, moment: datetime, data: Json) -> Json:

@@ -1,7 +1,8 @@
 """GET /events: the caller's events as a stream of server-sent events, until either side ends it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Hashable
 from typing import Any
 
 import orjson
@@ -10,10 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from auth.errors import InvalidToken
 from auth.principal import Principal
 from handlers.http.errors import BadRequest, TooManyRequests
-from handlers.http.request import Answer, Json, Request
-from handlers.open_streams import EACH_MAX, TooManyStreams
-from handlers.operations.events.event_ids import EventIds
-from handlers.operations.events.event_shapes import NEEDS, data_of, receives, shape
+from handlers.http.request import Answer, Request
+from handlers.names import Json
+from handlers.operations.events.event_shapes import NEEDS, EventIds, data_of, receives, shape
 from handlers.services import Services
 from storage.database import StoreUnavailable
 from storage.events import outbox
@@ -21,6 +21,7 @@ from storage.events import outbox
 RETRY = b"retry: 5000\n\n"  # milliseconds after which a client that was cut off comes back
 LOOK_EVERY = 0.5  # seconds between looks at the state's number, in memory or read once for all streams of a process
 READ_AT_ONCE = 200
+EACH_MAX = 5  # streams of one grant in this process
 HEADERS = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
 
 
@@ -33,11 +34,14 @@ async def listen_to_events(services: Services, request: Request, *, types: str |
     is_reset = bool(last) and after is None
     if after is None:
         after = await run_in_threadpool(outbox.position, services.of(caller.user_id), caller.user_id)
-    try:
-        end = services.streams.take((caller.user_id, caller.client_id, caller.grant_id))
-    except TooManyStreams:
-        raise TooManyRequests(f"At most {EACH_MAX} streams may be open. Close one first", retry_after=5) from None
-    return Answer(body=EventStream(services, request, ids, wanted, after, is_reset=is_reset, end=end), headers=HEADERS)
+    if services.streams[_owner(caller)] >= EACH_MAX:
+        raise TooManyRequests(f"At most {EACH_MAX} streams may be open. Close one first", retry_after=5)
+    return Answer(body=EventStream(services, request, ids, wanted, after, is_reset=is_reset), headers=HEADERS)
+
+
+def _owner(caller: Principal) -> Hashable:
+    """By whom open streams are counted: an app's grant."""
+    return caller.user_id, caller.client_id, caller.grant_id
 
 
 def _event_types(types: str | None) -> Collection[str]:
@@ -59,7 +63,6 @@ class EventStream:
         after: int,
         *,
         is_reset: bool,
-        end: Callable[[], None],
     ) -> None:
         """The stream begins after the sequence number `after`; `is_reset` tells the client that it has missed events
         that are lost."""
@@ -71,7 +74,9 @@ class EventStream:
         self._event_types = wanted
         self._after = after
         self._is_reset = is_reset
-        self._end = end
+        self._owner = _owner(request.principal)
+        services.streams[self._owner] += 1
+        self._is_open = True
         self._pieces = self._produce()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -80,7 +85,10 @@ class EventStream:
     async def aclose(self) -> None:
         """End the stream, because nobody reads it any more."""
         await self._pieces.aclose()
-        self._end()
+        if self._is_open:
+            self._is_open = False
+            self._services.streams[self._owner] -= 1
+            self._services.streams += Counter()  # drops owners without a stream
 
     async def _produce(self) -> AsyncGenerator[bytes, None]:
         yield self._beginning()
@@ -120,7 +128,7 @@ class EventStream:
 
     def _of_stream(self, type_: str) -> bytes:
         now = self._services.clock.now()
-        id_ = self._ids.written(self._after, now)
+        id_ = self._ids.write(self._after, now)
         return _line(shape(id_, type_, now, {}))
 
     async def _caller(self) -> Principal | None:
@@ -148,7 +156,7 @@ class EventStream:
         self._after = found[-1].sequence if found else self._after
         ids = self._ids
         lines = [
-            _line(shape(ids.written(each.sequence, each.recorded_at), each.type, each.recorded_at, data))
+            _line(shape(ids.write(each.sequence, each.recorded_at), each.type, each.recorded_at, data))
             for each, data in told
         ]
         return lines, len(found) < READ_AT_ONCE

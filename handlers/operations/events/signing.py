@@ -1,10 +1,16 @@
-"""Standard Webhooks 1.0: secrets, and the signed headers by which a receiver knows that a request is genuine."""
+"""Standard Webhooks 1.0: secrets, kept encrypted like those that open banks, and the signed headers by which a receiver
+knows that a request is genuine."""
 
 import base64
 import hmac
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from secrets import token_bytes
+
+from handlers.services import Services
+from storage.bank_access import connection_secrets
+from storage.database import Session
+from storage.webhooks.hooks import Webhook
 
 PREFIX = "whsec_"
 SECRET_BYTES = 32  # the specification wants 24 to 64
@@ -31,3 +37,26 @@ def headers(secrets: Sequence[str], id_: str, at: datetime, body: str) -> dict[s
         "webhook-timestamp": str(timestamp),
         "webhook-signature": " ".join(signature(each, id_, timestamp, body) for each in secrets),
     }
+
+
+BOTH_SIGN_FOR = timedelta(hours=24)
+
+
+def replace_secret(services: Services, session: Session, user_id: str, webhook_id: str, now: datetime) -> str:
+    """Give the webhook a new secret and return it; the previous one signs too for a day. The caller has the keys
+    `held`."""
+    before = connection_secrets.find(session, services.connection_keys, user_id, webhook_id)
+    secrets = {"secret": new_secret()}
+    if before:
+        secrets |= {"former": before["secret"], "formerUntil": (now + BOTH_SIGN_FOR).isoformat()}
+    connection_secrets.keep(session, services.connection_keys, user_id, webhook_id, secrets)
+    return secrets["secret"]
+
+
+def valid_secrets(services: Services, webhook: Webhook, now: datetime) -> list[str]:
+    """The secrets that sign at this moment, the present one first; raises SecretsUnreadable and KeysUnusable."""
+    own = services.of(webhook.user_id)
+    found = connection_secrets.find(own, services.connection_keys, webhook.user_id, webhook.id)
+    is_former_valid = "former" in found and now < datetime.fromisoformat(found["formerUntil"])
+    names = ("secret", "former") if is_former_valid else ("secret",)
+    return [found[name] for name in names if name in found]

@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 
 from connectors.webhooks.urls import is_usable
 from handlers.http.errors import BadRequest, Conflicting, NotFound, TooManyRequests, Unavailable
-from handlers.http.request import Answer, Json, Request
-from handlers.json_shapes import instant
-from handlers.operations.events import webhook_secrets
-from handlers.operations.events.event_ids import EventIds
-from handlers.operations.events.event_shapes import NEEDS, id_of_event
+from handlers.http.request import Answer, Request
+from handlers.json_shapes import instant, members
+from handlers.names import Json
+from handlers.operations.events import signing
+from handlers.operations.events.event_shapes import NEEDS, EventIds, id_of_event
 from handlers.services import Services
 from storage.bank_access.connection_keys import SecretsUnreadable
 from storage.database import Session, Transaction
@@ -68,7 +68,7 @@ def create_webhook(services: Services, request: Request, *, body: Mapping[str, A
         if len(hooks.of_grant(session, caller.user_id, webhook.grant_id)) >= EACH_MAX:
             raise Conflicting(TOO_MANY)
         hooks.add(session, webhook)
-        return webhook_secrets.replace(services, session, caller.user_id, webhook.id, now)
+        return signing.replace_secret(services, session, caller.user_id, webhook.id, now)
 
     secret = _with_sealed_secret(services, caller.user_id, work)
     return Answer(body={**_shape(webhook), "secret": secret}, status=201)
@@ -82,11 +82,7 @@ def get_webhook(services: Services, request: Request, *, id: str) -> Json:
 def delete_webhook(services: Services, request: Request, *, id: str) -> Answer:
     """Delete a webhook with all its deliveries."""
     user_id = request.principal.user_id
-
-    def work(session: Session) -> None:
-        hooks.remove(session, user_id, _find(session, request, id).id)
-
-    services.of(user_id).atomically(work)
+    services.of(user_id).atomically(lambda session: hooks.remove(session, user_id, _find(session, request, id).id))
     return Answer(body=b"", status=204)
 
 
@@ -119,7 +115,7 @@ def renew_webhook_secret(services: Services, request: Request, *, id: str) -> Js
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Session) -> str:
-        return webhook_secrets.replace(services, session, user_id, _find(session, request, id).id, now)
+        return signing.replace_secret(services, session, user_id, _find(session, request, id).id, now)
 
     return {"secret": _with_sealed_secret(services, user_id, work)}
 
@@ -170,13 +166,9 @@ def _with_sealed_secret(services: Services, user_id: str, work: Callable[[Transa
 
 def _shape(webhook: Webhook) -> Json:
     return {
-        "id": webhook.id,
-        "url": webhook.url,
-        "eventTypes": webhook.event_types,
-        "description": webhook.description,
+        **members(webhook, "id", "url", "eventTypes", "description"),
         "status": "enabled" if webhook.disabled_reason is None else "disabled",
-        "disabledReason": webhook.disabled_reason,
-        "createdAt": instant(webhook.created_at),
+        **members(webhook, "disabledReason", "createdAt"),
     }
 
 
@@ -186,6 +178,6 @@ def _delivery(delivery: Delivery, ids: EventIds) -> Json:
         "eventId": id_of_event(delivery, ids),
         "eventType": delivery.type,
         "state": delivery.state,
-        "nextAttemptAt": instant(delivery.due_at) if delivery.due_at is not None else None,
+        "nextAttemptAt": instant(delivery.due_at),
         "attempts": delivery.attempts,
     }

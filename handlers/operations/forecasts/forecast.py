@@ -16,8 +16,9 @@ from analytics.recurring.confirmations import DISMISSED
 from analytics.recurring.directions import INCOMING
 from analytics.recurring.history import Charge
 from handlers.cache.user_data import UserData
-from handlers.http.request import Answer, Json, Request
+from handlers.http.request import Answer, Request
 from handlers.json_shapes import money
+from handlers.names import Json
 from handlers.operations.selection import selected_or_all
 from handlers.services import Services
 from handlers.sync.detection import current, recurring_of

@@ -1,4 +1,4 @@
-"""Turns the parameters of a search into a selection of rows; no other place does."""
+"""Turns the parameters of a list, a search or an export into a selection of rows; no other place does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,68 +9,91 @@ from typing import Literal
 from analytics.classification.facts import CATEGORIES, TYPES
 from analytics.searching.filters import Direction, Flag, Query, query_words
 from auth.principal import Principal
+from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest
-from handlers.operations.categories.finer import filtered_by
-from handlers.operations.selection import check_window, listed, selected_or_all
-from storage.accounts import Selected, StoredAccount
+from handlers.operations.categories.finer import leaf_filter
+from handlers.operations.selection import check_window, listed_values
+from handlers.operations.words.said import check_words, ids_with_words
+from storage.accounts import Selected
 from storage.transactions import Selection
 
 Status = Literal["booked", "pending", "all"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Filters:
-    """The parameters that GET /transactions/search shares with every other answer about the same rows."""
+    """The parameters that choose rows; each operation has some of them."""
 
-    account_ids: str | None
-    category: str | None
-    date_from: date | None
-    date_to: date | None
-    search: str | None
-    amount_min: str | None
-    amount_max: str | None
-    direction: Direction | None
-    categories: str | None
-    types: str | None
-    merchant: str | None
-    counterpart_iban: str | None
-    words: str | None
-    status: Status
-    flag: Flag | None
-    counted: bool
+    account_ids: str | None = None
+    category: str | None = None
+    date_from: date | None = None
+    date_to: date | None = None
+    search: str | None = None
+    type: str | None = None
+    amount_min: str | None = None
+    amount_max: str | None = None
+    direction: Direction | None = None
+    categories: str | None = None
+    types: str | None = None
+    merchant: str | None = None
+    counterpart_iban: str | None = None
+    words: str | None = None
+    status: Status = "booked"
+    flag: Flag | None = None
+    counted: bool = False
     tag: str | None = None
     detailed_category: str | None = None
     own_category: str | None = None
 
-    def selected(self, everything: Sequence[StoredAccount], caller: Principal) -> Selected:
-        """The accounts that the filters name, or all that the caller may see if they name none."""
-        return selected_or_all(everything, self.account_ids, caller)
+    @property
+    def needs_words(self) -> bool:
+        """Whether bookings are chosen by what the user says of them."""
+        return (self.tag, self.own_category) != (None, None)
+
+    @property
+    def amounts(self) -> tuple[Decimal | None, Decimal | None]:
+        """The smallest and the largest amount; None where there is no bound."""
+        smallest, largest = (Decimal(text) if text else None for text in (self.amount_min, self.amount_max))
+        return smallest, largest
+
+    def check(self, caller: Principal, include: str | None = None) -> None:
+        """Raise BadRequest for days in the wrong order, and Forbidden for annotations that the caller may not read."""
+        check_window(self.date_from, self.date_to)
+        check_words(caller, include, self.tag, self.own_category)
 
     def selection(self, selected: Selected, caller: Principal) -> Selection:
         """The part of the filters that the store applies when it reads rows; a word to search for is only looked up as
         a part of the text, and `query` checks that a word begins with it. Raises BadRequest."""
-        check_window(self.date_from, self.date_to)
-        texts = " ".join([self.search or "", *query_words(self.words or "")]).strip()
+        texts = self.search or ""
+        if self.words:
+            texts = " ".join([texts, *query_words(self.words)])
         return Selection(
             account_ids=selected.filter,
             category=self.category,
-            detailed_category=filtered_by(self.detailed_category, caller),
+            detailed_category=leaf_filter(self.detailed_category, caller),
             date_from=self.date_from,
             date_to=self.date_to,
             search=texts or None,
+            type=self.type,
         )
+
+    def ids(self, reading: UserData, caller: Principal, selection: Selection | None = None) -> Sequence[str] | None:
+        """The ids of the bookings with this tag and in this own category; None if neither is given. A booking with
+        parts only counts if one of its parts is in all of the places of `selection`. Raises BadRequest."""
+        places = (selection.category, selection.detailed_category) if selection is not None else ()
+        return ids_with_words(reading, caller, self.tag, self.own_category, *places)
 
     def query(self) -> Query:
         """The part of the filters that is applied to the rows once they are read. Raises BadRequest."""
-        smallest, largest = (Decimal(text) if text else None for text in (self.amount_min, self.amount_max))
+        smallest, largest = self.amounts
         if smallest is not None and largest is not None and smallest > largest:
             raise BadRequest("amountMin: must not be more than amountMax")
         return Query(
             amount_min=smallest,
             amount_max=largest,
             direction=self.direction,
-            categories=listed("categories", self.categories, CATEGORIES),
-            types=listed("types", self.types, TYPES),
+            categories=listed_values("categories", self.categories, CATEGORIES),
+            types=listed_values("types", self.types, TYPES),
             merchant=self.merchant,
             counterpart_iban=self.counterpart_iban,
             words=query_words(self.words or ""),

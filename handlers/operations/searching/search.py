@@ -19,13 +19,14 @@ from auth.principal import Principal
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest, Forbidden
-from handlers.http.request import Answer, Json, Request
-from handlers.operations.categories.finer import is_included, shown
-from handlers.operations.reports import money_of, unconverted
+from handlers.http.request import Answer, Request
+from handlers.names import Json
+from handlers.operations.categories.finer import is_included, leaf_as_seen
+from handlers.operations.reports import money_of, unconverted_header
 from handlers.operations.searching.filters import Filters
-from handlers.operations.selection import listed
+from handlers.operations.selection import listed_values, selected_or_all
 from handlers.operations.transactions import links
-from handlers.operations.words.said import DETAILED, asks_for_words, check_words, meant, words_of
+from handlers.operations.words.said import DETAILED, asks_for_words, words_of
 from handlers.services import Services
 from storage.accounts import Selected
 from storage.transactions import Selection
@@ -54,8 +55,8 @@ def search_transactions(
     """List one page of the rows that match the filters; each says whether it is booked or pending."""
     caller = request.principal
     filters = Filters(**parameters)
-    check_words(caller, include, filters.tag, filters.own_category)
-    selected = filters.selected(reading.accounts, caller)
+    filters.check(caller, include)
+    selected = selected_or_all(reading.accounts, filters.account_ids, caller)
     rows, query = _read(reading, caller, filters, filters.selection(selected, caller)), filters.query()
     currency, rates = money_of(services, reading, selected.accounts, rows)
     whole = (
@@ -86,15 +87,15 @@ def sum_transactions(
     span."""
     caller, today = request.principal, services.clock.today()
     filters, keys = Filters(**parameters), _keys(group_by)
-    check_words(caller, None, filters.tag, filters.own_category)
+    filters.check(caller)
     if caller.figures_only:
         _refuse_bookings(parameters, keys, today)
-    selected = filters.selected(reading.accounts, caller)
+    selected = selected_or_all(reading.accounts, filters.account_ids, caller)
     selection, query = filters.selection(selected, caller), filters.query()
     asked = _asked_span(filters) if compare_with is not None else None
     spans = None
     if compare_with is not None and asked is not None:
-        known_from = first_booking(reading.bookings(selected.filter), selected.ids)
+        known_from = first_booking(reading.figures, selected.ids)
         spans = comparison(asked, compare_with, today=today, known_from=known_from)
         if caller.figures_only and spans is not None and not all(map(whole_months, (spans.span, spans.earlier))):
             raise Forbidden(MONTHLY_SUMS)
@@ -128,7 +129,7 @@ def sum_transactions(
     if asked is not None:
         body["span"] = json_shapes.span(spans.span if spans is not None else asked)
         body["compared"] = {**json_shapes.span(spans.earlier), **shape(before[0].whole)} if spans is not None else None
-    return Answer(body=body, headers=unconverted({name for part in (now, *before) for name in part.unconverted}))
+    return Answer(body=body, headers=unconverted_header({name for part in (now, *before) for name in part.unconverted}))
 
 
 def _read(reading: UserData, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
@@ -138,7 +139,7 @@ def _read(reading: UserData, caller: Principal, filters: Filters, selection: Sel
         parts.append(reading.searched(selection))
     if filters.status != "booked":
         parts.append(reading.searched(selection, pending=True))
-    ids = meant(reading, caller, filters.tag, filters.own_category)
+    ids = filters.ids(reading, caller)
     if ids is not None:
         parts = [part.filter(pl.col("id").is_in(ids)) for part in parts]
     return parts[0] if len(parts) == 1 else pl.concat(parts).sort("booking_date", "id", descending=True)
@@ -149,8 +150,8 @@ def _refunds(reading: UserData, filters: Filters, selected: Selected, parts: Seq
     booked = reading.refunds(selected.ids)
     if filters.status == "booked":
         return booked
-    pending, bookings = pl.concat(parts).filter("is_pending"), reading.bookings(selected.filter)
-    return pl.concat([booked, refund_ids(pending, bookings, selection=selected.ids)])
+    pending = pl.concat(parts).filter("is_pending")
+    return pl.concat([booked, refund_ids(pending, reading.figures, selection=selected.ids)])
 
 
 def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[Json]:
@@ -159,12 +160,12 @@ def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Princip
         is_pending: reading.listed([id_ for id_, of_row in rows if of_row == is_pending], pending=is_pending)
         for is_pending in {is_pending for _, is_pending in rows}
     }
-    leaf = None if is_detailed else partial(shown, caller=caller)
+    leaf = None if is_detailed else partial(leaf_as_seen, caller=caller)
     said = words_of(reading, caller, leaf) if asks_for_words(include) else lambda _id, _currency: {}
     return [
         {
             **json_shapes.transaction(known[is_pending][id_], reading.by_id),
-            **({DETAILED: shown(known[is_pending][id_]["detailed_category"], caller)} if is_detailed else {}),
+            **({DETAILED: leaf_as_seen(known[is_pending][id_]["detailed_category"], caller)} if is_detailed else {}),
             "status": "pending" if is_pending else "booked",
             **said(id_, known[is_pending][id_]["currency"]),
         }
@@ -173,7 +174,7 @@ def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Princip
 
 
 def _keys(group_by: str | None) -> list[Key]:
-    keys: Any = listed("groupBy", group_by, KEYS)
+    keys: Any = listed_values("groupBy", group_by, KEYS)
     if len(keys) > KEYS_MAX:
         raise BadRequest(f"groupBy: must name at most {KEYS_MAX} keys")
     return list(keys)

@@ -8,12 +8,13 @@ from typing import Any
 from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, is_tag
 from auth.principal import Principal
 from handlers.http.errors import BadRequest, NotFound
-from handlers.http.request import Json, Request
-from handlers.operations.categories.own import visible
-from handlers.operations.categories.places import NOWHERE, PLACES, Place, placed
+from handlers.http.request import Request
+from handlers.names import Json
+from handlers.operations.categories.own import own_categories_for
+from handlers.operations.categories.places import NOWHERE, PLACES, Place, place_after
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
-from handlers.operations.words.said import told
+from handlers.operations.words.said import word_members
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import transactions
@@ -41,7 +42,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
         session.hold(user_id)
         row = _booking(session, request, id)
         before = annotations.find(session, user_id, id)
-        after = changed(session, user_id, row, before, body, now=now, caller=request.principal)
+        after = annotation_after(session, user_id, row, before, body, now=now, caller=request.principal)
         annotations.say(session, user_id, after, now=now)
         is_moved = after.places != before.places
         if is_moved:
@@ -67,7 +68,7 @@ def place_of(annotation: Annotation) -> Place:
     return annotation.category, annotation.detailed_category, annotation.own_category_id
 
 
-def changed(
+def annotation_after(
     session: Session,
     user_id: str,
     row: Row,
@@ -87,8 +88,8 @@ def changed(
         annotation = replace(annotation, note=changes["note"] or None)
     own: Mapping[str, OwnCategory] = {}
     if any(each.get("ownCategoryId") for each in (changes, *(changes.get("splits") or ()))):
-        own = visible(session, caller) if caller else annotations.own_categories(session, user_id)
-    category, leaf, own_id = placed(place_of(annotation), changes, own)
+        own = own_categories_for(session, caller) if caller else annotations.own_categories(session, user_id)
+    category, leaf, own_id = place_after(place_of(annotation), changes, own)
     annotation = replace(annotation, category=category, detailed_category=leaf, own_category_id=own_id)
     if "tags" in changes:
         names = changes["tags"] or []
@@ -99,7 +100,7 @@ def changed(
             raise BadRequest(f"tags: at most {TAGS_MAX} on one booking")
     if "splits" in changes:
         given = changes["splits"] or []
-        places = [placed(NOWHERE, each, own) for each in given]
+        places = [place_after(NOWHERE, each, own) for each in given]
         annotation = replace(annotation, parts=parts.parts_of(row, given, places, annotation.own_tags, now=now))
     parts.check_bounds(annotation)
     if changes.keys() & {"tags", "splits"}:
@@ -125,6 +126,6 @@ def _shape(session: Session, request: Request, annotation: Annotation, row: Row)
     chosen = {"category": annotation.category, "detailedCategory": annotation.detailed_category}
     chosen |= own_shape(own.get(annotation.own_category_id or ""))
     if not annotation.parts or annotation.fits(row):
-        return {**chosen, **told(annotation, names, currency, own)}
-    asleep = parts.told(annotation.parts, currency, names, own)
-    return {**chosen, **told(replace(annotation, parts=()), names, currency, own), "sleepingSplits": asleep}
+        return {**chosen, **word_members(annotation, names, currency, own)}
+    asleep = parts.part_shapes(annotation.parts, currency, names, own)
+    return {**chosen, **word_members(replace(annotation, parts=()), names, currency, own), "sleepingSplits": asleep}

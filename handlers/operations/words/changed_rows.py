@@ -5,14 +5,15 @@ import polars as pl
 from auth.scopes import READ_TRANSACTIONS
 from handlers import json_shapes
 from handlers.http.errors import Forbidden
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.names import Json
 from storage import transactions
 from storage.database import Session
 
 SHOWN_MAX = 100
 
 
-def shown(session: Session, request: Request, changed: pl.DataFrame, include: str | None) -> Json:
+def examples(session: Session, request: Request, changed: pl.DataFrame, include: str | None) -> Json:
     """The member `transactions` if `include` asks for it: the newest of the rows that `derivation.apply_rules` changed.
     Raises Forbidden for a caller who may not read bookings."""
     if include is None:

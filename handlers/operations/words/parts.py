@@ -9,7 +9,7 @@ from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, ChosenCateg
 from analytics.currencies import in_digits, minor_digits
 from handlers import json_shapes
 from handlers.http.errors import BadRequest
-from handlers.http.request import Json
+from handlers.names import Json
 from handlers.operations.categories.places import Place
 from storage.database import Row
 from storage.words import annotations
@@ -60,7 +60,7 @@ def check_bounds(annotation: Annotation) -> None:
         raise BadRequest(f"splits: at most {TAGS_MAX} tags on a booking and its parts together")
 
 
-def told(
+def part_shapes(
     parts: Sequence[Split], currency: str, names: Mapping[str, tuple[str, int]], own: Mapping[str, OwnCategory]
 ) -> list[Json]:
     """The parts as JSON of the contract, each tag in its first spelling, own categories by their names."""

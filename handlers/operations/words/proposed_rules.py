@@ -3,7 +3,8 @@
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import VALUE_LENGTH_MAX
 from handlers.http.errors import NotFound
-from handlers.http.request import Json, Request
+from handlers.http.request import Request
+from handlers.names import Json
 from handlers.operations.selection import owner_of
 from handlers.services import Services
 from storage import transactions

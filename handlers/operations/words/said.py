@@ -11,7 +11,7 @@ from auth.scopes import READ_ANNOTATIONS
 from handlers.cache.entries import Shown
 from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest, Forbidden
-from handlers.http.request import Json
+from handlers.names import Json
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
 from storage.words.annotations import Annotation, OwnCategory
@@ -39,7 +39,7 @@ def check_words(caller: Principal, include: str | None, tag: str | None, own_cat
         raise Forbidden(f"Insufficient scope. Required: {READ_ANNOTATIONS}")
 
 
-def meant(
+def ids_with_words(
     reading: UserData,
     caller: Principal,
     tag: str | None,
@@ -74,7 +74,7 @@ def words_of(reading: UserData, caller: Principal, leaf: Shown | None) -> Callab
         return {
             **finer,
             **own_shape(words.own.get(own_id)),
-            **told(words.by_id.get(id_, SILENT), names, currency, words.own),
+            **word_members(words.by_id.get(id_, SILENT), names, currency, words.own),
         }
 
     return members
@@ -89,7 +89,7 @@ def with_words(rows: Sequence[bytes], reading: UserData, caller: Principal, leaf
     return [row[:-1] + b"," + of_row[1:] for row, of_row in zip(rows, members, strict=True)]
 
 
-def told(
+def word_members(
     annotation: Annotation, names: Mapping[str, tuple[str, int]], currency: str, own: Mapping[str, OwnCategory]
 ) -> Json:
     """The members for note, tags and parts, each tag in its first spelling; tags given by rules are listed apart, if
@@ -98,6 +98,6 @@ def told(
     return {
         "note": annotation.note,
         "tags": [names[tag][0] for tag in annotation.tags],
-        "splits": parts.told(annotation.parts, currency, names, own),
+        "splits": parts.part_shapes(annotation.parts, currency, names, own),
         **({"ruleTags": by_rules} if by_rules else {}),
     }

@@ -10,41 +10,20 @@ import polars as pl
 from analytics.searching.filters import found
 from handlers.cache.user_data import Need
 from handlers.http.errors import BadRequest, Conflicting
-from handlers.http.request import Json, Request
-from handlers.operations.categories.own import visible
-from handlers.operations.categories.places import chosen
+from handlers.http.request import Request
+from handlers.names import Json, python_name
+from handlers.operations.categories.own import own_categories_for
+from handlers.operations.categories.places import place_named
 from handlers.operations.reports import money_of
 from handlers.operations.searching.filters import Filters
+from handlers.operations.selection import selected_or_all
 from handlers.operations.words import changed_rows
-from handlers.operations.words.said import check_words, meant
 from handlers.services import Services
-from handlers.sync.detection import detect_after_import
-from handlers.sync.file_import import kept_or_tried
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.words import batches
 
 BOOKINGS_MAX = 10_000
-NAMES = {
-    "accountIds": "account_ids",
-    "category": "category",
-    "detailedCategory": "detailed_category",
-    "dateFrom": "date_from",
-    "dateTo": "date_to",
-    "search": "search",
-    "amountMin": "amount_min",
-    "amountMax": "amount_max",
-    "direction": "direction",
-    "categories": "categories",
-    "types": "types",
-    "merchant": "merchant",
-    "counterpartIban": "counterpart_iban",
-    "words": "words",
-    "flag": "flag",
-    "tag": "tag",
-    "ownCategory": "own_category",
-}
-"""The filters of GET /transactions/search that choose bookings."""
 
 
 def correct_some(
@@ -54,12 +33,10 @@ def correct_some(
     many they are, and keeps nothing."""
     caller, now = request.principal, services.clock.now()
     user_id, filters = caller.user_id, _filters(body["filter"])
-    check_words(caller, None, filters.tag, filters.own_category)
-    told: Json = {}
+    filters.check(caller)
 
-    def work(session: Transaction) -> None:
-        session.hold(user_id)
-        choice = chosen(body, visible(session, caller) if body.get("ownCategoryId") else {})
+    def work(session: Transaction) -> Json:
+        choice = place_named(body, own_categories_for(session, caller) if body.get("ownCategoryId") else {})
         ids = _ids(services, request, session, filters)
         if len(ids) > BOOKINGS_MAX:
             raise BadRequest(f"filter: finds more than {BOOKINGS_MAX} transactions")
@@ -68,35 +45,31 @@ def correct_some(
         batch_id = f"cor_{uuid4().hex}"
         batches.choose(session, user_id, batch_id, ids, choice, now=now)
         changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=ids)
-        told.update({"id": batch_id, "matching": len(ids), "changed": changed.height})
-        told.update(changed_rows.shown(session, request, changed, include))
+        rows = changed_rows.examples(session, request, changed, include)
+        return {"id": batch_id, "matching": len(ids), "changed": changed.height, **rows}
 
-    kept_or_tried(services.of(user_id), work, is_dry_run=dry_run)
-    if not dry_run:
-        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return told
+    return services.change(user_id, work, is_dry_run=dry_run)
 
 
 def _filters(given: Mapping[str, Any]) -> Filters:
-    said = {NAMES[name]: value for name, value in given.items() if value not in (None, "")}
+    said = {name: value for name, value in given.items() if value not in (None, "")}
     if not said:
         raise BadRequest("filter: must say something; all transactions are never meant")
-    for name in ("date_from", "date_to"):
+    for name in ("dateFrom", "dateTo"):
         try:
             said[name] = date.fromisoformat(said[name]) if name in said else None
         except ValueError:
-            raise BadRequest(f"filter: {name.replace('_f', 'F').replace('_t', 'T')} must be a day") from None
-    return Filters(**{**dict.fromkeys(NAMES.values()), **said, "status": "booked", "counted": False})
+            raise BadRequest(f"filter: {name} must be a day") from None
+    return Filters(**{python_name(name): value for name, value in said.items()})
 
 
 def _ids(services: Services, request: Request, session: Transaction, filters: Filters) -> list[str]:
     """The ids of the banks' bookings that match the filter, in the accounts that the caller may read."""
-    has_words = (filters.tag, filters.own_category) != (None, None)
-    needs = Need.LIST | Need.WORDS if has_words else Need.LIST
+    needs = Need.LIST | Need.WORDS if filters.needs_words else Need.LIST
     reading = services.reader.read(session, request.principal.user_id, needs)
-    selected = filters.selected(reading.accounts, request.principal)
+    selected = selected_or_all(reading.accounts, filters.account_ids, request.principal)
     rows = reading.searched(filters.selection(selected, request.principal)).filter(~pl.col("is_adjusting_entry"))
-    wanted = meant(reading, request.principal, filters.tag, filters.own_category)
+    wanted = filters.ids(reading, request.principal)
     if wanted is not None:
         rows = rows.filter(pl.col("id").is_in(wanted))
     currency, rates = money_of(services, reading, selected.accounts, rows)

@@ -29,7 +29,7 @@ class Basis:
 
 def found_of(database: Database, user_id: str, selected: Selected, *, today: date, session: Session) -> Basis:
     """The basis of a forecast of these accounts."""
-    rows = transactions.charges(session, [user_id], since=origins(today)[-1] - EVIDENCE, account_ids=selected.filter)
+    rows = transactions.charges(session, user_id, since=origins(today)[-1] - EVIDENCE, account_ids=selected.filter)
     histories = transactions.histories(session, user_id, selected.ids, until=today)
     of_accounts, left_out = series_of(selected.accounts, rows, histories, today)
     of_currencies = by_currency(of_accounts)

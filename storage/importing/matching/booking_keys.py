@@ -15,6 +15,7 @@ from analytics.records import AccountRecord, TransactionRecord
 
 OWN_ID = re.compile(r"txn_?([0-9a-f]{32})")  # camt keys end at 35 characters: an export leaves the dash out
 PROVIDER = "provider:"  # begins the key of a booking whose provider guarantees its id
+CONTENT = "content:"  # begins the key of one that has neither such an id nor a reference of its own
 NAMESPACE = UUID("6f9c1c3e-52f0-5a3e-9f0e-2b1d6c1f7a10")
 
 
@@ -52,14 +53,14 @@ def fingerprint(record: TransactionRecord, amount: str | None = None) -> str:
         record.value_date.isoformat() if record.value_date else "",
         amount or plain(record.amount),
         record.currency,
-        squeezed(counterpart),
-        squeezed(record.purpose),
-        squeezed(record.mandate_reference),
+        squeeze(counterpart),
+        squeeze(record.purpose),
+        squeeze(record.mandate_reference),
     )
     return sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
 
-def squeezed(text: str | None) -> str:
+def squeeze(text: str | None) -> str:
     """Text for comparison: compatibility forms, case and all white space gone."""
     if not text:
         return ""

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from storage.importing.matching.booking_keys import PROVIDER
+from storage.importing.matching.booking_keys import CONTENT, PROVIDER
 from storage.importing.matching.evidence import references_contradict
 from storage.importing.matching.stored_bookings import base_of, told_prints
-from storage.importing.matching.windows import ToldWindow, is_asked_for
 from storage.importing.spool import PARTING
 from storage.importing.teller import FILES
 
@@ -26,12 +25,13 @@ COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "referenc
 
 
 class Matches(NamedTuple):
-    """`pairs` of `place` and `stored_id`; whether the references of this source are lasting: otherwise another one says
-    nothing; and whether any is that of a row that only other sources told: otherwise they say nothing of such rows."""
+    """`pairs` of `place` and `stored_id`, the bookings and rows that are left, and whether references of this source
+    are lasting: otherwise another one says nothing."""
 
     pairs: pl.DataFrame
+    told: pl.DataFrame
+    stored: pl.DataFrame
     are_references_lasting: bool
-    are_references_shared: bool
 
 
 def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -47,18 +47,18 @@ def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
     references = claimed.select("place", strongest=split).explode("strongest").drop_nulls()
     unique = references.filter(~pl.col("strongest").is_duplicated()).unique("place", keep="first", maintain_order=True)
     dated = pl.concat_str("strongest", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
-    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit("content:") + pl.col("fingerprint"))
+    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit(CONTENT) + pl.col("fingerprint"))
     return claimed.join(unique, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
 
 
-def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[ToldWindow]) -> Matches:
+def exact_matches(told: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     """The bookings (of `prepare_bookings`) that are rows (STORED) by our own id inside the source's, by an id or a
     reference together with the same words, by their words alone, and last by an id or a reference in other words. The
     words of a row are what it says, and what each source has told of it last.
 
     On the days that a live source was asked for, and where all bookings are told, another reference is no difference.
-    Elsewhere equal words under another reference are another booking, unless most references have changed, or the row
-    was told by other sources only and none is that of such a row: then they say nothing."""
+    Elsewhere equal words under another reference are another booking, unless most references have changed, or those of
+    the row are of other sources and none of this one's is that of such a row: then they say nothing."""
     found: list[pl.DataFrame] = []
 
     def take(pairs: pl.DataFrame) -> None:
@@ -71,25 +71,25 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[To
     take(by_own_id.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
     of_others = stored.filter("is_other_source")["id"].implode()
     is_named = pl.col("claim").is_not_null()
-    take(_paired(told.filter(is_named), _as_last_told(stored), ("claim", "fingerprint")))
-    take(_paired(told.filter(~is_named), _with_base(stored), ("base", "currency", "fingerprint")))
-    alike = _paired(told, _as_last_told(stored), ("fingerprint",))
-    alike = pl.concat([alike, _paired(*left_over(told, stored, alike), ("fingerprint",))])
-    alike = pl.concat([alike, _as_others_told(*left_over(told, stored, alike))])
+    take(_pair(told.filter(is_named), _in_last_words(stored), ("claim", "fingerprint")))
+    take(_pair(told.filter(~is_named), _with_base(stored), ("base", "currency", "fingerprint")))
+    alike = _pair(told, _in_last_words(stored), ("fingerprint",))
+    alike = pl.concat([alike, _pair(*left_over(told, stored, alike), ("fingerprint",))])
+    alike = pl.concat([alike, _pair_others_words(*left_over(told, stored, alike))])
     named = _by_name(*left_over(told, stored, alike))
-    likely = _paired(*left_over(told, stored, pl.concat([alike, named])), MONEY)
-    contradicting = _contradicting(told, stored, pl.concat([alike, likely]))
+    likely = _pair(*left_over(told, stored, pl.concat([alike, named])), MONEY)
     agreeing = pl.concat([*found[1:], named])
+    are_shared = pl.lit(agreeing["stored_id"].is_in(of_others).any())  # by the source that told those rows
+    stored = stored.with_columns(pl.col("has_its_references") | are_shared)
+    contradicting = _contradictions(told, stored, pl.concat([alike, likely]))
     are_lasting = contradicting.height <= agreeing.height + 1  # a single one is a twin, several are an id that changes
-    are_shared = agreeing["stored_id"].is_in(of_others).any()
-    is_told_by_it = pl.col("told_print").is_not_null() | ~pl.col("is_other_source")
-    may_be_twins = ~is_asked_for(windows) & (is_told_by_it | pl.lit(are_shared))
     if are_lasting:
-        alike = alike.filter(~pl.col("place").is_in(contradicting.filter(may_be_twins)["place"].implode()))
+        twins = contradicting.filter(~pl.col("is_asked_for") & pl.col("has_its_references"))
+        alike = alike.filter(~pl.col("place").is_in(twins["place"].implode()))
     take(alike)
     if are_lasting:
         take(_by_name(told, stored))
-    return Matches(pl.concat(found), are_lasting, are_shared)
+    return Matches(pl.concat(found), told, stored, are_lasting)
 
 
 def left_over(told: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -128,34 +128,38 @@ def _is_lasting_id() -> pl.Expr:
 
 
 def _by_name(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of one day and amount by an id or a reference, in whatever words."""
-    claimed = _paired(told.filter(_is_lasting_id()), stored, ("claim", *MONEY))
+    """Pairs by an id or a reference, in whatever words; by what a row once said only those of its day, for what was
+    pending may have booked on another one."""
+    claimed = _pair(told.filter(_is_lasting_id()), stored, ("claim", *MONEY))
     told, stored = left_over(told, stored, claimed)
-    is_unnamed = pl.col("claim").is_null()
-    return pl.concat([claimed, _paired(told.filter(is_unnamed), _with_base(stored), ("base", "currency"))])
+    told, stored = told.filter(pl.col("claim").is_null()), _with_base(stored)
+    is_content = pl.col("base").str.starts_with(CONTENT)
+    by_reference = _pair(told, stored.filter(~is_content), ("base", "currency"))
+    by_content = _pair(told, stored.filter(is_content), ("base", "currency", "booking_date"))
+    return pl.concat([claimed, by_reference, by_content])
 
 
 def _with_base(stored: pl.DataFrame) -> pl.DataFrame:
     return stored.with_columns(base=base_of("identity")).filter(~pl.col("base").str.starts_with(PROVIDER))
 
 
-def _as_last_told(stored: pl.DataFrame) -> pl.DataFrame:
+def _in_last_words(stored: pl.DataFrame) -> pl.DataFrame:
     return stored.filter(pl.col("told_print").is_not_null()).with_columns(fingerprint="told_print")
 
 
-def _as_others_told(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+def _pair_others_words(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Pairs of bookings and rows that another source told last in the same words, whatever the rows say."""
     near = told_prints(stored.join(told, on=MONEY, how="semi")).with_columns(fingerprint="told")
-    pairs = _paired(told, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
+    pairs = _pair(told, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
     return pairs.unique("stored_id", keep="first", maintain_order=True)
 
 
-def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Of these pairs those whose ids or references of one kind are different, with `booking_date`, `told_print` and
-    `is_other_source`."""
-    told_by = ("told_print", "is_other_source")
-    theirs = stored.select(*told_by, stored_id="id", stored_references="references", stored_claim="claim")
-    ours = told.select("place", "booking_date", "references", "claim")
+def _contradictions(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Of these pairs those whose ids or references of one kind are different, with `has_its_references` and
+    `is_asked_for` of the row."""
+    of_row = ("has_its_references", "is_asked_for")
+    theirs = stored.select(*of_row, stored_id="id", stored_references="references", stored_claim="claim")
+    ours = told.select("place", "references", "claim")
     both = pairs.join(ours, on="place").join(theirs, on="stored_id")
     is_other_id = (pl.col("claim") != pl.col("stored_claim")).fill_null(value=False) & _is_lasting_id()
     may_differ = both.filter((pl.col("references") != "") & (pl.col("stored_references") != "[]"))
@@ -167,10 +171,10 @@ def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame
         if references_contradict(told_references.split(PARTING), json.loads(stored_references))
     ]
     is_other_reference = pl.col("place").is_in(pl.Series(differing, dtype=pl.UInt32).implode())
-    return both.filter(is_other_id | is_other_reference).select("place", "booking_date", *told_by)
+    return both.filter(is_other_id | is_other_reference).select("place", *of_row)
 
 
-def _paired(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+def _pair(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """The n-th booking of a key and the n-th row of it; `place` and `stored_id`."""
     if told.is_empty() or rows.is_empty():
         return pl.DataFrame(schema=PAIRS)

@@ -17,7 +17,6 @@ from typing import TypeVar
 from analytics.records import TransactionRecord
 from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
-from storage.importing.matching.windows import ToldWindow, is_day_whole
 from storage.importing.teller import FILES
 
 PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
@@ -49,19 +48,15 @@ class Remaining:
         rows: Iterable[StoredRow],
         *,
         are_references_lasting: bool,
-        windows: Sequence[ToldWindow],
-        are_references_shared: bool = False,
         told_elsewhere: Collection[str] = (),
     ) -> None:
-        """`windows` are those of the batch; `told_elsewhere` are the rows that another source of the account told: a
-        person has said that both are one account, so day and amount are enough once everything else has been tried."""
+        """`told_elsewhere` are the rows that another source of the account told: a person has said that both are one
+        account, so day and amount are enough once everything else has been tried."""
         self.items = {item.place: item for item in items}
         self.rows = {row.id: row for row in rows}
         self.pairs: list[Pair] = []
         self.parts: list[Pair] = []
         self._are_references_lasting = are_references_lasting
-        self._are_references_shared = are_references_shared
-        self._windows = windows
         self._told_elsewhere = told_elsewhere
 
     def match_by_day(self) -> None:
@@ -90,42 +85,45 @@ class Remaining:
             if item.place in self.items and row.id in self.rows:
                 self._take(item, row)
 
-    def match_corrections(self) -> None:
+    def match_corrections(self, whole: Collection[int]) -> None:
         """Pairs that differ in day or amount: rows that were told under the same id or in the same words, and that the
-        source, which tells everything, tells no more as they were."""
-        gone = {row.id: row for row in self.rows.values() if self._is_told_whole(row)}
+        source, which tells everything, tells no more as they were. `whole` are the bookings of days of which all is
+        told, by their places."""
+        self._match_ids(has_words=True)
+        self._match_texts(whole)
+        self._match_ids(has_words=False)
+
+    def _match_ids(self, *, has_words: bool) -> None:
+        """A booking under the id of a row: in its words on its day, or a few days away if the row is gone from there;
+        in other words only if the row is gone and either the day or the amount is the same. With another day and
+        another amount it is another booking, for ids are used again."""
         known = {row.claim: row for row in self.rows.values() if row.claim is not None}
         for item in [item for item in self.items.values() if item.claim in known]:
-            row = known.pop(item.claim or "", None)
-            if row is not None and self._is_corrected(item.record, row.record, is_gone=row.id in gone):
+            row = known[item.claim or ""]
+            told, stored = item.record, row.record
+            days = abs((told.booking_date - stored.booking_date).days)
+            if has_words:
+                is_near = days == 0 or (row.is_whole and days <= NEIGHBOUR_DAYS)
+                is_it = is_near and evidence(told, stored, is_other_source=days == 0) is not None
+            else:
+                is_same_amount = (told.amount, told.currency) == (stored.amount, stored.currency)
+                is_it = row.is_whole and (days == 0 or is_same_amount)
+            if is_it and row.id in self.rows:
                 self._take(item, row)
+
+    def _match_texts(self, whole: Collection[int]) -> None:
         by_text: dict[Hashable, list[StoredRow]] = defaultdict(list)
-        for row in gone.values():
-            for text in (*_texts(row.record), *_beginnings(row.record)):
+        for row in self.rows.values():
+            for text in (*_texts(row.record), *_beginnings(row.record)) if row.is_whole else ():
                 by_text[text].append(row)
         likely = [
             (best[0], item)
             for item in (self.items.values() if by_text else ())
-            if is_day_whole(self._windows, item.record.booking_date, is_ours=True)
-            and (best := self._correction(item.record, by_text)) is not None
+            if item.place in whole and (best := self._correction(item.record, by_text)) is not None
         ]
         for _, item in sorted(likely, key=itemgetter(0), reverse=True):
             if (left := self._correction(item.record, by_text)) is not None:
                 self._take(item, left[1])
-
-    def _is_told_whole(self, row: StoredRow) -> bool:
-        return is_day_whole(self._windows, row.record.booking_date, is_ours=row.told_print is not None)
-
-    def _is_corrected(self, told: TransactionRecord, stored: TransactionRecord, *, is_gone: bool) -> bool:
-        """Whether a booking under the id of a row is that row: with another amount on its day, if it has its words or
-        the row is told no more by itself, and then with the same amount on another day. With both it is another
-        booking, for ids are used again, unless its words are those of the row that is gone from a few days away."""
-        days = abs((told.booking_date - stored.booking_date).days)
-        has_its_words = evidence(told, stored, is_other_source=days == 0) is not None
-        is_same_amount = (told.amount, told.currency) == (stored.amount, stored.currency)
-        if days == 0:
-            return has_its_words or is_gone
-        return is_gone and (is_same_amount or (has_its_words and days <= NEIGHBOUR_DAYS))
 
     def _correction(
         self, record: TransactionRecord, gone: Mapping[Hashable, Sequence[StoredRow]]
@@ -156,7 +154,7 @@ class Remaining:
         for _, place, number in sorted(scored):
             while told[place] and stored[number]:
                 self._take(told[place].popleft(), stored[number].popleft())
-        left = [row for each in stored for row in each if self._is_told_whole(row) or row.id in self._told_elsewhere]
+        left = [row for each in stored for row in each if row.is_whole or row.id in self._told_elsewhere]
         for item, row in zip((item for each in told for item in each), left, strict=False):
             self._take(item, row)
 
@@ -180,16 +178,13 @@ class Remaining:
 
     def _is_another(self, item: Item, row: StoredRow) -> bool:
         """Whether ids or references that last say that this booking is not this row."""
-        if not self._are_references_lasting or self._is_told_whole(row):
+        if not self._are_references_lasting or row.is_whole:
             return False
         is_other_id = item.claim is not None and row.claim is not None and not row.claim.startswith(f"{FILES}:")
-        is_told_by_it = row.told_print is not None or not row.is_other_source
-        return is_other_id or (
-            self._has_another_reference(item, row) and (self._are_references_shared or is_told_by_it)
-        )
+        return is_other_id or (row.has_its_references and self._has_another_reference(item, row))
 
     def _has_another_reference(self, item: Item, row: StoredRow) -> bool:
-        is_lasting = self._are_references_lasting and not self._is_told_whole(row)
+        is_lasting = self._are_references_lasting and not row.is_whole
         return is_lasting and references_contradict(item.record.references, row.record.references)
 
     def _match_references(self) -> None:
@@ -226,10 +221,10 @@ class Remaining:
                     break
 
     def _explain(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
-        """All of these bookings are these rows; each is counted as the first of them."""
+        """All of these bookings are these rows."""
+        self.parts += product(items, rows)
         for item in items:
             del self.items[item.place]
-            self.parts.append((item, rows[0]))
         for row in rows:
             del self.rows[row.id]
 
@@ -262,7 +257,7 @@ def _by_content(each: Iterable[T]) -> list[deque[T]]:
             said.value_date,
         )
         kinds = frozenset(reference.partition(":")[0] for reference in said.references)
-        teller = (one.is_other_source, one.told_print is None) if isinstance(one, StoredRow) else None
+        teller = (one.is_other_source, one.has_its_references, one.is_whole) if isinstance(one, StoredRow) else None
         found[(*_texts(said), *fields, kinds, one.claim is None, teller)].append(one)
     return list(found.values())
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 from itertools import islice
 
 from analytics.records import TransactionRecord
-from storage.importing.matching.booking_keys import own_id, squeezed
+from storage.importing.matching.booking_keys import own_id, squeeze
+from storage.importing.matching.evidence import evidence
 from storage.importing.matching.likely_matches import CANDIDATES_MAX, Item, Pair
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
 
@@ -36,7 +37,7 @@ def pending_matches(items: Iterable[Item], rows: Iterable[StoredRow], *, directi
 
 
 class _WaitingRows:
-    """Rows by what finds them; lists are in the order of identities, and rows that are taken drop out of them."""
+    """Rows by what finds them; lists begin with the oldest, and rows that are taken drop out of them."""
 
     def __init__(self, free: dict[str, StoredRow]) -> None:
         self._free = free
@@ -64,7 +65,7 @@ class _WaitingRows:
             day = record.booking_date + direction * timedelta(days=number)
             alike = self._by_day.get((record.amount, record.currency, day))
             for ids in self._alike(record, alike) if alike else ():
-                if (row := self._head(ids)) is not None:
+                if (row := self._head(ids)) is not None and not _is_other_counterpart(record, row.record):
                     return row
         return None
 
@@ -91,15 +92,24 @@ class _WaitingRows:
 
 def _content(what: TransactionRecord) -> Hashable:
     texts = (what.counterpart_iban or what.counterpart_name, what.purpose)
-    return what.booking_date, what.amount, what.currency, *map(squeezed, texts)
+    return what.booking_date, what.amount, what.currency, *map(squeeze, texts)
 
 
 def _parties(what: TransactionRecord) -> list[Hashable]:
     """The counterpart by account number and by name, as far as they are stated."""
-    given = (("iban", what.counterpart_iban), ("name", squeezed(what.counterpart_name)))
+    given = (("iban", what.counterpart_iban), ("name", squeeze(what.counterpart_name)))
     return [(kind, text) for kind, text in given if text]
 
 
+def _is_other_counterpart(told: TransactionRecord, stored: TransactionRecord) -> bool:
+    """Whether both are named, without a common word, and nothing else says that they are one."""
+    names = [_words_of(each.counterpart_name) for each in (told, stored)]
+    return all(names) and names[0].isdisjoint(names[1]) and evidence(told, stored, is_other_source=True) is None
+
+
 def _words(what: TransactionRecord) -> frozenset[str]:
-    texts = (what.counterpart_name, what.purpose)
-    return frozenset(word for text in texts if text for word in WORD.findall(text.casefold()))
+    return _words_of(what.counterpart_name) | _words_of(what.purpose)
+
+
+def _words_of(text: str | None) -> frozenset[str]:
+    return frozenset(WORD.findall((text or "").casefold()))

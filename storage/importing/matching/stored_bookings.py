@@ -13,8 +13,8 @@ from analytics.frames import MONEY
 from analytics.records import TransactionRecord
 from storage.database import Row
 from storage.importing import contributions
-from storage.importing.matching.booking_keys import PROVIDER, fingerprint
-from storage.importing.matching.windows import ToldWindow
+from storage.importing.matching.booking_keys import CONTENT, PROVIDER, fingerprint
+from storage.importing.matching.windows import HAS_TOLD, ToldWindow, is_asked_for, is_whole
 from storage.importing.teller import FILES, Teller
 
 WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids
@@ -36,16 +36,24 @@ STORED: dict[str, pl.DataType] = {
     "connection_id": pl.String(),
     "batch_id": pl.String(),
     "is_other_source": pl.Boolean(),
+    "has_its_references": pl.Boolean(),
+    "is_whole": pl.Boolean(),
+    "is_asked_for": pl.Boolean(),
 }
 """What stored bookings are compared by; `references` is JSON. `told_print` is the fingerprint of what the batch's own
 source last reported of the row, `claim` the id under which it did; `claims` is all that is stored of such ids, and
 where that is nothing `first_claim` is the one of the source that told the row first; `is_other_source` says that this
-was another one."""
+was another one, `has_its_references` that references of the row may be of the batch's own source: it is remembered of a
+live source that it told the row, of files only if they told it first, under a reference. Whether the row's day is whole
+or asked for is said by the windows of the batch."""
 _SELECTED = (
     "id, identity, booking_date, amount, currency, created_at, fingerprint, reference_keys AS references, claims,"
     " connection_id, batch_id"
 )
-_FOUND_OUT = ("claim", "told_print", "first_claim", "is_other_source")
+_FOUND_OUT = (
+    *("claim", "told_print", "first_claim", "is_other_source", "has_its_references"),
+    *("is_whole", "is_asked_for"),
+)
 _AS_SELECTED = {name: dtype for name, dtype in STORED.items() if name not in _FOUND_OUT}
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
@@ -61,8 +69,9 @@ class StoredRow:
     created_at: datetime
     record: TransactionRecord
     claim: str | None
-    told_print: str | None
     is_other_source: bool
+    has_its_references: bool
+    is_whole: bool
 
 
 def as_record(row: Row, **others: Any) -> TransactionRecord:
@@ -78,6 +87,11 @@ def as_record(row: Row, **others: Any) -> TransactionRecord:
 def base_of(identity: str) -> pl.Expr:
     """The key in a column of identities, without its ordinal."""
     return pl.col(identity).str.strip_chars_end("0123456789").str.head(-1)
+
+
+def is_base_without_reference() -> pl.Expr:
+    """Whether the identity is made of a provider's id or of the content, and of no reference."""
+    return pl.any_horizontal(pl.col("identity").str.starts_with(kind) for kind in (PROVIDER, CONTENT))
 
 
 def told_prints(stored: pl.DataFrame) -> pl.DataFrame:
@@ -105,18 +119,18 @@ class StoredBookings:
         return {id_ for id_, batch_id in rows if told_by.get(batch_id, self._account_id) != source}
 
     def around(self, table: str, told: pl.DataFrame, windows: Sequence[ToldWindow] = ()) -> pl.DataFrame:
-        """The account's rows of the days of these bookings and windows, and a week around them, as STORED, in the order
-        of their identities."""
+        """The account's rows of the days of these bookings and windows, and a week around them, as STORED, the
+        oldest first: of two that are alike its id is the one that apps hold."""
         days = [day for each in windows for day in (each.first, each.last)]
         days += told.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0) if not told.is_empty() else []
         if not days:
             return pl.DataFrame(schema=STORED)
         margin = timedelta(days=NEIGHBOUR_DAYS)
-        return self._frame(table, "booking_date BETWEEN $3 AND $4", min(days) - margin, max(days) + margin)
+        return self._frame(table, windows, "booking_date BETWEEN $3 AND $4", min(days) - margin, max(days) + margin)
 
     def every(self, table: str) -> pl.DataFrame:
         """All rows of the account, likewise."""
-        return self._frame(table, "TRUE")
+        return self._frame(table, (), "TRUE")
 
     def highest(self, bases: pl.Series) -> pl.DataFrame:
         """The `highest` ordinal under each of these keys, as far as bookings have been stored under it, ever so long
@@ -140,7 +154,7 @@ class StoredBookings:
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
         """These rows (STORED) in their order, with all that is compared one by one."""
         said = self.records(stored["id"], table)
-        columns = ("id", "identity", "created_at", "claim", "told_print", "is_other_source")
+        columns = ("id", "identity", "created_at", "claim", "is_other_source", "has_its_references", "is_whole")
         return [StoredRow(record=said[row["id"]], **row) for row in stored.select(columns).iter_rows(named=True)]
 
     def records(self, ids: pl.Series, table: str = "transactions") -> dict[str, TransactionRecord]:
@@ -168,7 +182,7 @@ class StoredBookings:
             found[id_] += by_print.get(print_, ())
         return found
 
-    def _frame(self, table: str, condition: str, *parameters: object) -> pl.DataFrame:
+    def _frame(self, table: str, windows: Sequence[ToldWindow], condition: str, *parameters: object) -> pl.DataFrame:
         rows = self._session.frame(
             f"SELECT {_SELECTED} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
             f" AND {condition}",
@@ -195,4 +209,10 @@ class StoredBookings:
             schema = {"id": pl.String, "claim": pl.String, "told_print": pl.String}
             last = pl.DataFrame(ours, schema=schema, orient="row").unique("id", keep="last")
             rows = rows.update(last, on="id", how="left")
-        return rows.select(*STORED).sort(pl.col("identity").str.len_chars(), "identity")
+        is_first_under_reference = ~pl.col("is_other_source") & ~is_base_without_reference()
+        rows = rows.with_columns(
+            has_its_references=HAS_TOLD if self._teller.is_live else is_first_under_reference,
+            is_whole=is_whole(windows),
+            is_asked_for=is_asked_for(windows),
+        )
+        return rows.select(*STORED).sort("created_at", pl.col("identity").str.len_chars(), "identity")

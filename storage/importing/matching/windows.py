@@ -9,6 +9,7 @@ import polars as pl
 from storage.importing.batches import AccountStatement
 
 DAY = timedelta(days=1)
+HAS_TOLD = pl.col("told_print").is_not_null()  # whether the source of a batch has told a row before
 
 
 class ToldWindow(NamedTuple):
@@ -34,10 +35,10 @@ def windows(told: Iterable[AccountStatement]) -> list[ToldWindow]:
     return found
 
 
-def is_whole(given: Iterable[ToldWindow]) -> pl.Expr:
+def is_whole(given: Iterable[ToldWindow], is_ours: pl.Expr = HAS_TOLD) -> pl.Expr:
     """Whether all bookings of `booking_date` are told, as an expression: on the last day of a live source only those
-    that it has told before (where `told_print` is set)."""
-    day, is_ours = pl.col("booking_date"), pl.col("told_print").is_not_null()
+    that are its own (`is_ours`)."""
+    day = pl.col("booking_date")
     among = [(day > each.first) & ((day < each.last) | ((day == each.last) & is_ours & each.is_live)) for each in given]
     return pl.any_horizontal(among) if among else pl.lit(value=False)
 
@@ -47,8 +48,3 @@ def is_asked_for(given: Iterable[ToldWindow]) -> pl.Expr:
     the same words under another id are no other booking, for twins are told together."""
     asked = [pl.col("booking_date").is_between(each.first, each.last) for each in given if each.is_live]
     return pl.any_horizontal(is_whole(given), *asked)
-
-
-def is_day_whole(given: Iterable[ToldWindow], day: date, *, is_ours: bool) -> bool:
-    """The same of one row; `is_ours` is one that the source has told before."""
-    return any(each.first < day < each.last or (day == each.last and each.is_live and is_ours) for each in given)

@@ -7,15 +7,21 @@ pattern with the same backtracking; `test_patterns` holds that both find the sam
 import importlib
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 # what `re` itself parses with; no stubs describe it
 op: Any = importlib.import_module("re._constants")
-parser: Any = importlib.import_module("re._parser")
+parsed: Any = cache(importlib.import_module("re._parser").parse)
 
 Then = Callable[[int], int | None]  # what follows: from a place in the text to the end of the match, None without one
 Matcher = Callable[[int, Then], int | None]
 _SINGLE = {op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN}
+
+
+@cache
+def _is_word(character: str, is_ascii: bool) -> bool:
+    return re.fullmatch(r"\w", character, re.ASCII if is_ascii else 0) is not None
 
 
 class Steps:
@@ -26,7 +32,7 @@ class Steps:
         self.count = 0
         self._is_bytes = isinstance(pattern.pattern, bytes)
         self._flags = pattern.flags
-        self._all = self._sequence(list(parser.parse(pattern.pattern, pattern.flags)))
+        self._all = self._sequence(list(parsed(pattern.pattern, pattern.flags)))
 
     def match(self, start: int = 0, *, is_full: bool = False) -> int | None:
         """Where a match that begins at `start` ends."""
@@ -47,6 +53,8 @@ class Steps:
 
     def _sequence(self, items: list[Any]) -> Matcher:
         matchers = [self._item(*item) for item in items]
+        if len(matchers) == 1:
+            return matchers[0]
 
         def run(place: int, then: Then, index: int = 0) -> int | None:
             if index == len(matchers):
@@ -76,8 +84,10 @@ class Steps:
         raise NotImplementedError(f"{code}: teach this engine what it means")
 
     def _single(self, code: Any, argument: Any) -> Matcher:
+        fits = self._fits(code, argument)
+
         def run(place: int, then: Then) -> int | None:
-            return then(place + 1) if self._fits(code, argument, place) else None
+            return then(place + 1) if fits(place) else None
 
         return run
 
@@ -88,12 +98,22 @@ class Steps:
         is_same = 0 < place < len(self.text) and self.text[place] == self.text[place - 1]
         return then(place + 1) if is_same else None
 
-    def _fits(self, code: Any, argument: Any, place: int) -> bool:
-        """Whether the character at this place is one that the item allows."""
-        self.count += 1
-        if place >= len(self.text):
-            return False
-        character = self.text[place]
+    def _fits(self, code: Any, argument: Any) -> Callable[[int], bool]:
+        """Says whether the character at a place is one that the item allows, which is worked out once per character."""
+        fitting: dict[str, bool] = {}
+
+        def fits(place: int) -> bool:
+            self.count += 1
+            if place >= len(self.text):
+                return False
+            character = self.text[place]
+            if character not in fitting:
+                fitting[character] = self._admits(code, argument, character)
+            return fitting[character]
+
+        return fits
+
+    def _admits(self, code: Any, argument: Any, character: str) -> bool:
         if code is op.ANY:
             return bool(self._flags & re.DOTALL) or character != "\n"
         if not self._flags & re.IGNORECASE:
@@ -157,9 +177,11 @@ class Steps:
         return self._atomic(run) if code is op.POSSESSIVE_REPEAT else run
 
     def _run_of_one(self, code: Any, argument: Any, *, least: int, most: int, is_kept: bool) -> Matcher:
+        fits = self._fits(code, argument)
+
         def run(place: int, then: Then) -> int | None:
             count = 0
-            while count < most and self._fits(code, argument, place + count):
+            while count < most and fits(place + count):
                 count += 1
             while count >= least:
                 self.count += 1
@@ -192,20 +214,19 @@ class Steps:
 
     def _at(self, where: Any) -> Matcher:
         is_ascii = self._is_bytes or bool(self._flags & re.ASCII)
+        is_line = bool(self._flags & re.MULTILINE)
 
         def is_word(place: int) -> bool:
-            found = 0 <= place < len(self.text) and re.fullmatch(r"\w", self.text[place], re.ASCII if is_ascii else 0)
-            return bool(found)
+            return 0 <= place < len(self.text) and _is_word(self.text[place], is_ascii)
 
         def holds(place: int) -> bool:
             self.count += 1
-            is_line = bool(self._flags & re.MULTILINE)
             match where:
                 case op.AT_BEGINNING:
                     return place == 0 or (is_line and self.text[place - 1] == "\n")
                 case op.AT_END:
-                    left = self.text[place:]
-                    return left in ("", "\n") or (is_line and left[0] == "\n")
+                    left = len(self.text) - place
+                    return left == 0 or (self.text[place] == "\n" and (left == 1 or is_line))
                 case op.AT_END_STRING:
                     return place == len(self.text)
                 case op.AT_BOUNDARY:

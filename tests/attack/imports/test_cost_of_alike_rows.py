@@ -56,8 +56,9 @@ def stored(records: Sequence[TransactionRecord]) -> list[StoredRow]:
             created_at=datetime.combine(DAY, time(12)),
             record=record,
             claim=None,
-            told_print=None,
             is_other_source=True,
+            has_its_references=False,
+            is_whole=False,
         )
         for number, record in enumerate(records)
     ]
@@ -96,7 +97,7 @@ def kinds_of_their_own(count: int) -> Case:
 def test_alike_rows_cost_the_same_each(made: Callable[[int], Case], *, are_lasting: bool) -> None:
     def cost(count: int) -> int:
         told, known = made(count)
-        remaining = Remaining(items(told), stored(known), are_references_lasting=are_lasting, windows=[])
+        remaining = Remaining(items(told), stored(known), are_references_lasting=are_lasting)
         return steps(remaining.match_by_day)
 
     small, large = map(cost, SIZES)

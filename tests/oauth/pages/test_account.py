@@ -2,9 +2,12 @@
 
 import re
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from handlers.oauth.site import Site
 
 PASSWORD = "umbrella-kettle-violin"
 NEW = "kettle orchard 17 lamps"
@@ -241,8 +244,10 @@ def test_days_are_those_of_the_people_here_in_their_own_writing(fresh: Any, lang
 
 
 @pytest.mark.requirement("oauth.account")
-def test_who_has_no_bank_data_yet_is_told_what_to_do_next(fresh: Any) -> None:
+def test_who_has_no_bank_data_yet_is_told_what_to_do_next(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "bankdata import FILE --user bob" in signed_in(fresh, "bob").client.get("/account").text
+    account = SimpleNamespace(id="acc_1", name="Giro", bank_name="Musterbank", iban=None)
+    monkeypatch.setattr(Site, "accounts_of", lambda _site, _user_id: [account])
     assert "bankdata import" not in signed_in(fresh).client.get("/account").text
 
 

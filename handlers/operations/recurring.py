@@ -1,0 +1,236 @@
+"""The operations of /subscriptions beyond the list: recurring payments with their charges, rhythm and prices; one
+confirmed or dismissed; one added by hand."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+from analytics.letters import fold
+from analytics.periods import six_months_before
+from analytics.recurring.added import AddedPayment, id_of
+from analytics.recurring.confirmations import CONFIRMED, DISMISSED, UNDECIDED, Decision, by_stream
+from analytics.recurring.directions import OUTGOING
+from analytics.recurring.history import Charge, day_before, history, listed
+from handlers import json_shapes
+from handlers.cache.user_data import UserData
+from handlers.http.errors import BadRequest, NotFound
+from handlers.http.request import Answer, Request
+from handlers.http.steps.parameters import Unreadable, read_date
+from handlers.names import Json
+from handlers.operations.selection import owner_of, selected_accounts
+from handlers.services import Services
+from handlers.sync.detection import current, recurring_of
+from storage import accounts, transactions
+from storage.accounts import Selected, StoredAccount
+from storage.database import Database, Row, Session, Transaction
+from storage.recurring import added, decisions
+
+NOT_FOUND = "Subscription not found"
+CURRENT, ALL = "current", "all"
+
+
+def list_subscription_details(
+    services: Services,
+    request: Request,
+    _reading: UserData,
+    *,
+    account_ids: str | None,
+    status: str | None = None,
+    direction: str | None = None,
+) -> Answer:
+    """List the payments of GET /subscriptions in the same order, each with its id, charges, rhythm and prices
+    (decisions 21, 22). A request for a status or a direction also gets both fields, and when the next charge is
+    expected (decision 117)."""
+    today = services.clock.today()
+    wanted = status or CURRENT
+    user_id = request.principal.user_id
+    database = services.of(user_id)
+    with database.transaction() as session:
+        selected = selected_accounts(accounts.of_user(session, user_id), account_ids, request.principal)
+        found = recurring_of(database, user_id, selected, today=today, session=session)
+        if direction != ALL:
+            found = found.filter(direction=direction or OUTGOING)
+        if wanted == CURRENT:
+            found = current(found, today)
+        elif wanted != ALL:
+            found = found.filter(pl.col("confirmation") != DISMISSED)
+        charges = charges_of(session, user_id, found)
+    told = [detail_of(row, charges, today) for row in found.iter_rows(named=True)]
+    if wanted not in (CURRENT, ALL):
+        told = [each for each in told if each["status"] == wanted]
+    if status is None and direction is None:
+        told = [{key: value for key, value in each.items() if key not in json_shapes.STANDING} for each in told]
+    return Answer(body={"subscriptions": told})
+
+
+def get_subscription(
+    services: Services, request: Request, _reading: UserData, *, id: str, account_ids: str | None
+) -> Answer:
+    """One recurring payment, whatever its status and direction."""
+    today = services.clock.today()
+    user_id = request.principal.user_id
+    database = services.of(user_id)
+    with database.transaction() as session:
+        selected = selected_accounts(accounts.of_user(session, user_id), account_ids, request.principal)
+        found = recurring_of(database, user_id, selected, today=today, session=session).filter(id=id)
+        if found.is_empty():
+            raise NotFound(NOT_FOUND)
+        charges = charges_of(session, user_id, found)
+    return Answer(body=detail_of(found.row(0, named=True), charges, today))
+
+
+def charges_of(session: Session, user_id: str, found: pl.DataFrame) -> Mapping[str, Row]:
+    """The charges of these streams, by transaction id."""
+    return transactions.listed(session, user_id, found["charge_ids"].explode().drop_nulls())
+
+
+def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Json:
+    """The complete SubscriptionDetail of the contract. A payment added by hand and never charged is treated as if it
+    had been charged one period before its first day."""
+    charges = [by_id[charge_id] for charge_id in row["charge_ids"]]
+    paid = [Charge(id=charge["id"], day=charge["booking_date"], amount=abs(charge["amount"])) for charge in charges]
+    told = history(
+        paid or [Charge(id=row["id"], day=row["last_charged"], amount=row["amount"])],
+        frequency=row["frequency"],
+        currency=row["currency"],
+        today=today,
+        first_due=None if paid else row["next_expected"],
+    )
+    window = six_months_before(today)
+    shown = [json_shapes.charge(charge, is_counted=charge["booking_date"] >= window) for charge in charges]
+    return json_shapes.subscription_detail(row, told, shown, today)
+
+
+class NoSuchPayment(Exception):
+    """The user has no recurring payment with this id."""
+
+
+def confirm_subscription(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
+    """Store the person's decision on a recurring payment, and return its present form."""
+    user_id = owner_of(request)
+    try:
+        return decide(
+            services.of(user_id),
+            user_id,
+            id,
+            body["confirmation"],
+            now=services.clock.now(),
+            today=services.clock.today(),
+        )
+    except NoSuchPayment:
+        raise NotFound(NOT_FOUND) from None
+
+
+def decide(database: Database, user_id: str, id: str, confirmation: str, *, now: datetime, today: date) -> Json:
+    """Store what a person says about a recurring payment, replacing what they said before ("none" only removes it), and
+    return the payment as SubscriptionDetail. A payment added by hand is removed unless it is "confirmed". Raises
+    NoSuchPayment."""
+
+    def work(session: Transaction) -> Json:
+        session.hold(user_id)
+        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+        every = recurring_of(database, user_id, everything, today=today, session=session)
+        found = every.filter(id=id)
+        if found.is_empty():
+            raise NoSuchPayment
+        row = found.row(0, named=True)
+        before = by_stream(every, decisions.of_user(session, user_id)).get(id, [])
+        decisions.forget(session, user_id, [decision.id for decision in before])
+        if confirmation != CONFIRMED and row["added_id"] is not None:
+            added.remove(session, user_id, row["added_id"])
+        if confirmation != UNDECIDED and row["added_to"] is None:
+            decision = Decision(id=id, transaction_id=row["charge_ids"][-1], confirmation=confirmation)
+            decisions.keep(session, user_id, decision, now=now)
+        then = {**row, "confirmation": confirmation, "added_to": row["added_to"] if confirmation == CONFIRMED else None}
+        return detail_of(then, charges_of(session, user_id, found), today)
+
+    return database.atomically(work)
+
+
+NAME_LETTERS_MIN, NAME_LETTERS_MAX = 3, 200  # a shorter name would occur in texts of other bookings
+NOT_YOURS = "accountId: not one of your accounts. GET /accounts lists their ids"
+ADDED_BEFORE = "name: You have added this payment before, under another name or with another rhythm."
+
+
+class CannotBeAdded(Exception):
+    """The payment cannot be added: `field` is the wrong field of the contract, the message a sentence about it."""
+
+    def __init__(self, field: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.field = field
+
+
+def add_subscription(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
+    """Add a recurring payment, and return its present form: joined with a detected one where both are the same."""
+    user_id, today = owner_of(request), services.clock.today()
+    database = services.of(user_id)
+    try:
+        next_day = read_date(body["nextExpected"])
+    except Unreadable as error:
+        raise BadRequest(f"nextExpected: {error}") from error
+
+    def work(session: Transaction) -> Json:
+        session.hold(user_id)
+        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+        chosen = [each for each in everything.accounts if each.id == body["accountId"]]
+        if not chosen:
+            raise BadRequest(NOT_YOURS)
+        before = recurring_of(database, user_id, everything, today=today, session=session)
+        payment = add(
+            session,
+            user_id,
+            chosen[0],
+            name=body["name"],
+            amount=Decimal(str(body["amount"])),
+            frequency=body["frequency"],
+            next_day=next_day,
+            direction=body.get("direction", OUTGOING),
+            today=today,
+        )
+        every = recurring_of(database, user_id, everything, today=today, session=session)
+        if not {payment.id, *before["added_id"].drop_nulls()} <= set(every["added_id"]):
+            raise BadRequest(ADDED_BEFORE)  # a detected payment can be joined with one that was added, not with two
+        found = every.filter(added_id=payment.id)
+        return detail_of(found.row(0, named=True), charges_of(session, user_id, found), today)
+
+    try:
+        return database.atomically(work)
+    except CannotBeAdded as error:
+        raise BadRequest(f"{error.field}: {error}") from error
+
+
+def add(
+    session: Transaction,
+    user_id: str,
+    account: StoredAccount,
+    *,
+    name: str,
+    amount: Decimal,
+    frequency: str,
+    next_day: date,
+    direction: str,
+    today: date,
+) -> AddedPayment:
+    """Store a payment that detection does not find; adding it again with another amount or day changes it. Raises
+    CannotBeAdded."""
+    name = name.strip()
+    if not NAME_LETTERS_MIN <= len(fold(name)) <= len(name) <= NAME_LETTERS_MAX:
+        raise CannotBeAdded("name", f"A name has {NAME_LETTERS_MIN} to {NAME_LETTERS_MAX} characters.")
+    if amount <= 0 or amount != listed(amount, account.currency):
+        raise CannotBeAdded("amount", "An amount is above 0, in the digits of its currency.")
+    if next_day < today or day_before(next_day, frequency) > today:
+        raise CannotBeAdded("nextExpected", "The next day is today or later, and no more than one period ahead.")
+    payment = AddedPayment(
+        id=id_of(user_id, account.id, name, direction, frequency),
+        account_id=account.id,
+        name=name,
+        amount=amount,
+        direction=direction,
+        frequency=frequency,
+        next_day=next_day,
+    )
+    added.keep(session, user_id, payment)
+    return payment

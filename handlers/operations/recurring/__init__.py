@@ -1,1 +1,0 @@
-"""Operations on recurring payments: list them with their charges, confirm or dismiss one, add one."""
