@@ -20,6 +20,7 @@ NEEDS_USER = "(" + ", ".join(f"'{status}'" for status in NEED_USER) + ")"
 FILE_CONNECTORS = ("files", "folder")  # anybody may have written what they read: its ids prove nothing alone
 FAILURES_MAX = 3  # in a row, then ACTIVE becomes ERROR (decision 23)
 SYNCABLE = "status IN ('ACTIVE', 'ERROR')"
+IS_DUE = f"{SYNCABLE} AND due_at <= $1 AND running_job_id IS NULL"
 PAST_CONSENT = f"consent_expires_at <= $1 AND {SYNCABLE}"
 AT_ONCE = datetime(1970, 1, 1)  # noqa: DTZ001 - the store keeps UTC without zone; as a new row has it in its migration
 PIECE = 500  # connections read at once
@@ -128,7 +129,7 @@ def due(session: Session, *, now: datetime, after: Due | None) -> list[Due]:
     """
     rows = session.rows(
         f"SELECT {COLUMNS}, due_at, planned_at, greatest(next_sync_at, source_retry_at) AS free_at FROM connections"
-        f" WHERE {SYNCABLE} AND due_at <= $1 AND running_job_id IS NULL AND (due_at, user_id, id) > ($2, $3, $4)"
+        f" WHERE {IS_DUE} AND (due_at, user_id, id) > ($2, $3, $4)"
         f" ORDER BY due_at, user_id, id LIMIT {PIECE}",
         now,
         after.due_at if after is not None else AT_ONCE,
@@ -143,11 +144,7 @@ def due(session: Session, *, now: datetime, after: Due | None) -> list[Due]:
 
 def due_since(session: Session, *, now: datetime) -> datetime | None:
     """Since when the longest waiting connection is due; None where none is due."""
-    rows = session.rows(
-        f"SELECT min(greatest(due_at, created_at)) AS since FROM connections WHERE {SYNCABLE} AND due_at <= $1"
-        " AND running_job_id IS NULL",
-        now,
-    )
+    rows = session.rows(f"SELECT min(greatest(due_at, created_at)) AS since FROM connections WHERE {IS_DUE}", now)
     since: datetime | None = rows[0]["since"]
     return since
 
@@ -288,14 +285,13 @@ def expire_consents_of(session: Session, user_id: str, *, now: datetime) -> None
 def need_user(session: Session, user_id: str, connection_id: str) -> bool:
     """Mark that the connection needs its user, because what opens the bank is missing; False where it was marked
     before."""
-    changed = session.rows(
-        "UPDATE connections SET status = 'REAUTH_REQUIRED' WHERE user_id = $1 AND id = $2"
-        " AND status IN ('ACTIVE', 'ERROR') RETURNING user_id",
+    changed = session.execute(
+        f"UPDATE connections SET status = 'REAUTH_REQUIRED' WHERE user_id = $1 AND id = $2 AND {SYNCABLE}",
         *(user_id, connection_id),
     )
     if changed:
         session.changes(user_id)
-    return bool(changed)
+    return changed > 0
 
 
 def need_user_no_more(session: Session, user_id: str, connection_id: str) -> None:
@@ -338,13 +334,12 @@ def keep_cursor(session: Session, user_id: str, connection_id: str, cursor: Mapp
 
 def record_success(session: Session, user_id: str, connection_id: str) -> None:
     """Record a completed sync: the connection becomes ACTIVE, unless it is DISCONNECTED (decision 23)."""
-    well = session.rows(
+    if session.execute(
         "UPDATE connections SET status = 'ACTIVE', failures_in_row = 0"
-        " WHERE user_id = $1 AND id = $2 AND status <> 'DISCONNECTED' RETURNING user_id",
+        " WHERE user_id = $1 AND id = $2 AND status <> 'DISCONNECTED'",
         *(user_id, connection_id),
-    )
-    for row in well:
-        session.changes(row["user_id"])
+    ):
+        session.changes(user_id)
 
 
 def keep_consent(session: Session, user_id: str, connection_id: str, *, expires_at: datetime) -> None:
@@ -358,16 +353,15 @@ def keep_consent(session: Session, user_id: str, connection_id: str, *, expires_
 def record_failure(session: Session, user_id: str, connection_id: str, *, status: Status | None) -> None:
     """Record a failed sync: the connection gets the status that the reason implies, else ERROR after three in a row.
     The scheduler decides when to try again."""
-    failed = session.rows(
+    if session.execute(
         "UPDATE connections SET failures_in_row = failures_in_row + 1, due_at = $4, status = CASE"
         " WHEN status = 'DISCONNECTED' THEN status"
         " WHEN $3::TEXT IS NOT NULL THEN $3::TEXT"
         f" WHEN status = 'ACTIVE' AND failures_in_row + 1 >= {FAILURES_MAX} THEN 'ERROR'"
-        " ELSE status END WHERE user_id = $1 AND id = $2 RETURNING user_id",
+        " ELSE status END WHERE user_id = $1 AND id = $2",
         *(user_id, connection_id, status, AT_ONCE),
-    )
-    for row in failed:
-        session.changes(row["user_id"])
+    ):
+        session.changes(user_id)
 
 
 def _connection(row: Row) -> StoredConnection:

@@ -100,10 +100,10 @@ def start(
     `is_forced` ignores our own minimum interval, never the source's.
     """
     job_id = job_id or f"syn_{token_hex(16)}"
-    accepted = session.rows(
+    accepted = session.execute(
         "UPDATE connections SET running_job_id = $3, next_sync_at = $4 WHERE user_id = $1 AND id = $2"
         " AND running_job_id IS NULL AND ($6 OR next_sync_at IS NULL OR next_sync_at <= $5)"
-        " AND (source_retry_at IS NULL OR source_retry_at <= $5) RETURNING id",
+        " AND (source_retry_at IS NULL OR source_retry_at <= $5)",
         *(user_id, connection_id, job_id, now + cooldown, now, is_forced),
     )
     if not accepted:

@@ -30,10 +30,8 @@ def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bo
     """Store a passkey; False where the user has `at_most` of them, has this one already, or has no second factor (any
     more)."""
     # An update, so that turning the second factor off at the same moment conflicts with this transaction
-    is_on = session.rows(
-        "UPDATE second_factors SET last_step = last_step WHERE user_id = $1 AND confirmed_at IS NOT NULL"
-        " RETURNING user_id",
-        user_id,
+    is_on = session.execute(
+        "UPDATE second_factors SET last_step = last_step WHERE user_id = $1 AND confirmed_at IS NOT NULL", user_id
     )
     if not is_on or len(of_user(session, user_id)) >= at_most:
         return False

@@ -26,13 +26,12 @@ def find(session: Session, user_id: str) -> SecondFactor | None:
 
 def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) -> bool:
     """Store an unconfirmed seed, replacing another unconfirmed one; False where one is confirmed."""
-    replaced = session.rows(
-        "UPDATE second_factors SET sealed_seed = $2, made_at = $3 WHERE user_id = $1 AND confirmed_at IS NULL"
-        " RETURNING user_id",
+    replaced = session.execute(
+        "UPDATE second_factors SET sealed_seed = $2, made_at = $3 WHERE user_id = $1 AND confirmed_at IS NULL",
         *(user_id, sealed_seed, now),
     )
     factor = SecondFactor(sealed_seed=sealed_seed, made_at=now, confirmed_at=None, last_step=0)
-    return bool(replaced) or add_row_unless_there(session, "second_factors", user_id=user_id, **values_of(factor))
+    return replaced > 0 or add_row_unless_there(session, "second_factors", user_id=user_id, **values_of(factor))
 
 
 def confirm(session: Session, user_id: str, *, sealed_seed: str, step: int, now: datetime) -> bool:
