@@ -103,9 +103,11 @@ def test_a_preview_that_another_process_has_taken_ends_when_it_is_deleted_here(
     processes: Processes, database: OpenStore
 ) -> None:
     preview = processes.begin()
-    services: Any = SimpleNamespace(of=database.of, clock=processes.clock, uploads=processes.there)
+    services: Any = SimpleNamespace(
+        of=database.of, user=lambda _: processes.user, clock=processes.clock, uploads=processes.there
+    )
     request: Any = SimpleNamespace(principal=SimpleNamespace(user_id=processes.user.id, coverage=None))
-    assert imports.undo_import(services, request, id=preview.id) == {"added": 0, "removed": 0, "accountsGone": []}
+    assert imports.undo_import(services, request, id=preview.id) == {"added": 0, "removed": 0, "accountsGone": ()}
     assert processes.told(preview) is None
     processes.leases.renew()  # as it does three times a minute
     processes.let_go.set()
