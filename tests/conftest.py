@@ -23,7 +23,6 @@ settings.register_profile(
     "project", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", parent=settings.get_profile("project"), derandomize=False, max_examples=1500)
-settings.register_profile("postgresql", parent=settings.get_profile("project"), max_examples=20)  # 60 are over DuckDB
 settings.register_profile("cluster", parent=settings.get_profile("project"), max_examples=6)
 settings.load_profile("project")
 STORAGE = Path(__file__).parent / "storage"
@@ -44,8 +43,6 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"Set {CITUS_URL} to an empty database on the coordinator of a Citus cluster.")
         ENGINE.name, ENGINE.citus = "postgresql", Citus(os.environ.pop(CITUS_URL))
         settings.load_profile("cluster")
-    elif ENGINE.name == "postgresql" and config.getoption("hypothesis_profile") is None:
-        settings.load_profile("postgresql")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

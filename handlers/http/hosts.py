@@ -5,6 +5,7 @@ that stranger, whose scripts then read and sign in as they like. The Host header
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.types import Scope
@@ -44,6 +45,7 @@ class Hosts:
             raise MisdirectedRequest()
 
 
+@lru_cache(maxsize=64)
 def host_name(header: bytes) -> str:
     """The host in a Host header without its port, which a tunnel may change; empty if there is none."""
     try:

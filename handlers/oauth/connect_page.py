@@ -47,13 +47,14 @@ def connect_routes(site: Site) -> list[BaseRoute]:
 def choice_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Show the sources that can be connected, and the user's connections with what can be done about each."""
     sources = site.services.connecting.sources
+    connected = site.connections_of(user.id)
     return site.page(
         "connect.html",
         visit.words,
         sources=[each for each in sources.values() if each.is_set_up],
-        banks=[each for each in site.connections_of(user.id) if each.connector != Uploads.name],
+        banks=[each for each in connected if each.connector != Uploads.name],
         live=sources.keys(),
-        closed=[each.id for each in site.connections_of(user.id) if not site.services.sync_engine.has_key(each)],
+        closed=[each.id for each in connected if not site.services.sync_engine.has_key(each)],
         key_missing=KEY_MISSING,
         notice=notice if (notice := visit.parameters.get("notice", ("",))[0]) in NOTICES else "",
         form_token=_form_token(site, browser),
