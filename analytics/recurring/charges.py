@@ -1,7 +1,10 @@
 """The bookings that may belong to a recurring payment at all (docs/recurring.md, "What is left out")."""
 
+from functools import cache
+
 import polars as pl
 
+from analytics.frames import frame_of
 from analytics.recurring.left_out_words import DEPOT, LEFT_OUT, RETURN, SHOP_DEPOT
 from analytics.search_text import fold_column, in_ascii
 from analytics.transfers import is_between_own
@@ -38,7 +41,7 @@ def _evidence(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
             ~pl.col("is_adjusting_entry").fill_null(False),
             pl.col("amount") != 0,
         )
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
 
 
@@ -47,13 +50,13 @@ def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
     of a charge came back. Each text is folded once, however many rows have it."""
     texts = pl.concat([rows[column] for column in TEXTS]).unique().drop_nulls().to_frame("text")
     said = texts.lazy().select("text", said=_folded_text("text"))
-    said = said.with_columns(is_return=in_ascii(pl.col("said")).str.contains(RETURN)).collect(engine="in-memory").lazy()
+    said = said.with_columns(is_return=in_ascii(pl.col("said")).str.contains(RETURN)).pipe(frame_of).lazy()
     texted = rows.lazy()
     for column, name in TEXTS.items():
         added = [pl.col("said").alias(name), *(["is_return"] if name == "note" else [])]
         texts_of = said.select(pl.col("text").alias(column), *added)
         texted = texted.join(texts_of, on=column, how="left", maintain_order="left")
-    return texted.collect(engine="in-memory")
+    return texted.pipe(frame_of)
 
 
 def _that_may_recur(rows: pl.DataFrame, *, of_any_kind: bool) -> pl.DataFrame:
@@ -63,9 +66,10 @@ def _that_may_recur(rows: pl.DataFrame, *, of_any_kind: bool) -> pl.DataFrame:
     outgoing = outgoing.with_columns(price=pl.col("amount").abs().cast(pl.Float64)).drop(
         "account_id", "transfer_account_id", "is_potential_duplicate", "is_adjusting_entry", "is_return"
     )
-    return (outgoing if of_any_kind else outgoing.filter(~_is_no_payment())).collect(engine="in-memory")
+    return (outgoing if of_any_kind else outgoing.filter(~_is_no_payment())).pipe(frame_of)
 
 
+@cache
 def _is_no_payment() -> pl.Expr:
     """Whether the wording says that money was saved, settled, lent, withdrawn in cash or charged by the bank itself."""
     wording = in_ascii(pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True))

@@ -1,7 +1,10 @@
 """The choice of streams among the accepted groups, and of the charges that belong to them."""
 
+from functools import cache
+
 import polars as pl
 
+from analytics.frames import frame_of
 from analytics.recurring.frequencies import PERIODS
 from analytics.recurring.groups import WHOSE
 from analytics.recurring.rhythm import on_lattice
@@ -60,7 +63,7 @@ def complete_streams(charges: pl.DataFrame, streams: pl.DataFrame, candidates: p
         .filter(whole | ~is_off_its_day())
         .sort("row")
         .with_columns(odd=is_odd())
-        .collect(engine="in-memory")
+        .pipe(frame_of)
         .lazy()
     )
     spans = (
@@ -80,7 +83,7 @@ def complete_streams(charges: pl.DataFrame, streams: pl.DataFrame, candidates: p
     left = on_lattice(
         dated.join(streams.lazy(), on="row", how="anti").join(spans, on=[*WHOSE, "payee"]).join(lattice, on="group")
     )
-    left = left.collect(engine="in-memory").lazy()
+    left = left.pipe(frame_of).lazy()
     added = pl.concat([collected_again(left), charged_later(left), charged_earlier(left)])
     best = (
         added.select("group", "row", "score", late=late)
@@ -88,14 +91,16 @@ def complete_streams(charges: pl.DataFrame, streams: pl.DataFrame, candidates: p
         .unique("row", keep="first", maintain_order=True)
     )
     streams_and_more = [kept.select("group", "row", "odd"), best.select("group", "row", odd=pl.lit(value=False))]
-    return pl.concat(streams_and_more).collect(engine="in-memory")
+    return pl.concat(streams_and_more).pipe(frame_of)
 
 
+@cache
 def is_off_its_day() -> pl.Expr:
     """Whether a charge was bought, not collected, because it is well beyond the tolerance."""
     return pl.col("late_days").abs() > pl.col("tolerance_days") + STRANGER_DAYS
 
 
+@cache
 def is_odd() -> pl.Expr:
     """Whether a charge of a steady stream, oldest first, is something else at the same payee: 55.00 once to somebody
     who gets 1,000.00 each month.
@@ -164,21 +169,24 @@ def join_successors(charges: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFram
                 first_price=pl.col("price").first(),
                 last_price=pl.col("price").last(),
             )
-            .filter(pl.len().over(*WHOSE, "payee") <= STREAMS_AT_A_PAYEE_MAX)
+            .filter(pl.len().over(*WHOSE, "payee").is_between(2, STREAMS_AT_A_PAYEE_MAX))
             .join(PERIODS.lazy(), on="frequency")
-            .collect(engine="in-memory")
-            .lazy()
+            .pipe(frame_of)
         )
         pause = (pl.col("first_day_after") - pl.col("last_day")) / pl.col("period_days")
         ratio = pl.col("first_price_after") / pl.col("last_price")
         heirs = (
-            spans.join(spans, on=[*WHOSE, "payee", "frequency"], suffix="_after")
+            spans.lazy()
+            .join(spans.lazy(), on=[*WHOSE, "payee", "frequency"], suffix="_after")
             .filter(pause.is_between(PAUSE_MIN, PAUSE_MAX), ratio.is_between(NEXT_PRICE_MIN, NEXT_PRICE_MAX))
             .sort(pause, "group", "group_after")
             .unique("group", keep="first", maintain_order=True)
             .unique("group_after", keep="first", maintain_order=True)
             .select("group", heir="group_after")
+            .pipe(frame_of)
         )
-        joined = streams.lazy().join(heirs, on="group", how="left").with_columns(group=pl.coalesce("heir", "group"))
-        streams = joined.drop("heir").collect(engine="in-memory")
+        if heirs.is_empty():
+            break
+        joined = streams.lazy().join(heirs.lazy(), on="group", how="left")
+        streams = joined.with_columns(group=pl.coalesce("heir", "group")).drop("heir").pipe(frame_of)
     return streams

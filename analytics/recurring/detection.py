@@ -50,6 +50,8 @@ def detect(
 def streams_in(rows: pl.DataFrame) -> pl.DataFrame | None:
     """The streams in these charges (group, row, odd, frequency, lattice, score); None where no calendar is likely, as
     in most new accounts and in what the first round leaves."""
+    if rows.height < CHARGES_MIN:
+        return None
     counted = rows.with_columns(
         payee_n=pl.len().over(*WHOSE, "payee"),
         mandate_n=pl.when(pl.col("contract_key").is_not_null()).then(pl.len().over(*WHOSE, "contract_key")),

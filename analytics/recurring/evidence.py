@@ -1,7 +1,10 @@
 """The evidence for a recurring payment: with a contract little is needed, without one a steady price."""
 
+from functools import cache
+
 import polars as pl
 
+from analytics.frames import frame_of
 from analytics.recurring.groups import RECENT_RANK, WHOSE
 from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS
 
@@ -47,13 +50,13 @@ def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     alone = (pl.col("part") >= PART_WHOLE) & pl.col("lattice").is_in(["month", "year"])
     amounts = groups.lazy().select("group", "contract", "constant", "narrow", "variation", "part")
     promising = pairs.lazy().join(amounts, on="group").filter(pl.col("contract") | steady | basket | alone)
-    return promising.select(pairs.columns).with_row_index("fit").collect(engine="in-memory")
+    return promising.select(pairs.columns).with_row_index("fit").pipe(frame_of)
 
 
 def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The fits with enough evidence, the best one per group, with the group's facts and a `score`."""
     facts = fits.lazy().join(groups.lazy(), on="group").join(RULES.lazy(), on="frequency")
-    known = with_claims(facts).collect(engine="in-memory").lazy()
+    known = with_claims(facts).pipe(frame_of).lazy()
     judged = known.join(explained_together(known), on=[*WHOSE, "payee"], how="left")
     return (
         judged.with_columns(together=pl.col("together").fill_null(0.0))
@@ -68,7 +71,7 @@ def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
         )
         .sort("score", "fit", descending=[True, False])
         .unique("group", keep="first", maintain_order=True)
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
 
 
@@ -88,6 +91,7 @@ def with_claims(facts: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+@cache
 def is_on_lattice() -> pl.Expr:
     """Whether enough charges are within tolerance, few slots are missed, and hardly any is filled twice (one double
     charge is allowed)."""
@@ -102,6 +106,7 @@ def is_on_lattice() -> pl.Expr:
     )
 
 
+@cache
 def has_steady_gaps() -> pl.Expr:
     """Whether the gaps of a steady price are right, although a moved billing day or a pause breaks the lattice."""
     gaps = pl.coalesce(
@@ -115,6 +120,7 @@ def has_steady_gaps() -> pl.Expr:
     ).fill_null(False)
 
 
+@cache
 def is_equal() -> pl.Expr:
     """Whether the amounts pass: constant, narrow, or those of a box with extras that comes on its day."""
     basket = (
@@ -129,6 +135,7 @@ def is_equal() -> pl.Expr:
     return (pl.col("constant") & ~swinging) | pl.col("narrow") | basket
 
 
+@cache
 def has_contract_evidence() -> pl.Expr:
     """Whether a contract has enough charges: three, or two if they are slow or equal or begin with a part period. Its
     amounts may vary."""
@@ -150,6 +157,7 @@ def has_contract_evidence() -> pl.Expr:
     return pl.col("contract") & (((pl.col("n") >= charges_min) & steady) | begun)
 
 
+@cache
 def has_free_evidence() -> pl.Expr:
     """Whether a payment without a contract has enough evidence: a steady price, once a period, on its day, and the more
     charges the less clear these are."""
@@ -198,6 +206,7 @@ def explained_together(known: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+@cache
 def is_yearly() -> pl.Expr:
     """Whether there are two charges a year apart, of about the same amount, and nothing else at the payee."""
     step = pl.col("last_price") / pl.col("first_price") - 1
@@ -209,6 +218,7 @@ def is_yearly() -> pl.Expr:
     )
 
 
+@cache
 def is_free_amount() -> pl.Expr:
     """Whether amounts vary without a contract, but strictly on the day, every month, and with nothing else at the
     payee."""
@@ -222,6 +232,7 @@ def is_free_amount() -> pl.Expr:
     )
 
 
+@cache
 def is_early_pair() -> pl.Expr:
     """Whether there are two equal charges, not of a whole amount, a month or a quarter apart, and nothing else at the
     payee."""
@@ -235,6 +246,7 @@ def is_early_pair() -> pl.Expr:
     )
 
 
+@cache
 def stands_out() -> pl.Expr:
     """Whether one price at a payee has a monthly core so complete that purchases by chance would not fill it."""
     near = 2 * NEAR_DAYS / DAYS_PER_MONTH

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from analytics.frames import frame_of
+
 RECENT_MONTHS = 8  # a contract that changed its price, its day or its name is found by its last charges
 MONTH_DAY_STEP = 5  # two collections of one mandate are more than this many days of the month apart
 
@@ -42,7 +44,7 @@ def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
     mandate_days = dated.select(*WHOSE, "contract_key", "month_day").drop_nulls().unique()
     keys = [*WHOSE, "contract_key", "month_day"]
     bands = day_bands(mandate_days)
-    return dated.join(bands, on=keys, how="left", maintain_order="left").collect(engine="in-memory")
+    return dated.join(bands, on=keys, how="left", maintain_order="left").pipe(frame_of)
 
 
 def day_bands(days: pl.LazyFrame) -> pl.LazyFrame:
@@ -80,7 +82,7 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
         .unpivot(index=["row", "days"], variable_name="level", value_name="group")
         .drop_nulls("group")
         .with_columns(pl.col("level").cast(pl.UInt8))
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
     names = pl.DataFrame(
         {"level": range(len(LEVELS)), "name": [x.name for x in LEVELS], "rank": [x.rank for x in LEVELS]},
@@ -103,6 +105,6 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
         .join(names.lazy(), on="level", maintain_order="left")
         .drop("level")
         .rename({"name": "level"})
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
     return members.select("group", "row"), groups

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from analytics.classification.intermediaries import are_intermediaries
+from analytics.classification.intermediaries import BEGINNING, are_intermediaries
+from analytics.frames import frame_of
 from analytics.recurring.noise_words import BEHIND_INTERMEDIARY, DROPPED_WORDS
 
 WRITTEN_WORDS = r"^(\S+(?:\s+\S+){0,5})"  # six words say who it is; a purpose may go on for lines
@@ -62,12 +63,8 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
 def _payees(charges: pl.DataFrame) -> pl.DataFrame:
     """The ADDED columns of each row, in the same order."""
     text, asked = pl.col("text"), pl.col("asked")
-    rows = charges.lazy()
-    vias = rows.select("text").unique().with_columns(via=are_intermediaries(text).fill_null(False))
-    texted = rows.join(vias, on="text", how="left", nulls_equal=True, maintain_order="left").with_columns(
-        asked=pl.when("via").then("note")
-    )
-    texted = texted.collect(engine="in-memory").lazy()
+    via = text.str.contains(BEGINNING).fill_null(False)
+    texted = charges.with_columns(via=via, asked=pl.when(via).then("note")).lazy()
     keys = ["text", "asked", "via"]
     texts = (
         texted.select(keys).unique().with_columns(raw_key=key_of(behind_intermediary(text, asked, via=pl.col("via"))))
@@ -75,7 +72,7 @@ def _payees(charges: pl.DataFrame) -> pl.DataFrame:
     brands = (
         texted.select("brand")
         .unique()
-        .with_columns(brand_key=pl.when(~are_intermediaries(pl.col("brand"))).then(key_of(pl.col("brand"))))
+        .with_columns(brand_key=pl.when(~pl.col("brand").str.contains(BEGINNING)).then(key_of(pl.col("brand"))))
     )
     texted = texted.join(brands, on="brand", how="left", nulls_equal=True, maintain_order="left")
     mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))
@@ -91,7 +88,7 @@ def _payees(charges: pl.DataFrame) -> pl.DataFrame:
             pl.lit("?"),
         ),
     )
-    named = keyed.drop("text", "note", "asked", "brand", "raw_key", "is_nameless").collect(engine="in-memory")
+    named = keyed.drop("text", "note", "asked", "brand", "raw_key", "is_nameless").pipe(frame_of)
     for by, ballot in (("payee", "brand_key"), ("iban_key", "payee"), ("contract_key", "payee")):
         named = elect_payees(named, by, ballot)
     return unite_payees(named)
@@ -108,9 +105,7 @@ def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
         prefix=pl.col("payee").str.head(PREFIX_LETTERS), stem=pl.col("payee").str.head(STEM_LETTERS)
     )
     for alike in (["prefix"], ["stem", "price"]):
-        keyed = (
-            keyed.with_columns(size=pl.len().over("user_id", "currency", "payee")).collect(engine="in-memory").lazy()
-        )
+        keyed = keyed.with_columns(size=pl.len().over("user_id", "currency", "payee")).pipe(frame_of).lazy()
         winners = (
             keyed.filter(named)
             .select("user_id", "currency", "payee", "size", *alike)
@@ -128,7 +123,7 @@ def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
         )
         keyed = keyed.join(winners, on=["user_id", "currency", "payee"], how="left", maintain_order="left")
         keyed = keyed.with_columns(payee=pl.coalesce("elected", "payee")).drop("elected")
-    return keyed.drop("prefix", "stem", "size").collect(engine="in-memory")
+    return keyed.drop("prefix", "stem", "size").pipe(frame_of)
 
 
 def elect_payees(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
@@ -148,5 +143,5 @@ def elect_payees(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
         .join(winners, on=keys, how="left", maintain_order="left")
         .with_columns(payee=pl.coalesce("elected", "payee"))
         .drop("elected")
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )

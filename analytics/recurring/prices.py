@@ -1,7 +1,10 @@
 """Properties of a group of charges apart from the calendar: its amounts, gaps, contract and payee."""
 
+from functools import cache
+
 import polars as pl
 
+from analytics.frames import frame_of
 from analytics.recurring.groups import WHOSE
 
 SAME_PRICE = 0.001  # two amounts are one price when they differ by no more than 0.1 %
@@ -55,16 +58,18 @@ def describe_groups(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.Dat
             contract=has_contract(),
             part=pl.col("n") / pl.col("payee_n"),
         )
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
 
 
+@cache
 def is_constant() -> pl.Expr:
     """Whether there is one price, or one that mostly stays the same and does not keep returning after it changed."""
     stays = pl.col("changes") <= (1 - SAME_STEPS_MIN) * (pl.col("n") - 1)
     return (pl.col("prices") == 1) | stays
 
 
+@cache
 def has_contract() -> pl.Expr:
     """Whether there is a single mandate of the payee's own, with most of its charges here, or a standing order."""
     split = pl.col("level").is_in(["mandate_day", "mandate_price"])

@@ -1,8 +1,10 @@
 """The report on streams: name, latest amount, last charge, charges in the window, order (decisions 21, 22)."""
 
+from functools import cache
+
 import polars as pl
 
-from analytics.frames import SUBSCRIPTIONS
+from analytics.frames import SUBSCRIPTIONS, frame_of
 from analytics.recurring.contract_ids import with_id
 from analytics.recurring.frequencies import CHARGES_A_YEAR, OVER_AFTER
 from analytics.recurring.payees import behind_intermediary_as_written
@@ -36,7 +38,7 @@ def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: boo
             **names(),
         )
         .with_columns(merchant_name=stream_name())
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
     named = with_id(charges)  # ended ones included, so that a present stream does not take their ids
     listed = (named.lazy() if with_ended else named.lazy().filter(is_listed())).with_columns(
@@ -45,7 +47,7 @@ def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: boo
         yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),
     )
     ordered = listed.sort("user_id", "yearly", "merchant_name", "id", descending=[False, True, False, False])
-    return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items()).collect(engine="in-memory")
+    return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items()).pipe(frame_of)
 
 
 def window_start(today: pl.Expr = TODAY) -> pl.Expr:
@@ -58,6 +60,7 @@ def is_over(today: pl.Expr = TODAY) -> pl.Expr:
     return over_on() <= today
 
 
+@cache
 def over_on() -> pl.Expr:
     """The first day on which a stream is over."""
     return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)).dt.offset_by("1d")
@@ -68,12 +71,14 @@ def is_listed(today: pl.Expr = TODAY) -> pl.Expr:
     return (pl.col("last_charged") >= window_start(today)) & ~is_over(today)
 
 
+@cache
 def is_true_up() -> pl.Expr:
     """Whether a charge is a single amount far above the others of its stream."""
     lone = pl.len().over("group", "price") == 1
     return lone & (pl.col("price") > TRUE_UP * pl.col("price").median().over("group")) & (pl.len().over("group") > 2)
 
 
+@cache
 def names() -> dict[str, pl.Expr]:
     """The columns from which `stream_name` chooses the name of a stream, taken from its charges."""
     named = pl.col("counterpart_name").is_not_null()
@@ -87,6 +92,7 @@ def names() -> dict[str, pl.Expr]:
     }
 
 
+@cache
 def stream_name() -> pl.Expr:
     """The name of a stream: the commonest enriched name that is no intermediary's; else the bank's latest text, without
     the intermediary and reference numbers; else the creditor id or the IBAN.

@@ -1,8 +1,11 @@
 """The calendar test: the lattices, and how well a group of charges fits each of them."""
 
 import math
+from functools import cache
 
 import polars as pl
+
+from analytics.frames import frame_of
 
 DAYS_PER_MONTH = 365.2425 / 12
 DAYS_PER_BUSINESS_DAY = 7 / 5
@@ -57,7 +60,7 @@ def likely(groups: pl.DataFrame) -> pl.DataFrame:
             (pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX), (pl.col("n") > 2) | (pl.col("axis") == "months")
         )
         .select("group", "n", *LATTICES.columns)
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
 
 
@@ -83,7 +86,7 @@ def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFr
         .select("fit", "group", "axis", "period", "tolerance_days", "unit_days")
         .join(members.lazy(), on="group")
         .join(charges.lazy().select("row", "days", "business", "months"), on="row")
-        .collect(engine="in-memory")
+        .pipe(frame_of)
         .lazy()
     )
     rough = points.group_by("fit").agg(rough=pl.arctan2(turn.sin().sum(), turn.cos().sum()) / math.tau)
@@ -107,10 +110,11 @@ def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFr
             near_n=near.sum(),
             near_filled=pl.col("slot").filter(near).n_unique(),
         )
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
 
 
+@cache
 def axis_position() -> pl.Expr:
     """The position of a charge on the axis of its lattice."""
     return pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
