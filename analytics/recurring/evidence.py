@@ -56,10 +56,9 @@ def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The fits with enough evidence, the best one per group, with the group's facts and a `score`."""
     facts = fits.lazy().join(groups.lazy(), on="group").join(RULES.lazy(), on="frequency")
-    known = with_claims(facts).pipe(frame_of).lazy()
-    judged = known.join(explained_together(known), on=[*WHOSE, "payee"], how="left")
     return (
-        judged.with_columns(together=pl.col("together").fill_null(0.0))
+        with_claims(facts)
+        .with_columns(together=explained_together())
         .filter(
             (pl.col("regular") & (has_contract_evidence() | has_free_evidence() | is_yearly() | is_free_amount()))
             | (pl.col("regular") & is_early_pair())
@@ -190,20 +189,18 @@ def has_free_evidence() -> pl.Expr:
     )
 
 
-def explained_together(known: pl.LazyFrame) -> pl.LazyFrame:
-    """For each payee, the share of its charges that belong to single prices with a rhythm of their own (`together`)."""
-    return (
-        known.filter(
-            (pl.col("level") == "price"),
-            "regular",
-            "once",
-            pl.col("n") >= 3,
-            pl.col("spread_days") <= pl.col("free_spread_days"),
-        )
-        .unique("group")
-        .group_by(*WHOSE, "payee")
-        .agg(together=pl.col("n").sum() / pl.col("payee_n").first())
+@cache
+def explained_together() -> pl.Expr:
+    """The share of the payee's charges that belong to single prices with a rhythm of their own."""
+    rhythmic = (
+        (pl.col("level") == "price")
+        & pl.col("regular")
+        & pl.col("once")
+        & (pl.col("n") >= 3)
+        & (pl.col("spread_days") <= pl.col("free_spread_days"))
     )
+    first = rhythmic & (rhythmic.cum_sum().over("group") == 1)
+    return pl.when(first).then("n").sum().over(*WHOSE, "payee") / pl.col("payee_n")
 
 
 @cache

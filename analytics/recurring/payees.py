@@ -32,11 +32,11 @@ def key_of(text: pl.Expr) -> pl.Expr:
 def behind_intermediary(text: pl.Expr, note: pl.Expr, *, via: pl.Expr) -> pl.Expr:
     """The payee's text: for payments `via` an intermediary the part after its star, else from the purpose, else the
     intermediary."""
-    starred = text.str.extract(r"^[^*]{2,20}\*\s*([^*]{2,})")
+    carried = pl.when(via)
     return pl.coalesce(
-        pl.when(via).then(
-            pl.coalesce(starred, note.str.extract(BEHIND_INTERMEDIARY), text.str.extract(BEHIND_INTERMEDIARY))
-        ),
+        carried.then(text).str.extract(r"^[^*]{2,20}\*\s*([^*]{2,})"),
+        carried.then(note).str.extract(BEHIND_INTERMEDIARY),
+        carried.then(text).str.extract(BEHIND_INTERMEDIARY),
         text.str.extract(r"^([^*]{2,})"),
         text,
     )
@@ -46,7 +46,7 @@ def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
     """The payee's text as from `behind_intermediary`, in the bank's own spelling, without places and reference
     numbers."""
     via = are_intermediaries(text)
-    name = behind_intermediary(text, pl.when(via).then(note), via=via)
+    name = behind_intermediary(text, note, via=via)
     short = name.str.replace(r"//.*$", "").str.replace(r"\s+\S*\d{4,}\S*.*$", "")
     short = short.str.extract(WRITTEN_WORDS).str.strip_chars(" .,;:/*-")
     return pl.when(short != "").then(short).otherwise(name)
