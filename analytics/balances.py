@@ -10,7 +10,7 @@ from typing import Literal
 import polars as pl
 
 from analytics.currencies import NO_RATES, convert, foreign_currencies
-from analytics.frames import FIGURE
+from analytics.frames import FIGURE, frame_of
 
 Every = Literal["day", "week", "month"]
 Reason = Literal["no_balance", "no_rate"]
@@ -71,7 +71,7 @@ def balance_series(
         rates=rates,
         amount="balance",
         day="day",
-    ).collect(engine="in-memory")
+    ).pipe(frame_of)
     without_rate = set(converted.filter((pl.col("day") == today) & pl.col("home_amount").is_null())["id"])
     listed = zip(accounts["id"], accounts["balance"], strict=True)
     reasons = [(id_, _reason(balance, has_rate=id_ not in without_rate)) for id_, balance in listed]
@@ -180,9 +180,7 @@ def _running_sums(counted: pl.DataFrame, bookings: pl.DataFrame, *, rates: pl.Da
     )
     rows = rows.filter(pl.col("booking_date") <= pl.col("until"))
     parts = [
-        convert(part.lazy(), currency=own, foreign=foreign_currencies(part, own), rates=rates).collect(
-            engine="in-memory"
-        )
+        convert(part.lazy(), currency=own, foreign=foreign_currencies(part, own), rates=rates).pipe(frame_of)
         for (own,), part in rows.partition_by("own", as_dict=True, include_key=True).items()
     ]
     # Exact in the account's own currency; an amount without a rate counts as zero

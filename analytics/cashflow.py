@@ -7,7 +7,7 @@ from decimal import Decimal
 import polars as pl
 
 from analytics.currencies import NO_RATES, convert, foreign_currencies
-from analytics.frames import FIGURE
+from analytics.frames import FIGURE, frame_of
 from analytics.periods import HISTORY_MONTHS_MIN, last_day, shown_months
 from analytics.transfers import is_within
 
@@ -70,7 +70,7 @@ def monthly_cashflow(
         convert(counted, currency=currency, foreign=foreign, rates=rates)
         .group_by(pl.col("booking_date").dt.month_start())
         .agg(**sums)
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
     of_month = {row["booking_date"]: row for row in by_month.iter_rows(named=True)}
     rows = [of_month.get(month, _QUIET) for month in shown]
@@ -121,13 +121,13 @@ def month_transactions(
         )
         .drop("home_amount")
         .sort("booking_date", "id", descending=True)
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
 
 
 def first_booking(bookings: pl.DataFrame, selection: Collection[str]) -> date | None:
     """The first booking date of the selection; None where it has no booking."""
-    first = bookings.lazy().filter(_is_selected(selection)).select(pl.col("booking_date").min()).collect().item()
+    first = bookings.lazy().filter(_is_selected(selection)).select(pl.col("booking_date").min()).pipe(frame_of).item()
     assert first is None or isinstance(first, date)
     return first
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from analytics.cashflow import left_out
 from analytics.currencies import NO_RATES, convert, foreign_currencies
+from analytics.frames import frame_of
 from analytics.periods import last_day
 from analytics.refunds import NO_CATEGORY
 from analytics.searching.parts import NO_PARTS, apart
@@ -42,7 +43,7 @@ def monthly_categories(
         .group_by(pl.col("booking_date").dt.month_start().alias("month"), pl.col("category").fill_null(NO_CATEGORY))
         .agg((-pl.col("home_amount").sum()).alias("amount"))
         .sort("amount", "category", descending=[True, False])
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
     for month, category, amount in rows.iter_rows():
         found[month].append((category, amount))

@@ -1,18 +1,16 @@
 """Refunds: credits that bring money back from somebody who was paid before (decision 16)."""
 
 from collections.abc import Collection
-from typing import Literal
 
 import polars as pl
 import polars.selectors as cs
 
 from analytics.cashflow import left_out
+from analytics.frames import frame_of
 
 NO_CATEGORY = "OTHER"  # decision 17
 NEVER_REFUNDED = ("SALARY", "TRANSFER")  # decision 16
 RENT = "RENT"  # comes from the landlord to whom it was paid, or from a tenant
-
-_IN_MEMORY: Literal["in-memory"] = "in-memory"
 
 
 def refund_places(credited: pl.LazyFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
@@ -24,7 +22,7 @@ def refund_places(credited: pl.LazyFrame, bookings: pl.DataFrame, *, selection: 
     """
     is_credit = (pl.col("amount") > 0) & left_out(selection).is_null() & ~known_category().is_in(NEVER_REFUNDED)
     is_rent = (known_category() == RENT).alias("is_rent")
-    credits = _by_counterpart(credited.filter(is_credit), "place", "booking_date", is_rent).collect(engine=_IN_MEMORY)
+    credits = _by_counterpart(credited.filter(is_credit), "place", "booking_date", is_rent).pipe(frame_of)
     if credits.is_empty():
         return credits["place"]
     payments = bookings.lazy().filter(is_payment(selection), pl.col("account_id").is_in(list(selection)))
@@ -39,14 +37,14 @@ def refund_places(credited: pl.LazyFrame, bookings: pl.DataFrame, *, selection: 
     )
     since = pl.when("is_rent").then("first_rent").otherwise("first_paid")
     paid_before = credits.lazy().join(first_paid, on="counterpart").filter(since <= pl.col("booking_date"))
-    return paid_before.select("place").collect(engine=_IN_MEMORY)["place"]
+    return paid_before.select("place").pipe(frame_of)["place"]
 
 
 def refund_ids(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
     """The ids of the refunds among these rows of the selection."""
     rows = credited.lazy().filter(pl.col("account_id").is_in(list(selection))).with_row_index("place")
     places = refund_places(rows, bookings, selection=selection)
-    return rows.filter(pl.col("place").is_in(places.implode())).select("id").collect(engine=_IN_MEMORY)["id"]
+    return rows.filter(pl.col("place").is_in(places.implode())).select("id").pipe(frame_of)["id"]
 
 
 def _by_counterpart(rows: pl.LazyFrame, *columns: str | pl.Expr) -> pl.LazyFrame:

@@ -6,13 +6,12 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
-from typing import Literal
 
 import polars as pl
 
 from analytics.cashflow import NO_RATE, counted_amount, left_out, without_rate
 from analytics.currencies import NO_RATES, convert, foreign_currencies
-from analytics.frames import FIGURE
+from analytics.frames import FIGURE, frame_of
 from analytics.periods import last_30_days
 from analytics.refunds import is_payment, known_category, refund_places
 from analytics.searching.parts import NO_PARTS, apart
@@ -20,7 +19,6 @@ from analytics.searching.parts import NO_PARTS, apart
 TOP_CATEGORIES_MAX = 5  # decision 17
 NAMELESS = "Account"  # decision 20
 
-_IN_MEMORY: Literal["in-memory"] = "in-memory"  # a third of the streaming engine's time on frames of this size
 _ZERO = pl.lit(0, dtype=FIGURE)
 
 
@@ -120,7 +118,7 @@ def category_transactions(
         .with_columns(_counted_amount().alias("counted_amount"))
         .drop("home_amount", "place")
         .reverse()
-        .collect(engine=_IN_MEMORY)
+        .pipe(frame_of)
     )
 
 
@@ -138,7 +136,7 @@ def _listed_accounts(accounts: pl.DataFrame, *, today: date, currency: str, rate
     )
     foreign = foreign_currencies(accounts, currency)
     converted = convert(listed, currency=currency, foreign=foreign, rates=rates, amount="balance", day="day")
-    return converted.drop("day").collect(engine=_IN_MEMORY)
+    return converted.drop("day").pipe(frame_of)
 
 
 def _costs(judged: pl.LazyFrame, foreign: Collection[str]) -> pl.DataFrame:
@@ -153,7 +151,7 @@ def _costs(judged: pl.LazyFrame, foreign: Collection[str]) -> pl.DataFrame:
         judged.group_by(known_category())
         .agg(**sums)
         .sort("amount", "category", descending=[True, False])
-        .collect(engine=_IN_MEMORY)
+        .pipe(frame_of)
     )
 
 

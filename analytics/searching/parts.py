@@ -11,7 +11,7 @@ from itertools import groupby
 import polars as pl
 
 from analytics.currencies import in_digits, minor_digits
-from analytics.frames import FIGURE, MONEY
+from analytics.frames import FIGURE, MONEY, frame_of
 
 PARTS: dict[str, pl.DataType] = {
     "id": pl.String(),  # of the booking
@@ -79,7 +79,7 @@ def apart(
     """
     if parts.is_empty():
         return rows
-    whole = rows.with_row_index("booking").collect(engine="in-memory")
+    whole = rows.with_row_index("booking").pipe(frame_of)
     has = is_split(parts, may_be_pending=may_be_pending)
     split = whole.filter(has).join(parts, on="id", how="inner", suffix="_of_part", maintain_order="left_right")
     homes: list[Decimal | None] = []

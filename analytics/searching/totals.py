@@ -10,7 +10,7 @@ import polars as pl
 
 from analytics.cashflow import NO_RATE, without_rate
 from analytics.currencies import NO_RATES
-from analytics.frames import FIGURE
+from analytics.frames import FIGURE, frame_of
 from analytics.refunds import known_category
 from analytics.searching.comparison import Shift
 from analytics.searching.filters import Query, category_conditions, matching_rows, merchant
@@ -111,7 +111,7 @@ def totals(
         spelled=merchant() if "merchant" in group_by else None,
         **keys,
         left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
-    ).collect(engine="in-memory")
+    ).pipe(frame_of)
     counted, shared = judged.lazy().filter(pl.col("left_out").is_null()), None
     if is_apart:
         judged, joined = judged.unique("booking"), _join_parts(counted, keys)
@@ -150,7 +150,7 @@ def expenses_by_place(
             expenses=-pl.col("home_amount").filter(is_spent).sum(),
             unconverted=pl.col("currency").filter(without_rate()).unique(),
         )
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
 
 
@@ -190,7 +190,7 @@ def _first_groups(groups: pl.DataFrame, group_by: Sequence[Key], limit: int) -> 
         if sums or not order:
             shown = shown.join(values, on=column, nulls_equal=True)
         order += by
-    return cut(shown.sort(order, nulls_last=True), limit).collect(engine="in-memory")
+    return cut(shown.sort(order, nulls_last=True), limit).pipe(frame_of)
 
 
 def _merchant_spellings(shown: pl.DataFrame, now: Totals, before: Totals | None) -> dict[str | None, str | None]:
@@ -200,7 +200,7 @@ def _merchant_spellings(shown: pl.DataFrame, now: Totals, before: Totals | None)
         return {}
     key = _of_merchant(now.group_by)
     seen = pl.concat(spellings).filter(pl.col(key).is_in(shown[key].implode()))
-    newest = seen.unique(key, keep="first", maintain_order=True).collect(engine="in-memory")
+    newest = seen.unique(key, keep="first", maintain_order=True).pipe(frame_of)
     return dict(newest.iter_rows())
 
 
@@ -227,7 +227,7 @@ def _join_parts(counted: pl.LazyFrame, keys: Iterable[str]) -> pl.DataFrame:
     """The rows with parts of a booking in the same group combined into one row."""
     sums = pl.sum("income", "expenses", "refunds")
     rows = counted.group_by("booking", *keys, maintain_order=True).agg(pl.first("booking_date", "spelled"), sums)
-    return rows.collect(engine="in-memory")
+    return rows.pipe(frame_of)
 
 
 def _sum_by_group(counted: pl.LazyFrame, group_by: Sequence[Key]) -> pl.DataFrame:
@@ -239,7 +239,7 @@ def _sum_by_group(counted: pl.LazyFrame, group_by: Sequence[Key]) -> pl.DataFram
             pl.min("booking_date").alias("first"),
             pl.max("booking_date").alias("last"),
         )
-        .collect(engine="in-memory")
+        .pipe(frame_of)
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from analytics.frames import frame_of
 from analytics.letters import fold
 from connectors.reference.bank_names import bank_name
 from handlers.mcp.fence import BANK_NAME, CENTS, FIRST_CENTS, NEW_PAYEE
@@ -88,7 +89,7 @@ def relations(rows: Sequence[Json], bookings: pl.DataFrame, accounts: Sequence[S
 def _since(paid: pl.LazyFrame, column: str) -> Iterable[tuple[str, date]]:
     """Each value in this column, with the first day on which it was paid."""
     first = paid.drop_nulls(column).group_by(column).agg(pl.col("booking_date").min())
-    return first.collect(engine="in-memory").iter_rows()
+    return first.pipe(frame_of).iter_rows()
 
 
 def _is_decided_by_name(row: Json) -> bool:

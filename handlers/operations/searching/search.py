@@ -9,6 +9,7 @@ import polars as pl
 
 from analytics.cashflow import first_booking
 from analytics.classification.leaves import OWN_TRANSFER
+from analytics.frames import frame_of
 from analytics.periods import last_day
 from analytics.refunds import refund_ids
 from analytics.searching.comparison import CompareWith, Span, comparison, whole_months
@@ -59,7 +60,7 @@ def search_transactions(
     rows, query = _read(reading, caller, filters, filters.selection(selected, caller)), filters.query()
     currency, rates = money_of(services, reading, selected.accounts, rows)
     matching = matching_rows(rows, query, selection=selected.ids, currency=currency, rates=rates, parts=reading.parts)
-    whole = in_order(matching, sort).select("id", "is_pending").collect(engine="in-memory")
+    whole = in_order(matching, sort).select("id", "is_pending").pipe(frame_of)
     offset = min((page - 1) * per_page, whole.height)
     of_page = whole[offset : offset + per_page].rows()
     pagination = json_shapes.pagination(page=page, per_page=per_page, total=whole.height)

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import polars as pl
 
+from analytics.frames import frame_of
 from analytics.searching.filters import matching_rows
 from handlers.cache.user_data import Need
 from handlers.http.errors import BadRequest, Conflicting
@@ -76,5 +77,5 @@ def _ids(services: Services, request: Request, session: Transaction, filters: Fi
     chosen = matching_rows(
         rows, filters.query(), selection=selected.ids, currency=currency, rates=rates, parts=reading.parts
     )
-    ids: list[str] = chosen.select("id").collect(engine="in-memory")["id"].to_list()
+    ids: list[str] = chosen.select("id").pipe(frame_of)["id"].to_list()
     return ids
