@@ -52,8 +52,7 @@ class CachedOperation:
             return None
         if answer is None:
             answer = _encode(self.function(self.services, request, data, **arguments))
-            if data.is_asked_again(key):
-                data.keep_answer(key, answer)
+            data.keep_answer(key, answer)
             reader.cache.weigh(user_id, data)
         return answer
 
