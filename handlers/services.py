@@ -47,8 +47,8 @@ from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.forecasts.found import find_ahead
 from handlers.sync.scheduler import Scheduler
+from handlers.sync.statement_files import UploadedFiles
 from handlers.sync.stored_secrets import StoredSecrets
-from handlers.sync.uploaded_files import UploadedFiles
 from handlers.unread_exports import UnreadExports
 from storage import jobs, store_facts, users
 from storage.bank_access import connection_attempts, connection_secrets

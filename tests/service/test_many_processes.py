@@ -29,7 +29,7 @@ from handlers.commands.control_socket import CommandError
 from handlers.services import open_services
 from handlers.sync.engine import LEFT_TO_OTHERS
 from handlers.sync.scheduler import PLAN_EVERY
-from handlers.sync.uploaded_files import ENDED
+from handlers.sync.statement_files import ENDED
 from handlers.workers import _end_with_parent
 from storage import connections, users
 from storage.bank_access.sync_time_limits import LEASE
