@@ -9,7 +9,6 @@ from handlers.cli import (
     access_arguments,
     account_arguments,
     bench_arguments,
-    capacity_arguments,
     connection_arguments,
     file_arguments,
     profile_arguments,
@@ -74,7 +73,7 @@ COMMANDS: tuple[click.Command, ...] = (
     upkeep_arguments.build_indexes,
     upkeep_arguments.compact,
     upkeep_arguments.clock,
-    capacity_arguments.capacity,
+    upkeep_arguments.capacity,
     bench_arguments.bench,
 )
 for command in COMMANDS:

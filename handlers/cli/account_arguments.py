@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.server_or_here import confirmed, data_option, plain_command, run, user_option
+from handlers.cli.server_or_here import confirmation_option, data_option, plain_command, run, user_option
 from handlers.cli.terminal import confirm
 
 account_argument = click.argument("account")
@@ -48,7 +48,7 @@ accounts = click.Group(
             "Delete an account with its bookings and statements. A later import of the same brings it back.",
             account_argument,
             owner_option,
-            confirmed("Delete {account} with all bookings?"),
+            confirmation_option("Delete {account} with all bookings?"),
         ),
     ],
 )

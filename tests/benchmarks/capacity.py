@@ -22,7 +22,7 @@ import psutil
 from analytics.records import AccountRecord, Batch, Record, StatementRecord
 from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
-from handlers.capacity import DAYS_OF_RECORD, OPERATIONS_A_DAY
+from handlers.commands.capacity import DAYS_OF_RECORD, OPERATIONS_A_DAY
 from storage import connections, users
 from storage.connections import StoredConnection
 from storage.importing import ingest
