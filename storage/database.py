@@ -206,7 +206,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None)
 
 
-def tried_again(begin: Callable[[], AbstractContextManager[S]], work: Callable[[S], T]) -> T:
+def retry(begin: Callable[[], AbstractContextManager[S]], work: Callable[[S], T]) -> T:
     """The result of `work` inside a transaction, tried again when another transaction was faster.
 
     A row that somebody changes is refused until that change is committed, so trying again at once would only lose

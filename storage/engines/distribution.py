@@ -70,7 +70,7 @@ def others_of(session: Session) -> int:
 
 
 @contextmanager
-def kept(session: Session) -> Iterator[None]:
+def keep_distributed(session: Session) -> Iterator[None]:
     """Run a migration inside the `with` block so that a spread store stays spread, with the tables that are new."""
     if not is_distributed(session):
         yield

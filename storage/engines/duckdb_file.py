@@ -27,9 +27,9 @@ from storage.database import (
     StoreInUse,
     StoreUnreadable,
     Transaction,
+    retry,
     state_in,
     store_full,
-    tried_again,
     utc_now,
     without_zone,
 )
@@ -326,12 +326,12 @@ class _FileDatabase:
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
         """The result of `work` inside a transaction, tried again when another transaction was faster."""
-        return tried_again(self.transaction, work)
+        return retry(self.transaction, work)
 
     def _run_alone(self, work: Callable[[_Cursor], T]) -> T:
         """Run a single statement, again if need be: it has to wait for a transaction on the same rows, as in
         PostgreSQL."""
-        return tried_again(self._session, work)
+        return retry(self._session, work)
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:

@@ -31,9 +31,9 @@ from storage.database import (
     StoreError,
     StoreUnavailable,
     Transaction,
+    retry,
     state_in,
     store_full,
-    tried_again,
     utc_now,
     without_zone,
 )
@@ -341,7 +341,7 @@ class _ServerDatabase:
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
         """The result of `work` inside a transaction, tried again when another transaction was faster."""
-        return tried_again(self.transaction, work)
+        return retry(self.transaction, work)
 
     def _run_alone(self, sql: str, work: Callable[["_Statements"], T]) -> T:
         """Run a single statement. A SELECT is tried once more when its connection turns out to be dead."""

@@ -108,7 +108,7 @@ def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) 
         version = current_version(session)
         if version >= migration.number:
             return False
-        with distribution.kept(session):
+        with distribution.keep_distributed(session):
             if version == 0:
                 session.execute(SCHEMA_VERSION)
             for statement in _statements(migration.sql, session.dialect.name):
