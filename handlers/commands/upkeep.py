@@ -79,7 +79,7 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
 
 def compact(services: Services, report: Report) -> None:
     """Sort the stored transactions again into the order that makes reading them fast."""
-    if services.store.dialect.is_shared:
+    if services.store.is_shared:
         raise CommandError("PostgreSQL keeps its tables in order by itself (autovacuum).")
     report.line(f"Sorted {counted(compaction.compact(services.everybody), 'transaction')}.")
 

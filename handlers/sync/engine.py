@@ -237,7 +237,7 @@ class SyncEngine:
     def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
         """Whether only another machine can advance the job: its folder is not on this one (after a minute the folder
         counts as missing, and the job fails with that), or its bank's key is not."""
-        if not self._store.dialect.is_shared:
+        if not self._store.is_shared:
             return False
         if not self.has_key(connection):
             return True

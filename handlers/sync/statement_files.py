@@ -247,7 +247,7 @@ class UploadedFiles:
     def _check_wanted(self, report: FileImport) -> None:
         """Raise GivenUp if nobody waits for the preview any more. In a shared store requests go to other processes too,
         so only the lease tells."""
-        is_asked = self._store.dialect.is_shared or time.monotonic() - report.asked_at < ASKED_WITHIN
+        is_asked = self._store.is_shared or time.monotonic() - report.asked_at < ASKED_WITHIN
         if report.is_dry_run and (report.is_given_up or not is_asked or not self._leases.has(report.id)):
             raise GivenUp
 
