@@ -163,7 +163,7 @@ def test_an_own_category_of_many_parts_is_looked_for_once_in_a_file(
         asked.append(name)
         return find(session, user_id, name, category, leaf)
 
-    monkeypatch.setattr(own_categories, "named", counting)
+    monkeypatch.setattr(own_categories, "find_or_add", counting)
     bring(other, content, 1)
     assert asked == ["Brot"]
     assert [len(each) for each in divided(other)] == [2, 2]
