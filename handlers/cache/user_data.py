@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import Flag, auto
 
 import polars as pl
@@ -20,9 +21,11 @@ from storage.words.annotations import OwnWords
 
 ANSWERS_MAX = 1_000  # of one user; the oldest go first
 ANSWERS_BYTES_MAX = 2**21
+ASKED_MAX = 100  # requests of one user that are remembered without their answers
+ASKED_BYTES = 100  # of each
 ANSWER_OVERHEAD_BYTES = 1_000
 WORDS_BYTES = 2_000  # of what is said of one booking, generously
-BASE_BYTES = 4_000
+BASE_BYTES = 4_000 + ASKED_MAX * ASKED_BYTES  # all at once: what a user asks once makes nobody weigh again
 
 
 class Need(Flag):
@@ -63,6 +66,7 @@ class UserData:
         self.parts = NO_PARTS  # analytics.searching.parts.PARTS
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
         self._answer_bytes = self._loaded_bytes = 0
+        self._asked: set[int] = set()
         self._lock = threading.Lock()
 
     @property
@@ -90,10 +94,21 @@ class UserData:
         """An answer that was given before, at this very state."""
         return self._answers.get(key)
 
+    def is_asked_again(self, key: Hashable) -> bool:
+        """Whether this has been asked lately. An answer that is quickly made is worth its bytes only then: most pages
+        are read once, and memory that was not used lately is slower than what makes them."""
+        asked = hash(key)
+        if asked in self._asked:
+            return True
+        if len(self._asked) >= ASKED_MAX:
+            self._asked.clear()
+        self._asked.add(asked)
+        return False
+
     def keep_answer(self, key: Hashable, answer: Answer) -> None:
         """Keep an answer whose body is bytes."""
         assert isinstance(answer.body, bytes), "only finished bytes are kept"
-        answer = Answer(body=fit_copy(answer.body), status=answer.status, headers=answer.headers)
+        answer = replace(answer, body=fit_copy(answer.body))
         size = len(answer.body) + ANSWER_OVERHEAD_BYTES
         with self._lock:
             if key in self._answers:

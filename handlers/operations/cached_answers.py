@@ -52,7 +52,8 @@ class CachedOperation:
             return None
         if answer is None:
             answer = _encode(self.function(self.services, request, data, **arguments))
-            data.keep_answer(key, answer)
+            if data.is_asked_again(key):
+                data.keep_answer(key, answer)
             reader.cache.weigh(user_id, data)
         return answer
 

@@ -19,7 +19,7 @@ from analytics.records import AccountRecord, TransactionRecord
 from handlers.cache import entries
 from handlers.cache.cache import Cache
 from handlers.cache.reader import Reader
-from handlers.cache.user_data import ANSWERS_BYTES_MAX, ANSWERS_MAX, BASE_BYTES, Need, UserData
+from handlers.cache.user_data import ANSWERS_BYTES_MAX, ANSWERS_MAX, ASKED_MAX, BASE_BYTES, Need, UserData
 from handlers.http.request import Answer, Request
 from handlers.operations.cached_answers import CachedOperation
 from handlers.services import Services, open_services
@@ -123,7 +123,18 @@ def test_answers_of_one_user_take_only_so_many_bytes() -> None:
 
 
 @pytest.mark.requirement("cache.bounded")
-def test_an_answer_that_is_quickly_made_is_made_once(services: Services) -> None:
+def test_what_was_asked_once_is_remembered_and_only_so_much_of_it() -> None:
+    kept = user_data()
+    size = kept.size
+    assert [kept.is_asked_again("page 1"), kept.is_asked_again("page 1")] == [False, True]
+    for number in range(ASKED_MAX):
+        kept.is_asked_again(number)
+    assert not kept.is_asked_again("page 1")
+    assert kept.size == size  # room for all of them counts from the beginning
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_an_answer_that_is_quickly_made_is_kept_when_it_is_asked_for_again(services: Services) -> None:
     bank = make_bank(whole(services.store), services.clock.now())
     made: list[int] = []
 
@@ -138,7 +149,7 @@ def test_an_answer_that_is_quickly_made_is_made_once(services: Services) -> None
         pass
     for _ in range(4):
         assert at_once(operation.at_once(asking(bank.user.id, "x", ""))) == Answer(body=b"{}")
-    assert len(made) == 1
+    assert len(made) == 2
 
 
 @pytest.mark.requirement("cache.bounded")
