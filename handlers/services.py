@@ -45,10 +45,10 @@ from handlers.store_sharing import StoreSharing, sharing_of
 from handlers.sync.connecting import RETURN_PATH, Connecting
 from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
-from handlers.sync.forecasts.found import find_ahead
+from handlers.sync.forecasts.basis import find_ahead
 from handlers.sync.scheduler import Scheduler
+from handlers.sync.statement_files import UploadedFiles
 from handlers.sync.stored_secrets import StoredSecrets
-from handlers.sync.uploaded_files import UploadedFiles
 from handlers.unread_exports import UnreadExports
 from storage import jobs, store_facts, users
 from storage.bank_access import connection_attempts, connection_secrets
@@ -109,16 +109,19 @@ class Services:
         assert user is not None, "a request outlived its user"
         return user
 
-    def change(self, user_id: str, work: Callable[[Transaction], T], *, is_dry_run: bool = False) -> T:
-        """The result of this work on the user's bookings, done in one transaction that no other change of theirs comes
-        into; afterwards their recurring payments are detected again. A dry run has the same result and is rolled
-        back."""
+    def alone(self, user_id: str, work: Callable[[Transaction], T], *, is_dry_run: bool = False) -> T:
+        """The result of this work, done in one transaction that no other change of the user's data comes into. A dry
+        run has the same result and is rolled back."""
 
         def hold_and_work(session: Transaction) -> T:
             session.hold(user_id)
             return work(session)
 
-        result = atomically(self.of(user_id), hold_and_work, is_dry_run=is_dry_run)
+        return atomically(self.of(user_id), hold_and_work, is_dry_run=is_dry_run)
+
+    def change(self, user_id: str, work: Callable[[Transaction], T], *, is_dry_run: bool = False) -> T:
+        """The same for work on the user's bookings, whose recurring payments are detected again afterwards."""
+        result = self.alone(user_id, work, is_dry_run=is_dry_run)
         if not is_dry_run:
             detect_after_import(self.of(user_id), [user_id], today=self.clock.today())
         return result

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from auth.policy import Registration
+from connectors.reachable import is_reachable
 from handlers.loopback import is_loopback
 
 PREFIX = "BANKDATA_"
@@ -159,24 +160,18 @@ def _secrets(text: str) -> str:
 
 
 def _rates_url(text: str) -> str:
-    from connectors.reachable import is_reachable  # loaded only where this setting is set
-
     if not is_reachable(text):
         raise ValueError("an https address, such as https://mirror.example.org/eurofxref-hist.zip")
     return text
 
 
 def _provider_url(text: str) -> str:
-    from connectors.reachable import is_reachable  # as above
-
     if not is_reachable(text) or "?" in text:
         raise ValueError("an https address, such as https://bridge.example.org")
     return text.rstrip("/")
 
 
 def _banks(text: str) -> tuple[tuple[str, str], ...]:
-    from connectors.reachable import is_reachable  # as above
-
     named = [part.strip().partition("=") for part in text.split(",")]
     if not all(re.fullmatch("[0-9]{8}", code) and is_reachable(address) for code, _, address in named):
         raise ValueError("bank codes with https addresses, such as 12345678=https://fints.bank.example/pintan")

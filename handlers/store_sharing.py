@@ -140,4 +140,4 @@ class SharedStore(StoreSharing):
 
 def sharing_of(store: Store, settings: Settings, clock: Clock) -> StoreSharing:
     """What a process of these settings does with this store."""
-    return (SharedStore if store.dialect.is_shared else StoreSharing)(store, settings, clock)
+    return (SharedStore if store.is_shared else StoreSharing)(store, settings, clock)

@@ -104,6 +104,11 @@ def of_user(session: Session, user_id: str) -> list[StoredAccount]:
     return [account for account in every(session, user_id) if not account.is_hidden]
 
 
+def everything(session: Session, user_id: str) -> Selected:
+    """The selection of all accounts of a user that are not hidden."""
+    return Selected(of_user(session, user_id), is_everything=True)
+
+
 def every(session: Session, user_id: str) -> list[StoredAccount]:
     """All accounts of a user, hidden ones included."""
     rows = session.rows(f"SELECT {COLUMNS}, position FROM accounts WHERE user_id = $1", user_id)

@@ -2,8 +2,8 @@
 
 Every query function takes a `Session` first: a `Database` (each statement on its own) or an open transaction. A
 `Database` belongs to one user or to everybody, and the `Store` gives access to rows only through one. There is one SQL
-text for DuckDB and PostgreSQL (`$1` parameters, TEXT, TIMESTAMP in UTC); `storage.engines.dialect` says where the two
-differ.
+text for DuckDB and PostgreSQL (`$1` parameters, TEXT, TIMESTAMP in UTC); where the two differ, a query asks whether the
+store `is_shared`.
 """
 
 import json
@@ -20,7 +20,6 @@ from typing import Any, Protocol, TypeVar
 import polars as pl
 
 from storage.boundary import Away
-from storage.engines.dialect import Dialect
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -75,8 +74,8 @@ class Session(Protocol):
     """The interface that query functions use to read and write rows and frames, alone or inside a transaction."""
 
     @property
-    def dialect(self) -> Dialect:
-        """The differences of this engine from the other one."""
+    def is_shared(self) -> bool:
+        """Whether other processes may be at work in the store: PostgreSQL, and not the file of one process."""
         ...
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
@@ -140,8 +139,8 @@ class Store(Protocol):
     """One open store, safe to use from any thread. Rows are read and written through `of` a user or `for_everybody`."""
 
     @property
-    def dialect(self) -> Dialect:
-        """The differences of this engine from the other one."""
+    def is_shared(self) -> bool:
+        """Whether other processes may be at work in the store: PostgreSQL, and not the file of one process."""
         ...
 
     @property
@@ -206,7 +205,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None)
 
 
-def tried_again(begin: Callable[[], AbstractContextManager[S]], work: Callable[[S], T]) -> T:
+def retry(begin: Callable[[], AbstractContextManager[S]], work: Callable[[S], T]) -> T:
     """The result of `work` inside a transaction, tried again when another transaction was faster.
 
     A row that somebody changes is refused until that change is committed, so trying again at once would only lose

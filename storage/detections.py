@@ -20,7 +20,7 @@ def stored(session: Session, user_id: str, account_ids: Iterable[str], *, day: d
     user beside the key. A cluster needs that condition, because the user tells it the machine.
     """
     key = _key(user_id, account_ids)
-    whose, values = (" AND user_id = $2", (key, user_id)) if session.dialect.is_shared else ("", (key,))
+    whose, values = (" AND user_id = $2", (key, user_id)) if session.is_shared else ("", (key,))
     kept = session.rows(f"SELECT data_version, day, found FROM detections WHERE id = $1{whose}", *values)
     version = present_version(session, user_id)
     is_present = bool(kept) and (kept[0]["data_version"], kept[0]["day"]) == (version, day)

@@ -220,13 +220,13 @@ def pieces(session: Session, user_id: str, account_id: str, selection: Selection
         day, last = piece["booking_date"][-1], piece["id"][-1]
 
 
-def marked(rows: pl.DataFrame, *, pending: bool = False) -> pl.DataFrame:
+def for_search(rows: pl.DataFrame, *, pending: bool = False) -> pl.DataFrame:
     """Rows of KEPT converted to analytics.frames.SEARCHED."""
     marks = {"is_uncategorised": is_uncategorised(), "is_pending": pl.lit(pending)}
     return rows.with_columns(**marks).select(*SEARCHED)
 
 
-def listed(session: Session, user_id: str, ids: Iterable[str], *, pending: bool = False) -> dict[str, Row]:
+def rows_by_id(session: Session, user_id: str, ids: Iterable[str], *, pending: bool = False) -> dict[str, Row]:
     """The booked (or pending) transactions with these ids as a page lists them, by id; ids without one are absent."""
     table = "pending_transactions" if pending else "transactions"
     rows = session.rows(
@@ -235,7 +235,7 @@ def listed(session: Session, user_id: str, ids: Iterable[str], *, pending: bool 
     return {row["id"]: row for row in rows}
 
 
-def corrected(session: Session, user_id: str, kind: str) -> list[Row]:
+def rows_by_correction(session: Session, user_id: str, kind: str) -> list[Row]:
     """The bookings whose category comes from a correction with this kind of key, the latest first."""
     return session.rows(
         "SELECT creditor_id, counterpart_iban, merchant_name, counterpart_name FROM transactions"

@@ -17,7 +17,7 @@ from analytics.searching.parts import NO_PARTS, with_part_in
 from handlers.cache.search_texts import SearchTexts
 from storage.accounts import StoredAccount
 from storage.database import Row
-from storage.transactions import DETAILS, KEPT, Selection, marked
+from storage.transactions import DETAILS, KEPT, Selection, for_search
 
 KEPT_FILTERS_MAX = 64  # combinations of category, accounts and words whose positions are remembered
 KEPT_POSITIONS_MAX = 500_000  # of all of them
@@ -96,13 +96,13 @@ class Entries:
         """All rows of the selection as analytics.frames.BOOKINGS."""
         return self._rows_of(self.bookings, selection)
 
-    def searched(self, selection: Selection) -> pl.DataFrame:
+    def search_rows(self, selection: Selection) -> pl.DataFrame:
         """The same as analytics.frames.SEARCHED."""
-        return self._rows_of(self._marked, selection)
+        return self._rows_of(self._searched_rows, selection)
 
     @cached_property
-    def _marked(self) -> pl.DataFrame:
-        return marked(self.rows)
+    def _searched_rows(self) -> pl.DataFrame:
+        return for_search(self.rows)
 
     def _rows_of(self, frame: pl.DataFrame, selection: Selection) -> pl.DataFrame:
         found, first, end = self._found(selection)

@@ -16,7 +16,7 @@ from handlers.http.request import Answer
 from storage.accounts import StoredAccount
 from storage.connections import Status
 from storage.database import Row
-from storage.transactions import Selection, marked
+from storage.transactions import Selection, for_search
 from storage.words.annotations import OwnWords
 
 ANSWERS_MAX = 1_000  # of one user; the oldest go first
@@ -132,18 +132,18 @@ class UserData:
             with_leaf(row, leaf(code)) for row, code in zip(rows, self.entries.leaves(positions), strict=True)
         ]
 
-    def searched(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
+    def search_rows(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.SEARCHED, or those that are not booked yet."""
         if not pending:
-            return self.entries.searched(selection)
-        return marked(self.waiting.filter(selection.expression()), pending=True)
+            return self.entries.search_rows(selection)
+        return for_search(self.waiting.filter(selection.expression()), pending=True)
 
     @property
     def pending(self) -> pl.DataFrame:
         """The rows that are not booked yet, as `figures` has those that are."""
         return self.waiting.select(*BOOKINGS)
 
-    def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
+    def rows_by_id(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
         """The rows of these ids as a page lists them, by id."""
         if pending:
             rows = self.waiting.filter(pl.col("id").is_in(list(ids)))

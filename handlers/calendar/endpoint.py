@@ -21,7 +21,6 @@ from handlers.json_shapes import money_text
 from handlers.services import Services
 from handlers.sync.detection import current, recurring_of
 from storage import accounts, transactions
-from storage.accounts import Selected
 from storage.users import User
 
 OF_LINK = Rate(requests=60, seconds=60)  # per user, who may have subscribed on several devices
@@ -63,10 +62,10 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
     every recurring payment that GET /subscriptions/details lists, at its latest amount."""
     database = services.of(user_id)
     with database.transaction() as session:
-        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+        everything = accounts.everything(session, user_id)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)
         found = current(recurring, today).filter(direction=OUTGOING)
-        charges = transactions.listed(session, user_id, found["charge_ids"].explode().drop_nulls())
+        charges = transactions.rows_by_id(session, user_id, found["charge_ids"].explode().drop_nulls())
     due = [
         DuePayment(
             id=row["id"],

@@ -9,7 +9,6 @@ from handlers.cli import (
     access_arguments,
     account_arguments,
     bench_arguments,
-    capacity_arguments,
     connection_arguments,
     file_arguments,
     profile_arguments,
@@ -36,46 +35,21 @@ def main() -> None:
     os.umask(0o077)  # every file is about somebody's money: no other user of this machine may read it
 
 
-COMMANDS: tuple[click.Command, ...] = (
-    serving.demo,
-    serving.serve,
-    user_arguments.users,
-    connection_arguments.connect,
-    connection_arguments.connections,
-    connection_arguments.sync,
-    file_arguments.import_,
-    file_arguments.export,
-    account_arguments.accounts,
-    account_arguments.alerts,
-    file_arguments.imports,
-    rule_arguments.rules,
-    rule_arguments.correct,
-    word_arguments.annotate,
-    word_arguments.words,
-    word_arguments.categories,
-    word_arguments.targets,
-    rule_arguments.subscriptions,
-    profile_arguments.profiles,
-    rate_arguments.rates,
-    access_arguments.token,
-    access_arguments.simplefin_token,
-    access_arguments.calendar,
-    access_arguments.clients,
-    access_arguments.grants,
-    access_arguments.log,
-    access_arguments.keys,
-    access_arguments.registration_token,
-    upkeep_arguments.check,
-    upkeep_arguments.backup,
-    upkeep_arguments.upgrade_check,
-    upkeep_arguments.restore_drill,
-    upkeep_arguments.migrate_store,
-    upkeep_arguments.distribute,
-    upkeep_arguments.build_indexes,
-    upkeep_arguments.compact,
-    upkeep_arguments.clock,
-    capacity_arguments.capacity,
-    bench_arguments.bench,
+MODULES = (
+    access_arguments,
+    account_arguments,
+    bench_arguments,
+    connection_arguments,
+    file_arguments,
+    profile_arguments,
+    rate_arguments,
+    rule_arguments,
+    serving,
+    upkeep_arguments,
+    user_arguments,
+    word_arguments,
 )
-for command in COMMANDS:
-    main.add_command(command)
+for module in MODULES:
+    for name, command in vars(module).items():
+        if isinstance(command, click.Command) and not name.startswith("_"):  # those with _ are parts of a group
+            main.add_command(command)

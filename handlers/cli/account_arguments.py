@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.server_or_here import confirmed, data_option, plain_command, run, user_option
+from handlers.cli.server_or_here import confirmation_option, data_option, plain_command, run, user_option
 from handlers.cli.terminal import confirm
 
 account_argument = click.argument("account")
@@ -48,7 +48,7 @@ accounts = click.Group(
             "Delete an account with its bookings and statements. A later import of the same brings it back.",
             account_argument,
             owner_option,
-            confirmed("Delete {account} with all bookings?"),
+            confirmation_option("Delete {account} with all bookings?"),
         ),
     ],
 )
@@ -60,7 +60,7 @@ accounts = click.Group(
 @owner_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @data_option
-def accounts_merge(account: str, into: str, user: str, yes: bool, data_dir: Path | None) -> None:
+def _merge(account: str, into: str, user: str, yes: bool, data_dir: Path | None) -> None:
     """Make ACCOUNT a part of the account INTO: the same account that came from two sources.
 
     A booking that both have counts once. What comes later for either goes to INTO.
@@ -71,12 +71,12 @@ def accounts_merge(account: str, into: str, user: str, yes: bool, data_dir: Path
     run("accounts merge", data_dir, user=user, account=account, into=into)
 
 
-alerts_balance = plain_command(
+_watch_balance = plain_command(
     "alerts balance",
     "Tell when the balance of ACCOUNT comes below AMOUNT, once until it was above it again; `off` ends that.",
     account_argument,
     click.argument("amount"),
     owner_option,
 )
-alerts_balance.context_settings = {"ignore_unknown_options": True}  # an amount may begin with a minus
-alerts = click.Group("alerts", help="What apps that listen to events are told of.", commands=[alerts_balance])
+_watch_balance.context_settings = {"ignore_unknown_options": True}  # an amount may begin with a minus
+alerts = click.Group("alerts", help="What apps that listen to events are told of.", commands=[_watch_balance])

@@ -22,7 +22,7 @@ EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
 @click.option("--user", help="Whose accounts the statements are about.")
 @click.option("--connection", help="Name of the connection they belong to.  [default: Statement files]")
 @click.option("--account", help="The account they are about, by id, IBAN or name; for files that do not say it.")
-@click.option("--dry-run", is_flag=True, help="Read and report, keep nothing.")
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Read and report, keep nothing.")
 @click.option("--json", "is_json", is_flag=True, help="One line of JSON per file.")
 @click.option(
     "--explain",
@@ -30,16 +30,7 @@ EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
     help="Say what was recognised and why, with --user by their kept layouts too; import nothing.",
 )
 @data_option
-def import_(
-    files: tuple[Path, ...],
-    user: str | None,
-    connection: str | None,
-    account: str | None,
-    dry_run: bool,
-    is_json: bool,
-    explain: bool,
-    data_dir: Path | None,
-) -> None:
+def import_(files: tuple[Path, ...], user: str | None, explain: bool, data_dir: Path | None, **given: Any) -> None:
     """Import statement files: camt, MT940, OFX, bank CSV, or a ZIP of them, recognised by their content.
 
     What `bankdata export` wrote comes back in every format.
@@ -49,16 +40,7 @@ def import_(
         return
     if user is None:
         raise click.UsageError("Missing option '--user'.")
-    run(
-        "import",
-        data_dir,
-        user=user,
-        files=files,
-        connection=connection,
-        account=account,
-        is_dry_run=dry_run,
-        is_json=is_json,
-    )
+    run("import", data_dir, user=user, files=files, **given)
 
 
 @click.command()
@@ -67,19 +49,18 @@ def import_(
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to.  [default: standard output]")
 @click.option("--words", "has_words", is_flag=True, help="Notes, tags, own categories and parts as well.")
 @data_option
-def export(user: str, format_: str, output: Path | None, has_words: bool, data_dir: Path | None) -> None:
+def export(output: Path | None, data_dir: Path | None, **given: Any) -> None:
     """Write all booked transactions of a user as csv, jsonl, parquet, camt053, ofx or beancount.
 
     Every format can be imported again and brings no new row.
     """
-    said: dict[str, Any] = {"user": user, "format_": format_, "has_words": has_words}
     if output is not None:
-        run("export", data_dir, **said, path=output)
+        run("export", data_dir, **given, path=output)
         return
     with TemporaryDirectory(prefix="bankdata-") as folder:
         path = Path(folder) / "export"
         terminal = Terminal(keeps_notes=True)
-        run("export", data_dir, terminal=terminal, **said, path=path)
+        run("export", data_dir, terminal=terminal, **given, path=path)
         with path.open("rb") as stream:
             copyfileobj(stream, sys.stdout.buffer)
         sys.stdout.flush()  # raises where the reader has gone: then no note claims an export

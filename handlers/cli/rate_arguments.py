@@ -22,7 +22,7 @@ rates = click.Group("rates", help="Reference rates of the European Central Bank,
     help="eurofxref-hist.zip or .csv.  [default: fetched from BANKDATA_RATES_URL]",
 )
 @data_option
-def rates_update(file: Path | None, data_dir: Path | None) -> None:
+def _update(file: Path | None, data_dir: Path | None) -> None:
     """Take newer rates from the European Central Bank, or from one of its files."""
     if file is not None:
         run("rates update", data_dir, file=file)

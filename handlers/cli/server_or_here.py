@@ -33,7 +33,7 @@ data_option: Parameter = click.option(
 )
 
 
-def confirmed(question: str) -> Parameter:
+def confirmation_option(question: str) -> Parameter:
     """The option --yes, without which the person is asked first; `question` may name parameters that stand before."""
 
     def ask(context: click.Context, _parameter: click.Parameter, is_sure: bool) -> None:

@@ -1,10 +1,12 @@
-"""Commands for maintaining store and keys."""
+"""Commands for maintaining store and keys, and for planning what a service needs."""
 
 from pathlib import Path
 
 import click
 
 from handlers.cli.server_or_here import local_command, plain_command
+
+AMOUNT = click.IntRange(0, 10**12)
 
 check = plain_command(
     "check",
@@ -75,4 +77,14 @@ build_indexes = local_command(
     "build-indexes",
     "Build at once the indexes that an upgrade of a PostgreSQL store has left to its servers.",
     module="larger_stores",
+)
+capacity = local_command(
+    "capacity",
+    "Compute disk, memory, cores and database connections for a service of this size, from measured constants.",
+    click.option("--users", required=True, type=AMOUNT, help="How many people."),
+    click.option("--bookings", required=True, type=AMOUNT, help="How many bookings all of them have together."),
+    click.option(
+        "--connections", required=True, type=AMOUNT, help="How many bank connections all of them have together."
+    ),
+    module="capacity",
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import confirmed, plain_command
+from handlers.cli.server_or_here import confirmation_option, plain_command
 from handlers.cli.terminal import stop
 
 
@@ -83,7 +83,7 @@ users = click.Group(
             "users remove",
             "Delete a user with accounts, transactions and connected apps.",
             click.argument("name"),
-            confirmed("Delete {name} with all accounts and transactions?"),
+            confirmation_option("Delete {name} with all accounts and transactions?"),
         ),
     ],
 )

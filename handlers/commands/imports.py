@@ -19,7 +19,7 @@ from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.concurrency import Closed
 from handlers.sync.detection import detect_after_import
-from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, size_of
+from handlers.sync.statement_files import CONNECTION_DEFAULT, ConnectionBusy, FileImport, size_of
 from storage import accounts, connections
 from storage.database import Transaction, atomically
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
@@ -50,9 +50,9 @@ def import_files(
     target = bank_name(connection) if connection else CONNECTION_DEFAULT
     refused, lane = 0, services.sync_engine.import_lane
     for name in files:
-        outcome = FileReport(name=name)
+        outcome = FileImport(user_id=user.id, name=name, is_dry_run=is_dry_run)
         try:
-            keep = partial(_keep, services, report, user, target, outcome, is_dry_run=is_dry_run)
+            keep = partial(_keep, services, report, user, target, outcome)
             read = cache(partial(_read, services, Path(name), outcome, report, profiles))
             size = size_of(Path(name))
             try:
@@ -117,7 +117,7 @@ def undo_import(services: Services, report: Report, *, user: User, import_id: st
 
 
 def _read(
-    services: Services, path: Path, outcome: FileReport, report: Report, profiles: Sequence[Profile]
+    services: Services, path: Path, outcome: FileImport, report: Report, profiles: Sequence[Profile]
 ) -> ReadBatch:
     with path.open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
@@ -158,11 +158,9 @@ def _keep(
     report: Report,
     user: User,
     connection: str,
-    outcome: FileReport,
+    outcome: FileImport,
     choice: str | None,
     read: ReadBatch,
-    *,
-    is_dry_run: bool,
 ) -> None:
     """Import one file as one job, all in one transaction, which a dry run or an interrupt rolls back."""
     label = f"{Path(outcome.name).name}: storing, {sum(len(each.places) for each in read.statements):,} rows"
@@ -170,16 +168,15 @@ def _keep(
     def work(session: Transaction) -> None:
         report.progress(label, READING_SHARE, WHOLE)
         try:
-            now, today = services.clock.now(), services.clock.today()
-            outcome.keep(session, read, user=user, connection=connection, choice=choice, now=now, today=today)
+            outcome.keep(session, read, user=user, connection=connection, choice=choice, clock=services.clock)
         except ConnectionBusy:
             raise CommandError(f"{connection} is being synced. Try again in a moment.") from None
         report.progress(label, WHOLE, WHOLE)
 
-    atomically(services.everybody, work, is_dry_run=is_dry_run)
+    atomically(services.everybody, work, is_dry_run=outcome.is_dry_run)
 
 
-def _as_json(value: FileReport) -> str:
+def _as_json(value: FileImport) -> str:
     """The report as one line of JSON; amounts are numbers with all digits the file has."""
     statements = ",".join(_statement_json(one) for one in value.statements)
     about = {"file": value.name, "format": value.format, "error": value.error, "guesses": _guesses(value)}
@@ -187,7 +184,7 @@ def _as_json(value: FileReport) -> str:
     return f'{head[:-1]}, "statements": [{statements}], "new": {value.new}, "known": {value.known}}}'
 
 
-def _lines(value: FileReport) -> Iterator[str]:
+def _lines(value: FileImport) -> Iterator[str]:
     """The report for a person: a line for the file and one per statement."""
     if value.error:
         yield f"{value.name}: refused: {value.error}"
@@ -200,7 +197,7 @@ def _lines(value: FileReport) -> Iterator[str]:
         yield f"  {warning}"
 
 
-def _guesses(value: FileReport) -> list[str]:
+def _guesses(value: FileImport) -> list[str]:
     """Sentences on what had to be guessed about a CSV file of an unknown layout."""
     return guesses_in_words(each for each in value.layouts if each.currency)
 

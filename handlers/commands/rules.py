@@ -7,15 +7,16 @@ from analytics.classification.rules import InvalidRule, Rule, render_rules
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.commands.words.annotations import annotate
-from handlers.commands.words.own_categories import place_named, placed
+from handlers.commands.words.own_categories import place_named
 from handlers.http.errors import BadRequest, NotFound
-from handlers.operations.corrections import remembered_under
+from handlers.operations.corrections import key_of
 from handlers.operations.rules import in_order, rules_with, with_edited, without
 from handlers.services import Services
 from storage import rules, transactions
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.users import User
+from storage.words.portable import place_members
 
 NO_RULE = "There is no rule with this id. `bankdata rules list` shows them."
 
@@ -24,12 +25,11 @@ def add_rules(services: Services, report: Report, *, user: User, text: str) -> N
     """Append rules, given as JSON lines; a rule without an id gets one."""
 
     def work(session: Transaction) -> int:
-        session.hold(user.id)
         added, wanted = rules_with(rules.of_user(session, user.id), text)
         rules.keep(session, user.id, wanted)
         return len(added)
 
-    count = services.everybody.atomically(work)
+    count = services.alone(user.id, work)
     report.note(
         f"Added {count}. They apply from now on; `bankdata rules apply` applies them to what is already stored."
     )
@@ -43,19 +43,14 @@ def list_rules(services: Services, report: Report, *, user: User) -> None:
 
 def remove_rule(services: Services, report: Report, *, user: User, rule_id: str) -> None:
     """Remove a rule; raises CommandError for an unknown id."""
-
-    def work(session: Transaction) -> None:
-        session.hold(user.id)
-        _replace(session, user, lambda known: without(known, rule_id))
-
-    services.everybody.atomically(work)
+    services.alone(user.id, lambda session: _replace(session, user, lambda known: without(known, rule_id)))
     report.note("Removed.")
 
 
 def edit_rule(services: Services, report: Report, *, user: User, rule_id: str, changes: dict[str, Any]) -> None:
     """Change a rule without moving it, and apply the rules; `category` may be any place as people type it."""
     place = place_named(services.everybody, user.id, changes["category"]) if changes.get("category") else None
-    wanted = changes if place is None else {**changes, **placed(place)}
+    wanted = changes if place is None else {**changes, **place_members(place)}
     _apply(
         services,
         report,
@@ -92,12 +87,12 @@ def correct_category(
     alone."""
     choice = place_named(services.everybody, user.id, place)
     if is_one:
-        annotate(services, report, user=user, transaction_id=transaction_id, changes=placed(choice), tags=[])
+        annotate(services, report, user=user, transaction_id=transaction_id, changes=place_members(choice), tags=[])
         return
     row = transactions.find(services.everybody, user.id, transaction_id)
     if row is None:
         raise CommandError("The user has no transaction with this id.")
-    key = remembered_under(row)
+    key = key_of(row)
     if key is None:
         raise CommandError("This booking names no counterpart to remember. Write a rule: bankdata rules add.")
     _apply(services, report, user, lambda session: rules.correct(session, user.id, key, choice))

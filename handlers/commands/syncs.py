@@ -78,7 +78,7 @@ def _watch(services: Services, report: Report, connection: StoredConnection, sta
         read = services.sync_engine.read(job.user_id, job.id)
         assert read is not None, "a job vanished"
         if read.status == job.status:
-            if services.sync_engine.is_stopping:
+            if services.sync_engine.stopped.is_set():
                 raise CommandError(f"{connection.bank_name}: the sync goes on after the server's next start.")
             due_in = services.sync_engine.seconds_until_due(read)
             time.sleep(min(due_in or WATCH_PAUSE, WATCH_PAUSE))

@@ -1,8 +1,11 @@
-"""Commands that maintain store and keys: check them, back them up, sort the rows, move a demo's clock."""
+"""Commands that maintain store and keys: check, back up, sort the rows, install rates, move a demo's clock."""
 
 import shutil
 from datetime import timedelta
+from pathlib import Path
 
+from connectors.connector import SourceError
+from connectors.reference.exchange_rates import update_rates
 from handlers import integrity_sentences
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
@@ -76,7 +79,7 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
 
 def compact(services: Services, report: Report) -> None:
     """Sort the stored transactions again into the order that makes reading them fast."""
-    if services.store.dialect.is_shared:
+    if services.store.is_shared:
         raise CommandError("PostgreSQL keeps its tables in order by itself (autovacuum).")
     report.line(f"Sorted {counted(compaction.compact(services.everybody), 'transaction')}.")
 
@@ -89,3 +92,18 @@ def advance_clock(services: Services, report: Report, *, seconds: int) -> None:
     store_facts.remember(services.everybody, CLOCK_OFFSET, str(int(offset.total_seconds())))
     services.clock.offset = offset
     report.line(f"It is now {services.clock.now().isoformat(sep=' ', timespec='seconds')} UTC in the demo.")
+
+
+def install_rates(services: Services, report: Report, *, file: str, origin: str | None = None) -> None:
+    """Install newer reference rates of the European Central Bank from a file; `origin` is the address it was downloaded
+    from."""
+    try:
+        services.sharing.fetch_rates()
+        rates = update_rates(Path(file), folder=services.settings.data_dir)
+    except SourceError as error:
+        raise CommandError(f"{origin or file}: {error}") from error
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror or error}.") from error
+    services.forget_rates()
+    services.sharing.share_rates()
+    report.line(f"Reference rates up to {rates['day'].max()!s}.")

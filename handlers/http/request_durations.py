@@ -48,8 +48,6 @@ class RequestDurations:
             buckets=BUCKETS,
             registry=registry,
         )
-        # Remembered, because labels() takes a lock and builds a key each time
-        self._known: dict[tuple[str, int], Histogram] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -74,10 +72,7 @@ class RequestDurations:
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         found = scope.get("extensions", {}).get(ROUTING_CONTEXT, {})
         operation: str = found.get("operation_id") or NO_OPERATION
-        duration = self._known.get((operation, status))
-        if duration is None:
-            duration = self._known[operation, status] = self._durations.labels(operation, str(status))
-        duration.observe(seconds)
+        self._durations.labels(operation, str(status)).observe(seconds)
         asked = call.current(scope)
         if asked.caller is not None:
             self._seen(asked.caller, operation, status, bool(asked.arguments.get("dry_run")))

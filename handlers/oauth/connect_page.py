@@ -82,7 +82,7 @@ def fetch(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
     connection = _connection_of(site, user, visit.form.get("connection", ""))
     if connection is None or connection.connector not in site.services.connecting.sources:
         raise Mistake("bad_form")
-    started = site.services.sync_engine.fetch_now(connection, visit.person)
+    started = site.services.sync_engine.sync_now(connection, visit.person)
     outcome = "started" if started.job is not None else "refused" if started.error is not None else "recent"
     return site.redirect(site.address(f"/account/connect?notice=fetch_{outcome}"))
 
@@ -193,7 +193,7 @@ def _redirect_to_step(site: Site, visit: Visit, attempt: Attempt, *, is_early: b
     """Redirect to the page of the attempt's step. A new connection is synced at once, outside the usual turns (decision
     25), and only once, however often the last form is sent."""
     if attempt.connection is not None and attempt.is_new:
-        site.services.sync_engine.sync_now(attempt.connection, visit.person)
+        site.services.sync_engine.sync_now(attempt.connection, visit.person, is_first=True)
     return site.redirect(_step_address(site, attempt, is_early=is_early and attempt.waits_seconds is not None))
 
 

@@ -38,7 +38,7 @@ def create_correction(
     row = transactions.find(services.of(user_id), user_id, body["transactionId"])
     if row is None:
         raise NotFound("Transaction not found")
-    key = remembered_under(row)
+    key = key_of(row)
     if key is None:
         raise BadRequest(NAMELESS)
 
@@ -79,7 +79,7 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
     return services.change(user_id, work)
 
 
-def remembered_under(row: Row) -> str | None:
+def key_of(row: Row) -> str | None:
     """The key under which a correction of this booking's counterpart is stored; None if nothing names the
     counterpart."""
     carries_for_others = is_intermediary(row["counterpart_name"])
@@ -98,7 +98,7 @@ def correction_id(key: str) -> str:
 def _shape(session: Transaction, user_id: str, key: str, choice: ChosenCategory) -> Json:
     kind, _, value = key.partition(":")
     field, column = COMPARED[kind]
-    rows = transactions.corrected(session, user_id, kind)
+    rows = transactions.rows_by_correction(session, user_id, kind)
     matching = [row for row in rows if row[column] is not None and comparable(field, row[column]) == value]
     names = [row["merchant_name"] or row["counterpart_name"] for row in matching]
     return {

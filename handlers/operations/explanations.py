@@ -155,7 +155,7 @@ def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, c
     id."""
     is_pending = judged["left_out"].eq_missing("pending")
     full = {
-        waiting: reading.listed(judged["id"].filter(is_pending == waiting).to_list(), pending=waiting)
+        waiting: reading.rows_by_id(judged["id"].filter(is_pending == waiting).to_list(), pending=waiting)
         for waiting in (False, True)
     }
     by_id = json_shapes.by_id(selected.accounts)

@@ -20,7 +20,7 @@ from handlers.operations.selection import owner_of
 from handlers.own_profiles import ChosenLayout
 from handlers.services import Services
 from handlers.sync.engine import ANSWER_WITHIN
-from handlers.sync.uploaded_files import FileImport, TooManyFiles
+from handlers.sync.statement_files import FileImport, TooManyFiles
 from storage import accounts, connections, kept_layouts
 from storage.database import StoreUnavailable
 from storage.importing.account_identity import NEW_ACCOUNT

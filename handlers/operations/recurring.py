@@ -2,7 +2,7 @@
 confirmed or dismissed; one added by hand."""
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -25,8 +25,8 @@ from handlers.operations.selection import owner_of, selected_accounts
 from handlers.services import Services
 from handlers.sync.detection import current, recurring_of
 from storage import accounts, transactions
-from storage.accounts import Selected, StoredAccount
-from storage.database import Database, Row, Session, Transaction
+from storage.accounts import StoredAccount
+from storage.database import Row, Session, Transaction
 from storage.recurring import added, decisions
 
 NOT_FOUND = "Subscription not found"
@@ -85,7 +85,7 @@ def get_subscription(
 
 def charges_of(session: Session, user_id: str, found: pl.DataFrame) -> Mapping[str, Row]:
     """The charges of these streams, by transaction id."""
-    return transactions.listed(session, user_id, found["charge_ids"].explode().drop_nulls())
+    return transactions.rows_by_id(session, user_id, found["charge_ids"].explode().drop_nulls())
 
 
 def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Json:
@@ -111,29 +111,21 @@ class NoSuchPayment(Exception):
 
 def confirm_subscription(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
     """Store the person's decision on a recurring payment, and return its present form."""
-    user_id = owner_of(request)
     try:
-        return decide(
-            services.of(user_id),
-            user_id,
-            id,
-            body["confirmation"],
-            now=services.clock.now(),
-            today=services.clock.today(),
-        )
+        return decide(services, owner_of(request), id, body["confirmation"])
     except NoSuchPayment:
         raise NotFound(NOT_FOUND) from None
 
 
-def decide(database: Database, user_id: str, id: str, confirmation: str, *, now: datetime, today: date) -> Json:
+def decide(services: Services, user_id: str, id: str, confirmation: str) -> Json:
     """Store what a person says about a recurring payment, replacing what they said before ("none" only removes it), and
     return the payment as SubscriptionDetail. A payment added by hand is removed unless it is "confirmed". Raises
     NoSuchPayment."""
+    now, today = services.clock.now(), services.clock.today()
 
     def work(session: Transaction) -> Json:
-        session.hold(user_id)
-        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
-        every = recurring_of(database, user_id, everything, today=today, session=session)
+        everything = accounts.everything(session, user_id)
+        every = recurring_of(services.of(user_id), user_id, everything, today=today, session=session)
         found = every.filter(id=id)
         if found.is_empty():
             raise NoSuchPayment
@@ -148,7 +140,7 @@ def decide(database: Database, user_id: str, id: str, confirmation: str, *, now:
         then = {**row, "confirmation": confirmation, "added_to": row["added_to"] if confirmation == CONFIRMED else None}
         return detail_of(then, charges_of(session, user_id, found), today)
 
-    return database.atomically(work)
+    return services.alone(user_id, work)
 
 
 NAME_LETTERS_MIN, NAME_LETTERS_MAX = 3, 200  # a shorter name would occur in texts of other bookings
@@ -174,8 +166,7 @@ def add_subscription(services: Services, request: Request, *, body: Mapping[str,
         raise BadRequest(f"nextExpected: {error}") from error
 
     def work(session: Transaction) -> Json:
-        session.hold(user_id)
-        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+        everything = accounts.everything(session, user_id)
         chosen = [each for each in everything.accounts if each.id == body["accountId"]]
         if not chosen:
             raise BadRequest(NOT_YOURS)
@@ -198,7 +189,7 @@ def add_subscription(services: Services, request: Request, *, body: Mapping[str,
         return detail_of(found.row(0, named=True), charges_of(session, user_id, found), today)
 
     try:
-        return database.atomically(work)
+        return services.alone(user_id, work)
     except CannotBeAdded as error:
         raise BadRequest(f"{error.field}: {error}") from error
 

@@ -167,7 +167,7 @@ class AccountSet:
         if bookings.is_empty():
             return
         ids = bookings.sort("booking_date", "id")["id"].to_list()
-        rows = self.reading.listed(ids, pending=pending)
+        rows = self.reading.rows_by_id(ids, pending=pending)
         for id_ in ids:
             row = rows[id_]
             found[row["account_id"]].append(_transaction(row, pending=pending))

@@ -320,7 +320,7 @@ class Connecting:
             )
             return made, "connectBank" if same is None else "renewBank"
 
-        with self._keys.held():
+        with self._keys.hold():
             made, deed = self._store.of(stored.user_id).atomically(work)
         self._did(made.user_id, deed)
         log.info("connection=%s user=%s connected", made.id, made.user_id)

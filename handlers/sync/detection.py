@@ -70,7 +70,7 @@ def _streams(
         _users_on([user_id], today),
     )
     if not selected.is_everything:
-        everything = Selected(accounts.of_user(reading, user_id), is_everything=True)
+        everything = accounts.everything(reading, user_id)
         found = named_as_in(found, _streams(database, user_id, everything, today=today, session=session))
     _keep(database, user_id, kept_as, version, today, found)
     return found
@@ -103,7 +103,7 @@ def _detect(database: Database, user_ids: Sequence[str], *, today: date) -> None
 def _tell_news(database: Database, user_id: str, *, today: date) -> None:
     def work(session: Transaction) -> None:
         session.hold(user_id)
-        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+        everything = accounts.everything(session, user_id)
         found = recurring_of(database, user_id, everything, today=today, session=session)
         version = detections.present_version(session, user_id)
         found = found.filter(pl.col("added_to").is_null())

@@ -19,7 +19,6 @@ from starlette.concurrency import run_in_threadpool
 from connectors.connector import PSD2_SYNCS_MAX, Connector, Person
 from handlers.clock import Clock
 from handlers.sync.concurrency import ImportLane, SourceCalls
-from handlers.sync.job_import import JobImport
 from handlers.sync.job_step import JobStep
 from handlers.sync.leases import Leases
 from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED, TIMED_OUT, KeptForPlan, Outcomes, QuotaUsed
@@ -82,7 +81,7 @@ class SyncEngine:
         self._lock = threading.Lock()
         # By job id; a future is done when the step is, or when the engine stops
         self._steps: dict[str, Future[None]] = {}
-        self.stopped = threading.Event()
+        self.stopped = threading.Event()  # set: this process advances no more jobs
         self.leases = Leases(store, clock, self.stopped)
         self._outcomes = Outcomes(store, clock)
         self._step = JobStep(
@@ -91,22 +90,11 @@ class SyncEngine:
             secrets=secrets,
             clock=clock,
             outcomes=self._outcomes,
-            job_import=JobImport(
-                store=store,
-                clock=clock,
-                lane=self.import_lane,
-                outcomes=self._outcomes,
-                stopped=self.stopped,
-                after_import=after_import,
-            ),
+            lane=self.import_lane,
             leases=self.leases,
             stopped=self.stopped,
+            after_import=after_import,
         )
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether this process advances no more jobs."""
-        return self.stopped.is_set()
 
     @property
     def source_calls(self) -> int:
@@ -187,16 +175,12 @@ class SyncEngine:
             return None
         return source_calls.quota(session, connection.user_id, connection.id, limit=limit, now=now)
 
-    def sync_now(self, connection: StoredConnection, attended: Person | None = None) -> None:
-        """Begin the sync that belongs to connecting, outside the cool-down (decision 25); it goes on even if nobody
-        reads the job."""
-        job = self.start(connection, is_first=True, attended=attended).job
-        if job is not None:
-            self.advance(job)
-
-    def fetch_now(self, connection: StoredConnection, attended: Person | None) -> Started:
-        """Begin a sync for a person who looks at the page; it goes on even if nobody reads the job."""
-        started = self.start(connection, attended=attended)
+    def sync_now(
+        self, connection: StoredConnection, attended: Person | None = None, *, is_first: bool = False
+    ) -> Started:
+        """Begin a sync that goes on even if nobody reads its job: for a person who looks at the page, or `is_first`, as
+        part of connecting."""
+        started = self.start(connection, is_first=is_first, attended=attended)
         if started.job is not None:
             self.advance(started.job)
         return started
@@ -253,7 +237,7 @@ class SyncEngine:
     def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
         """Whether only another machine can advance the job: its folder is not on this one (after a minute the folder
         counts as missing, and the job fails with that), or its bank's key is not."""
-        if not self._store.dialect.is_shared:
+        if not self._store.is_shared:
             return False
         if not self.has_key(connection):
             return True

@@ -1,42 +1,56 @@
-"""Takes one step of a job: asks its source to begin, asks whether it is ready, or imports what the source has."""
+"""Takes one step of a job: asks its source to begin, asks whether it is ready, or imports what the source has.
+
+The batches of a source are stored one by one, each in its own transaction (decision 26). Cursor and a part of the count
+are stored with each batch, so that a crash repeats one batch at most. A refused batch leaves the cursor unchanged, for
+later batches too, so that the next sync gets it again.
+"""
 
 import logging
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from analytics.records import InvalidRecord
+from analytics.records import Batch, InvalidRecord, Record
 from connectors import connector as source
-from connectors.connector import Connector, SourceError, Waiting
+from connectors.connector import UNREADABLE, Connector, LeftOut, SourceError, Waiting, as_sentence
 from handlers.clock import Clock
-from handlers.sync.concurrency import Closed
-from handlers.sync.job_import import JobImport
+from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.leases import Leases
 from handlers.sync.outcomes import INTERNAL, Outcomes
 from handlers.sync.source_connections import Secrets, source_connection
-from storage import connections, jobs
+from storage import accounts, connections, integrity, jobs
 from storage.boundary import contain
 from storage.connections import StoredConnection
-from storage.database import Store, StoreError, StoreUnavailable
-from storage.jobs import Job, JobEnded
+from storage.database import Database, Session, Store, StoreError, StoreUnavailable, Transaction
+from storage.importing import runs
+from storage.importing.batches import ReadBatch, read_batch
+from storage.jobs import Job, JobEnded, RefusedBatch
 
 FORESEEN = (JobEnded, Closed, SourceError, StoreError, InvalidRecord)
+SILENT = "The bank told no booking of this account, not even those of the last days. The next sync asks again."
+UNTOLD = "The bank tells nothing of this account any more. Hide it if it is closed."
+BOOKING_BYTES = 500  # of a file, about
+TOLD_AGAIN_DAYS = 30  # even the bank with the shortest memory reports bookings of these days again
 
 log = logging.getLogger("bankdata.sync")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStep:
-    """Takes the next step of a job; whatever goes wrong is stored in the job."""
+    """Takes the next step of a job; whatever goes wrong is stored in the job. `after_import` is called with the
+    user's id once an import is committed; `stopped` ends the reading."""
 
     store: Store
     connectors: Mapping[str, Connector]
     secrets: Secrets | None
     clock: Clock
     outcomes: Outcomes
-    job_import: JobImport
+    lane: ImportLane
     leases: Leases
     stopped: threading.Event
+    after_import: Callable[[str], None]
 
     def take(self, wanted: Job) -> None:
         """Lease the job and do what it needs next; does nothing if another process holds it."""
@@ -88,4 +102,142 @@ class JobStep:
             if outcome.consent_expires_at is not None:
                 connections.keep_consent(database, job.user_id, connection.id, expires_at=outcome.consent_expires_at)
             jobs.progress(database, job, status="importing", handle=handle, now=self.clock.now())
-        self.job_import.run(job, connection, connector, meant, handle)
+        self._import(job, connection, connector, meant, handle)
+
+    def _import(
+        self,
+        job: Job,
+        connection: StoredConnection,
+        connector: Connector,
+        asked: source.Connection,
+        handle: source.Json,
+    ) -> None:
+        """Fetch and store batch by batch, then complete the job; raises what the source or the store raises."""
+        batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self.clock.today())
+        told: set[str] = set()
+        is_whole = True  # a cursor past a refused batch would skip that batch's bookings forever
+        try:
+            while (done := self._next(job, connection, connector.is_local, batches, keeps_cursor=is_whole)) is not None:
+                batch, refusal, account_ids = done
+                told.update(account_ids)
+                if isinstance(batch, LeftOut):
+                    continue
+                is_whole = is_whole and refusal is None
+                # The batch stays stored, whatever happens to its file
+                with contain(log, "job %s could not tidy up after a batch", job.id):
+                    connector.settle(asked, handle, batch=batch, refusal=refusal)
+            if not connector.is_local:
+                self._warn_of_untold(job, told)
+            self.outcomes.complete(job)
+        finally:
+            self._follow_up(job)
+
+    def _next(
+        self,
+        job: Job,
+        connection: StoredConnection,
+        is_local: bool,
+        batches: Iterator[Batch | LeftOut],
+        *,
+        keeps_cursor: bool,
+    ) -> tuple[Batch | LeftOut, str | None, Sequence[str]] | None:
+        """Read and store the next batch, whole or not at all. Returns the batch, why it was refused, and the accounts
+        it is about; None after the last one.
+
+        A local source keeps its turn in the import lane while it is read; an answer over a network takes long, so it is
+        read before the turn begins.
+        """
+        with self.lane.turn(job.user_id, job_id=job.id) if is_local else nullcontext():
+            batch = next(batches, None)
+            if batch is None:
+                return None
+            if isinstance(batch, LeftOut):
+                self._refuse(job, RefusedBatch(name=batch.name, reason=batch.reason))
+                return batch, batch.reason, ()
+            try:
+                read = read_batch(replace(batch, records=self._until_stopped(batch.records)), today=self.clock.today())
+                size = len(read.spool) * BOOKING_BYTES
+                with nullcontext() if is_local else self.lane.turn(job.user_id, size=size, job_id=job.id):
+                    cursor = batch.cursor if keeps_cursor else None
+                    account_ids, is_silent = self._keep(job, connection, read, cursor, may_be_empty=is_local)
+            except (*UNREADABLE, InvalidRecord) as error:
+                log.warning("job %s refused a batch: %s", job.id, type(error).__name__)
+                refusal = RefusedBatch(name=batch.name or batch.id, reason=as_sentence(error))
+                self._refuse(job, refusal)
+                return batch, refusal.reason, ()
+            for warning in batch.warnings if is_local else ():
+                self._refuse(job, RefusedBatch(name=batch.name or batch.id, reason=warning))
+            if is_silent:
+                self._refuse(job, RefusedBatch(name=batch.name or batch.id, reason=SILENT))
+            return batch, SILENT if is_silent else None, account_ids
+
+    def _refuse(self, job: Job, refusal: RefusedBatch) -> None:
+        self._of(job).atomically(lambda session: jobs.refuse(session, job, refusal))
+
+    def _warn_of_untold(self, job: Job, told: Collection[str]) -> None:
+        """Add a refusal for each account that the source reported before and now leaves out: the sync is not complete
+        for it."""
+        brought = connections.account_ids(self._of(job), job.user_id, job.connection_id)
+        found = jobs.find(self._of(job), job.user_id, job.id)
+        assert found is not None, "a job vanished"
+        excused = {refusal.name for refusal in found.refusals}
+        for account in accounts.of_user(self._of(job), job.user_id):
+            if account.id in brought and account.id not in told and account.called not in excused:
+                self._refuse(job, RefusedBatch(name=account.called, reason=UNTOLD))
+
+    def _keep(
+        self,
+        job: Job,
+        connection: StoredConnection,
+        read: ReadBatch,
+        cursor: source.Json | None,
+        *,
+        may_be_empty: bool,
+    ) -> tuple[Sequence[str], bool]:
+        """Store the batch. Returns the accounts it is about, and whether it lacks bookings that it should have
+        repeated; then the cursor is not moved."""
+
+        def store(session: Transaction) -> tuple[Sequence[str], bool]:
+            reports = runs.store_batch(
+                session,
+                job,
+                connection,
+                read,
+                now=self.clock.now(),
+                unnamed=connection.settings.get("account"),
+            )
+            ids = [each.account_id for each in reports]
+            is_empty = not any(each.new or each.known for each in reports)
+            is_silent = is_empty and not may_be_empty and _should_tell(session, job.user_id, ids, read)
+            if cursor is not None and not is_silent:
+                connections.keep_cursor(session, job.user_id, connection.id, cursor)
+            return ids, is_silent
+
+        return self._of(job).atomically(store)
+
+    def _until_stopped(self, records: Iterator[Record]) -> Iterator[Record]:
+        for record in records:
+            if self.stopped.is_set():
+                raise Closed
+            yield record
+
+    def _follow_up(self, job: Job) -> None:
+        found = jobs.find(self._of(job), job.user_id, job.id)
+        if found is not None and found.new_transactions is not None and not self.stopped.is_set():
+            self.after_import(job.user_id)
+
+    def _of(self, job: Job) -> Database:
+        return self.store.of(job.user_id)
+
+
+def _should_tell(session: Session, user_id: str, account_ids: Sequence[str], read: ReadBatch) -> bool:
+    """Whether bookings are stored for days that the source claims to have reported; the first and last day do not
+    count, as they may be reported in part."""
+    day = timedelta(days=1)
+    for statement in (each.statement for each in read.statements):
+        if statement.told_from is not None and statement.told_until is not None:
+            first = max(statement.told_from, statement.told_until - timedelta(days=TOLD_AGAIN_DAYS)) + day
+            last = statement.told_until - day
+            if integrity.is_any_booked(session, user_id, account_ids, first=first, last=last):
+                return True
+    return False

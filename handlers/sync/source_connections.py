@@ -3,13 +3,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
-from connectors.connector import Connection, Person
+from connectors.connector import Connection, Json, Person
 from storage.connections import StoredConnection
 from storage.database import as_json
-
-Json = Mapping[str, Any]
 
 
 class Secrets(Protocol):

@@ -61,7 +61,7 @@ class StoredSecrets:
             connection_secrets.keep(session, self._keys, user_id, id_, secrets)
             return True
 
-        with self._keys.held():
+        with self._keys.hold():
             is_kept = self._of(connection).atomically(work)
         if not is_kept:
             log.info("connection=%s was renewed or removed meanwhile: an older sync's secrets were not kept", id_)

@@ -64,7 +64,7 @@ def add(
         connector,
         connection_id,
         browser_hash,
-        hashed(state),
+        hash_of(state),
         keys.seal(as_json(content), about=_binding(id_)),
         now,
         now + LIFETIME,
@@ -80,7 +80,7 @@ def find(session: Session, keys: ConnectionKeys, user_id: str, id_: str) -> Stor
 def of_state(session: Session, keys: ConnectionKeys, user_id: str, state: str) -> StoredAttempt | None:
     """The user's attempt that waits for a browser to return with this `state`; each state is good for one return."""
     rows = session.rows(
-        f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND state_hash = $2", user_id, hashed(state)
+        f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND state_hash = $2", user_id, hash_of(state)
     )
     return _attempt(rows[0], keys) if rows else None
 
@@ -97,7 +97,7 @@ def take(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, stat
         attempt.user_id,
         attempt.id,
         attempt.version,
-        hashed(state),
+        hash_of(state),
         now,
         keys.seal(as_json({**attempt.content, TAKEN_AT: now.isoformat()}), about=_binding(attempt.id)),
     )
@@ -128,7 +128,7 @@ def forget(session: Session, *, now: datetime) -> None:
     session.execute("DELETE FROM connection_attempts WHERE expires_at <= $1", now)
 
 
-def hashed(secret: str) -> str:
+def hash_of(secret: str) -> str:
     """The SHA-256 under which a secret of 256 bits is stored; so long a secret cannot be guessed, so no salt is
     needed."""
     return hashlib.sha256(secret.encode()).hexdigest()

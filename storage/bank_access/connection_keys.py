@@ -17,7 +17,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from storage.database import tried_again
+from storage.database import retry
 from storage.keys.places import NONCE_BYTES, KeyFile, KeyPlace, KeysUnusable
 
 FILE_NAME = "connection-keys.json"
@@ -107,7 +107,7 @@ class ConnectionKeys:
             raise SecretsUnreadable("damaged, or something else's") from error
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Keep every key from being forgotten, from the sealing in a transaction until its commit. Any number may hold
         this."""
         self.look_again()
@@ -162,7 +162,7 @@ class ConnectionKeys:
                 self.place.replace(_document(change(self._keys)), self._stamp)
                 self._read()
 
-        tried_again(nullcontext, once)
+        retry(nullcontext, once)
 
     @contextmanager
     def _lock_folder(self, kind: int) -> Iterator[None]:

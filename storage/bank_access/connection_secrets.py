@@ -44,7 +44,7 @@ def rotate(database: Database, keys: ConnectionKeys) -> int:
     shared store are missing; in a store of this machine alone, a key lost for good stops no rotation.
     """
     with keys.alone():
-        if unreadable(database, keys) and (database.dialect.is_shared or not keys.ids):
+        if unreadable(database, keys) and (database.is_shared or not keys.ids):
             raise KeyMissing(keys.place)
         keys.begin_rotation()
         sealed = database.atomically(lambda session: _seal_anew(session, keys))

@@ -4,9 +4,7 @@ This finds every change of an account, whatever made it (an import, a failed syn
 merge), so that no other code has to report one.
 """
 
-from typing import Protocol
-
-from storage.database import Row
+from storage.database import Session
 
 SHOWN = (
     "SELECT a.id, concat_ws(chr(31), coalesce('=' || a.iban, '-'),"
@@ -20,15 +18,7 @@ SHOWN = (
 itself."""
 
 
-class Settling(Protocol):
-    """A transaction that is about to be committed."""
-
-    def rows(self, sql: str, *parameters: object) -> list[Row]: ...
-
-    def execute(self, sql: str, *parameters: object) -> int: ...
-
-
-def settle(session: Settling, user_id: str, state: int) -> None:
+def settle(session: Session, user_id: str, state: int) -> None:
     """Mark the accounts that this transaction has changed, and their transactions, with `state`, the state in which the
     transaction ends. Has to be the last thing before the commit."""
     shown = {row["id"]: row for row in session.rows(SHOWN, user_id)}
@@ -64,7 +54,7 @@ def settle(session: Settling, user_id: str, state: int) -> None:
         )
 
 
-def _appear(session: Settling, user_id: str, id_: str, state: int, texts: tuple[str, str], *, is_back: bool) -> None:
+def _appear(session: Session, user_id: str, id_: str, state: int, texts: tuple[str, str], *, is_back: bool) -> None:
     """Mark the account as added, whether new or back, and with it the transactions that were hidden with it."""
     session.execute(
         "UPDATE account_states SET added_state = $3, changed_state = $3, removed_state = NULL, bank_account = $4,"
@@ -81,7 +71,7 @@ def _appear(session: Settling, user_id: str, id_: str, state: int, texts: tuple[
     )
 
 
-def _disappear(session: Settling, user_id: str, id_: str, state: int) -> None:
+def _disappear(session: Session, user_id: str, id_: str, state: int) -> None:
     """Mark the account as removed, whether deleted or hidden, and its transactions with it."""
     session.execute(
         "UPDATE account_states SET removed_state = $3 WHERE user_id = $1 AND id = $2", *(user_id, id_, state)

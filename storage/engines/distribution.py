@@ -42,7 +42,7 @@ def distribute(store: Store, *, alone: bool = True) -> Distributed:
     Nobody else may have the database open, unless `alone` is False because others have stores of their own in it.
     Raises CannotDistribute, and then nothing has changed.
     """
-    if not store.dialect.is_shared:
+    if not store.is_shared:
         raise CannotDistribute("A DuckDB store is one file. Move it into PostgreSQL first: bankdata migrate-store.")
     with store.migrating() as session:
         _check_cluster(session)
@@ -70,7 +70,7 @@ def others_of(session: Session) -> int:
 
 
 @contextmanager
-def kept(session: Session) -> Iterator[None]:
+def keep_distributed(session: Session) -> Iterator[None]:
     """Run a migration inside the `with` block so that a spread store stays spread, with the tables that are new."""
     if not is_distributed(session):
         yield
@@ -82,7 +82,7 @@ def kept(session: Session) -> Iterator[None]:
 
 def is_distributed(session: Session) -> bool:
     """Whether the users of this store are spread over several machines."""
-    if not session.dialect.is_shared or not session.rows("SELECT oid FROM pg_extension WHERE extname = 'citus'"):
+    if not session.is_shared or not session.rows("SELECT oid FROM pg_extension WHERE extname = 'citus'"):
         return False
     return bool(
         session.rows("SELECT logicalrelid FROM pg_dist_partition WHERE logicalrelid = to_regclass('users') LIMIT 1")

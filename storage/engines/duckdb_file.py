@@ -27,13 +27,12 @@ from storage.database import (
     StoreInUse,
     StoreUnreadable,
     Transaction,
+    retry,
     state_in,
     store_full,
-    tried_again,
     utc_now,
     without_zone,
 )
-from storage.engines.dialect import DUCKDB
 from storage.events import outbox
 from storage.user_states import States
 
@@ -52,7 +51,7 @@ class _Cursor:
     """A session on one DuckDB cursor that keeps its parsed statements; parsing is a third of the time of a short
     statement."""
 
-    dialect = DUCKDB
+    is_shared = False
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, parsed: dict[str, duckdb.Statement] | None = None) -> None:
         self._cursor = cursor
@@ -179,7 +178,7 @@ class _ArrowStream:
 class DuckDBFile:
     """One open DuckDB file (`storage.database.Store`). The root connection never leaves this class."""
 
-    dialect = DUCKDB
+    is_shared = False
 
     def __init__(self, path: Path, *, now: Now = utc_now, export_folder: Path | None = None) -> None:
         """Open or create the file. Raises StoreInUse and StoreUnreadable. `now` gives the time of events at each
@@ -281,7 +280,7 @@ class DuckDBFile:
 class _FileDatabase:
     """Queries to an open file (`storage.database.Database`), each on a cursor of its own."""
 
-    dialect = DUCKDB
+    is_shared = False
 
     def __init__(self, session: Callable[[], AbstractContextManager[_Cursor]], states: States, now: Now) -> None:
         self._session = session
@@ -326,12 +325,12 @@ class _FileDatabase:
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
         """The result of `work` inside a transaction, tried again when another transaction was faster."""
-        return tried_again(self.transaction, work)
+        return retry(self.transaction, work)
 
     def _run_alone(self, work: Callable[[_Cursor], T]) -> T:
         """Run a single statement, again if need be: it has to wait for a transaction on the same rows, as in
         PostgreSQL."""
-        return tried_again(self._session, work)
+        return retry(self._session, work)
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:

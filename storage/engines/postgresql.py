@@ -31,15 +31,14 @@ from storage.database import (
     StoreError,
     StoreUnavailable,
     Transaction,
+    retry,
     state_in,
     store_full,
-    tried_again,
     utc_now,
     without_zone,
 )
 from storage.engines import distribution
 from storage.engines.asked_states import AskedStates
-from storage.engines.dialect import POSTGRESQL
 from storage.engines.watched_connection import (
     LOOK_SECONDS,
     PATIENT_SECONDS,
@@ -101,7 +100,7 @@ class _ConnectionDead(StoreUnavailable):
 class PostgreSQL:
     """One database on a PostgreSQL server (`storage.database.Store`)."""
 
-    dialect = POSTGRESQL
+    is_shared = True
     path = None
 
     def __init__(
@@ -297,7 +296,7 @@ class _ServerDatabase:
     """Queries to the database (`storage.database.Database`): as the owner of the tables, who sees all rows, or for one
     user, through the pool of a role that sees only that user's rows."""
 
-    dialect = POSTGRESQL
+    is_shared = True
 
     def __init__(
         self,
@@ -341,7 +340,7 @@ class _ServerDatabase:
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
         """The result of `work` inside a transaction, tried again when another transaction was faster."""
-        return tried_again(self.transaction, work)
+        return retry(self.transaction, work)
 
     def _run_alone(self, sql: str, work: Callable[["_Statements"], T]) -> T:
         """Run a single statement. A SELECT is tried once more when its connection turns out to be dead."""
@@ -370,7 +369,7 @@ class _Statements:
     """A session on one connection; outside a transaction, each statement is committed by itself. `sees_all` is False
     for a session that sees only the rows of one user."""
 
-    dialect = POSTGRESQL
+    is_shared = True
 
     def __init__(self, connection: Connection, now: Now = utc_now, *, sees_all: bool = True) -> None:
         self._now = now

@@ -37,7 +37,7 @@ def build(store: Store) -> None:
     if not everybody.rows("SELECT rolname FROM pg_roles WHERE rolname = $1", role):
         raise StoreError(_describe_unfit_role(role))
     if everybody.rows(LACKING, tables, role):
-        with store.migrating() as session, distribution.kept(session):
+        with store.migrating() as session, distribution.keep_distributed(session):
             _close(session, [row["name"] for row in session.rows(LACKING, tables, role)], role)
     bound = int(nobody.rows(BOUND, tables)[0]["bound"])
     if bound < len(tables):

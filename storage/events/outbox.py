@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from storage.changes.account_states import Settling
 from storage.database import Database, Session, as_json, state_in
 from storage.webhooks import deliveries
 
@@ -41,7 +40,7 @@ class StoredEvent:
     recorded_at: datetime
 
 
-def settle(session: Settling, user_id: str, state: int, now: datetime) -> None:
+def settle(session: Session, user_id: str, state: int, now: datetime) -> None:
     """Store events for everything that this transaction, which ends in `state`, has changed. Has to be the last thing
     before the commit."""
     found = [
@@ -65,7 +64,7 @@ def settle(session: Settling, user_id: str, state: int, now: datetime) -> None:
 _Found = list[tuple[str, str, dict[str, Any]]]
 
 
-def _changed_transactions(session: Settling, user_id: str, state: int) -> _Found:
+def _changed_transactions(session: Session, user_id: str, state: int) -> _Found:
     """The event with the numbers of added, changed and removed transactions of each account, by account id."""
     accounts: dict[str, list[int]] = {}
     for row in session.rows(
@@ -84,7 +83,7 @@ def _changed_transactions(session: Settling, user_id: str, state: int) -> _Found
     return [("transactions.changed", "", {"accounts": accounts})] if accounts else []
 
 
-def _changed_statuses(session: Settling, user_id: str) -> _Found:
+def _changed_statuses(session: Session, user_id: str) -> _Found:
     """Events for connections whose status differs from the one last reported; a new connection is no change."""
     changed = session.rows(
         "SELECT id, status, told_status FROM connections WHERE user_id = $1 AND status IS DISTINCT FROM told_status"
@@ -100,7 +99,7 @@ def _changed_statuses(session: Settling, user_id: str) -> _Found:
     ]
 
 
-def _ended_syncs(session: Settling, user_id: str) -> _Found:
+def _ended_syncs(session: Session, user_id: str) -> _Found:
     ended = session.rows(
         "SELECT id, connection_id, status, new_transactions, error FROM jobs WHERE user_id = $1 AND NOT is_told"
         " AND status IN ('completed', 'failed') ORDER BY created_at, id",
@@ -119,7 +118,7 @@ def _ended_syncs(session: Settling, user_id: str) -> _Found:
     ]
 
 
-def _ending_consents(session: Settling, user_id: str, now: datetime) -> _Found:
+def _ending_consents(session: Session, user_id: str, now: datetime) -> _Found:
     due = session.rows(
         f"SELECT id, consent_expires_at FROM connections WHERE {NOTICE_DUE} AND user_id = $5 ORDER BY id",
         *(*_due_times(now), user_id),
@@ -136,7 +135,7 @@ def _ending_consents(session: Settling, user_id: str, now: datetime) -> _Found:
     return found
 
 
-def _low_balances(session: Settling, user_id: str) -> _Found:
+def _low_balances(session: Session, user_id: str) -> _Found:
     """Events for visible accounts whose balance has fallen below the user's limit: one until the balance is above it
     again."""
     crossed = session.rows(
@@ -154,7 +153,7 @@ def _low_balances(session: Settling, user_id: str) -> _Found:
     return [("balance.low", row["account_id"], {}) for row in crossed if not row["is_low"]]
 
 
-def _payments(session: Settling, user_id: str) -> _Found:
+def _payments(session: Session, user_id: str) -> _Found:
     """Events of recurring payments that `storage.recurring.told` has noted in this transaction."""
     noted = session.rows("SELECT untold FROM recurring_told WHERE user_id = $1 AND untold <> ''", user_id)
     if noted:

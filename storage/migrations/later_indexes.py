@@ -15,7 +15,7 @@ STATES = (
 
 def missing(session: Session) -> list[str]:
     """The names of the indexes that are absent or incomplete."""
-    if not session.dialect.is_shared:
+    if not session.is_shared:
         return []  # in DuckDB the migrations make them: nobody else uses the file
     states = _states(session)
     return [name for name in runner.indexes()[0] if not states.get(name)]
@@ -49,7 +49,7 @@ def build(store: Store) -> Iterator[str]:
 
 def _replaced(session: Session) -> list[str]:
     """The statements that drop what is still there and no longer asked."""
-    if not session.dialect.is_shared:
+    if not session.is_shared:
         return []
     states = _states(session)
     return [statement for name, statement in runner.indexes()[1].items() if name in states]

@@ -55,7 +55,7 @@ def migrate(store: Store, *, now: datetime) -> list[str]:
     changed."""
     everybody, known = store.for_everybody(), migrations()
     version = current_version(everybody)
-    is_in_use = store.dialect.is_shared and version > 0
+    is_in_use = store.is_shared and version > 0
     if version > known[-1].number and _needed_version(everybody, beyond=known[-1].number) > known[-1].number:
         raise StoreNewer(
             f"The store has schema version {version}, this program knows {known[-1].number}. "
@@ -69,7 +69,7 @@ def indexes() -> tuple[dict[str, str], dict[str, str]]:
     drop those that it had before; both by index name."""
     made: dict[str, str] = {}
     gone: dict[str, str] = {}
-    for statement in (each for migration in migrations() for each in _statements(migration.sql, "postgresql")):
+    for statement in (each for migration in migrations() for each in _statements(migration.sql, is_shared=True)):
         if new := INDEX.match(statement):
             made[new[1]] = statement
         elif old := INDEX_GONE.match(statement):
@@ -108,10 +108,10 @@ def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) 
         version = current_version(session)
         if version >= migration.number:
             return False
-        with distribution.kept(session):
+        with distribution.keep_distributed(session):
             if version == 0:
                 session.execute(SCHEMA_VERSION)
-            for statement in _statements(migration.sql, session.dialect.name):
+            for statement in _statements(migration.sql, is_shared=session.is_shared):
                 if not (is_in_use and (INDEX.match(statement) or INDEX_GONE.match(statement))):
                     session.execute(statement)
             if migration.number == NAMES_TAKEN:
@@ -125,13 +125,13 @@ def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) 
     return True
 
 
-def _statements(sql: str, engine: str) -> list[str]:
-    """The statements of a migration for this engine.
+def _statements(sql: str, *, is_shared: bool) -> list[str]:
+    """The statements of a migration for PostgreSQL (`is_shared`) or DuckDB.
 
     A semicolon ends a statement and occurs in no text. A line `-- only postgresql` (or duckdb) above a statement
     restricts it to that engine.
     """
-    found = []
+    found, engine = [], "postgresql" if is_shared else "duckdb"
     for part in COMMENT.sub("", sql).split(";"):
         only = ONLY.search(part)
         statement = ONLY.sub("", part).strip()

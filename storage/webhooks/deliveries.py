@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
 
-from storage.changes.account_states import Settling
 from storage.database import Row, Session, as_json, names_of
 
 KEPT = 100  # finished deliveries of each webhook, besides the pending ones
@@ -36,20 +35,10 @@ class Delivery:
     made_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueDelivery:
-    """A delivery that has to be sent now."""
-
-    user_id: str
-    id: str
-    webhook_id: str
-    due_at: datetime
-
-
 COLUMNS = names_of(Delivery)
 
 
-def announce(session: Settling, user_id: str, events: Mapping[int, str], now: datetime) -> None:
+def announce(session: Session, user_id: str, events: Mapping[int, str], now: datetime) -> None:
     """Add deliveries of these events (type by event number) to the user's webhooks that want them; the end of
     `outbox.settle`.
 
@@ -81,18 +70,18 @@ def add_own(
     return f"{webhook_id}-{unique}"
 
 
-def due(session: Session, *, now: datetime, but_of: Sequence[str], limit: int) -> list[DueDelivery]:
+def due(session: Session, *, now: datetime, but_of: Sequence[str], limit: int) -> list[Delivery]:
     """The next deliveries to send, the longest due first, leaving out the webhooks and users in `but_of`."""
     rows = session.rows(
-        f"SELECT {names_of(DueDelivery)} FROM webhook_deliveries WHERE due_at <= $1"
+        f"SELECT {COLUMNS} FROM webhook_deliveries WHERE due_at <= $1"
         " AND NOT webhook_id = ANY($2::TEXT[]) AND NOT user_id = ANY($2::TEXT[])"
         f" ORDER BY due_at, id LIMIT {int(limit)}",
         *(now, list(but_of)),
     )
-    return [DueDelivery(**row) for row in rows]
+    return [_delivery(row) for row in rows]
 
 
-def claim(session: Session, due: DueDelivery, *, until: datetime) -> Delivery | None:
+def claim(session: Session, due: Delivery, *, until: datetime) -> Delivery | None:
     """Claim a delivery for one process; None where another one was faster. The outcome has to be settled by `until`."""
     rows = session.rows(
         "UPDATE webhook_deliveries SET due_at = $4, is_claimed = TRUE WHERE user_id = $1 AND id = $2 AND due_at = $3"

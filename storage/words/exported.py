@@ -41,7 +41,7 @@ def take_over(
     `told` are the file's bookings with words, and all that may be equal to one of these.
     """
     stored = anchors.of_user(session, user_id)
-    named: Named = cache(partial(own_categories.named, session, user_id))
+    named: Named = cache(partial(own_categories.find_or_add, session, user_id))
     brought: list[str] = []
     for record, anchor in _anchors_of(account_id, told):
         said = _read_words(record, now=now)

@@ -77,7 +77,7 @@ def add(
     return own
 
 
-def named(
+def find_or_add(
     session: Transaction, user_id: str, name: str, category: str, detailed_category: str | None
 ) -> OwnCategory | None:
     """The own category with this name below this category, added where there is none; None where there are too many.

@@ -53,17 +53,17 @@ def lines(session: Session, user_id: str) -> Iterator[str]:
     """The lines of an export: own categories, rules in order, corrections, targets, and the words on single bookings,
     also on those that are gone."""
     for own in annotations.own_categories(session, user_id).values():
-        yield _line("ownCategory", {"id": own.id, "name": own.name} | _place_json(own[2:]))
+        yield _line("ownCategory", {"id": own.id, "name": own.name} | place_members(own[2:]))
     for rule in rules.of_user(session, user_id):
         yield _line("rule", as_json(rule))
     for key, choice in sorted(rules.corrections(session, user_id).items()):
-        yield _line("correction", {"key": key} | _place_json(choice))
+        yield _line("correction", {"key": key} | place_members(choice))
     for target in targets.of_user(session, user_id):
         yield _line("target", _target_json(target))
     owned = {each.id: each for each in accounts.every(session, user_id)}
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
         said = annotations.find(session, user_id, id_)
-        place = _place_json((said.category, said.detailed_category, said.own_category_id))
+        place = place_members((said.category, said.detailed_category, said.own_category_id))
         told = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split_json, said.parts)] or None}
         yield _line(
             "annotation",
@@ -168,10 +168,11 @@ def _tags(said: Mapping[str, Tag]) -> list[Json]:
 
 def _split_json(part: Split) -> Json:
     told = {"amount": f"{part.amount:f}", "note": part.note, "tags": _tags(part.tags) or None}
-    return {name: value for name, value in told.items() if value is not None} | _place_json(part.place)
+    return {name: value for name, value in told.items() if value is not None} | place_members(part.place)
 
 
-def _place_json(place: Sequence[str | None]) -> dict[str, str]:
+def place_members(place: Sequence[str | None]) -> dict[str, str]:
+    """The members of a JSON object that name this place."""
     names = ("category", "detailedCategory", "ownCategoryId")
     return {name: code for name, code in zip(names, place, strict=False) if code is not None}
 
@@ -232,7 +233,7 @@ def _take_over(session: Transaction, user_id: str, told: Json, own: dict[str, Ow
 def _map_rule(told: Json, own: Mapping[str, OwnCategory]) -> Json:
     """A rule with the categories that its own category is below in this store."""
     choice = _choice(told, own) if told.get("ownCategoryId") is not None else None
-    return {**told, **_place_json(choice)} if choice else told
+    return {**told, **place_members(choice)} if choice else told
 
 
 def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:

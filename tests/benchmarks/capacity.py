@@ -22,7 +22,7 @@ import psutil
 from analytics.records import AccountRecord, Batch, Record, StatementRecord
 from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
-from handlers.capacity import DAYS_OF_RECORD, OPERATIONS_A_DAY
+from handlers.commands.capacity import DAYS_OF_RECORD, OPERATIONS_A_DAY
 from storage import connections, users
 from storage.connections import StoredConnection
 from storage.importing import ingest
@@ -153,7 +153,7 @@ def _grown(store: OpenStore, fill: Callable[[], None]) -> int:
 
 
 def _size(store: OpenStore) -> int:
-    if not store.dialect.is_shared:
+    if not store.is_shared:
         store.execute("CHECKPOINT")
     return store.bytes
 
@@ -179,7 +179,7 @@ def main() -> None:
                 f"  a sync without news    {1000 * took / syncs:8.1f} ms, {1000 * used / syncs:.1f} ms of our processor"
             )
             print(f"  bytes of a booking     {bytes_of_bookings(store, arguments.bookings):8.0f}")
-            if store.dialect.is_shared:
+            if store.is_shared:
                 [found] = store.rows("SELECT sum(pg_indexes_size(oid)) AS size FROM pg_class WHERE relkind = 'r'")
                 print(f"  of all, indexes are    {int(found['size']) / store.bytes:8.2f}")
                 print(f"  MB of a connection     {memory_of_connections(store):8.1f}")

@@ -71,7 +71,7 @@ def _fill(services: Services, count: int) -> None:
             " FROM generate_series($2::INT, $3::INT) AS s(n)",
             *(now, *numbers),
         )
-    if everybody.dialect.is_shared:
+    if everybody.is_shared:
         everybody.execute("ANALYZE")
 
 

@@ -20,7 +20,7 @@ from storage import accounts, connections, rules, transactions, users
 from storage.accounts import StoredAccount
 from storage.connections import Status
 from storage.database import Row, Session, Store
-from storage.transactions import KEPT, LIST_COLUMNS, Selection, marked
+from storage.transactions import KEPT, LIST_COLUMNS, Selection, for_search
 from storage.words import annotations
 from storage.words.annotations import OwnWords
 
@@ -93,7 +93,7 @@ class FromStore:
         """All rows of the selection as analytics.frames.BOOKINGS."""
         return matching(self._session, self._user_id, self._seen(selection))
 
-    def searched(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
+    def search_rows(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
         """The same as analytics.frames.SEARCHED, or those that are not booked yet."""
         selection = self._seen(selection)
         return searched(self._session, self._user_id, selection, pending=pending)
@@ -117,9 +117,9 @@ class FromStore:
         """What `Entries` has of the booked rows."""
         return self
 
-    def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
+    def rows_by_id(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
         """The rows of these ids as a page lists them, by id."""
-        return transactions.listed(self._session, self._user_id, ids, pending=pending)
+        return transactions.rows_by_id(self._session, self._user_id, ids, pending=pending)
 
     def find(self, id_: str) -> Row | None:
         """One booked transaction with all its details and the rules that derived them."""
@@ -162,7 +162,7 @@ def searched(session: Session, user_id: str, selection: Selection, *, pending: b
     condition, values = selection.condition(user_id)
     table = "pending_transactions" if pending else "transactions"
     rows = session.frame(f"SELECT {', '.join(KEPT)} FROM {table} WHERE {condition}", *values, schema=KEPT)
-    return marked(rows, pending=pending).sort("booking_date", "id", descending=True)
+    return for_search(rows, pending=pending).sort("booking_date", "id", descending=True)
 
 
 def matching(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:

@@ -22,9 +22,9 @@ from connectors.bank_csv.layouts import UNSIGNED
 from handlers.clock import Clock
 from handlers.http.request import Request
 from handlers.operations.imports import create_import
-from handlers.sync import uploaded_files
+from handlers.sync import statement_files
 from handlers.sync.concurrency import Closed, ImportLane
-from handlers.sync.uploaded_files import (
+from handlers.sync.statement_files import (
     ASKED_WITHIN,
     AT_ONCE_PER_USER,
     CHANGED,
@@ -327,7 +327,7 @@ def test_what_takes_long_is_polled_and_only_so_many_files_are_taken_at_once(
 def test_a_user_of_whom_nothing_is_at_work_finds_a_place_however_many_files_others_have_sent(
     holder: Holder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(uploaded_files, "AT_ONCE", 2)
+    monkeypatch.setattr(statement_files, "AT_ONCE", 2)
     uploads, lane = holder.service.services.uploads, holder.service.services.sync_engine.import_lane
     (tmp_path / "a.sta").write_text(MT940)
 

@@ -319,7 +319,7 @@ def test_a_state_above_the_present_one_is_410(life: Life, served: Served) -> Non
     database = life.eva.services.everybody
     database.execute("UPDATE users SET state = state - 1 WHERE id = $1", life.eva.user.id)
     life.eva.services.store.state(life.eva.user.id)
-    if not database.dialect.is_shared:
+    if not database.is_shared:
         life.eva.services.store._states._known.clear()  # type: ignore[attr-defined]  # as after a start
     for each in (rows, owned):
         each.read()
@@ -493,7 +493,7 @@ def test_a_store_of_before_is_told_as_it_is_and_then_only_what_changes(life: Lif
         database.execute(f"DELETE FROM {table} WHERE user_id = $1", life.eva.user.id)
     database.execute("UPDATE transactions SET added_state = 0, changed_state = 0 WHERE user_id = $1", life.eva.user.id)
     migration = next(each for each in runner.migrations() if each.number == 35)
-    for statement in runner._statements(migration.sql, database.dialect.name):
+    for statement in runner._statements(migration.sql, is_shared=database.is_shared):
         if statement.startswith("INSERT"):
             database.execute(statement)
     assert database.rows("SELECT id, bank_account, account FROM account_states ORDER BY id") == kept

@@ -104,7 +104,7 @@ def test_a_rotation_waits_for_what_is_sealed_and_not_yet_stored(
     keys.seal("x", about="y")
     other = ConnectionKeys(file)
     rotating = threading.Thread(target=connection_secrets.rotate, args=(database, other))
-    with keys.held(), database.transaction() as session:
+    with keys.hold(), database.transaction() as session:
         connection_secrets.keep(session, keys, "u1", "con_1", {"pin": "12345"})
         rotating.start()
         rotating.join(0.2)
@@ -189,7 +189,7 @@ def test_keys_in_the_store_are_those_of_all_machines_at_once(database: Database)
 
 def test_a_key_of_the_store_outlives_a_rotation_for_what_another_machine_is_about_to_commit(database: Database) -> None:
     here, there = in_the_store(database), in_the_store(database)
-    with here.held():
+    with here.hold():
         sealed = here.seal('"12345"', about="con_1 pin")
         with there.alone():
             pass  # nobody waits for anybody

@@ -17,7 +17,7 @@ from handlers.clock import Clock
 from handlers.operations import imports
 from handlers.sync.concurrency import ImportLane
 from handlers.sync.leases import Leases
-from handlers.sync.uploaded_files import ENDED, GIVEN_UP, FileImport, UploadedFiles
+from handlers.sync.statement_files import ENDED, GIVEN_UP, FileImport, UploadedFiles
 from storage import jobs, users
 from storage.database import Database, StoreUnavailable
 from storage.importing.file_imports import StoredReport

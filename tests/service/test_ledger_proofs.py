@@ -14,7 +14,7 @@ from analytics.records import AccountRecord, Batch, Record, StatementRecord, Tra
 from connectors.connector import Connection, LeftOut
 from handlers.commands.syncs import sync
 from handlers.integrity_sentences import sentence
-from handlers.sync.file_import import FileReport
+from handlers.sync.statement_files import FileImport
 from storage import accounts, users
 from storage.database import Transaction
 from storage.importing.batches import read_batch
@@ -54,10 +54,8 @@ def bring_file(scene: Scene, *days: date) -> None:
 
     def work(session: Transaction) -> None:
         read = read_batch(Batch(id="file", name="x.csv", records=iter(records)), today=scene.clock.today())
-        now, today = scene.clock.now(), scene.clock.today()
-        FileReport(name="files").keep(
-            session, read, user=user, connection="Files", choice=account.id, now=now, today=today
-        )
+        brought = FileImport(user_id=user_id, name="files")
+        brought.keep(session, read, user=user, connection="Files", choice=account.id, clock=scene.clock)
 
     scene.database.atomically(work)
 

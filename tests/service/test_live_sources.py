@@ -289,7 +289,7 @@ def test_what_only_its_user_can_open_is_asked_when_it_is_connected_and_never_by_
     connections.set_settings(scene.database, scene.connection.user_id, scene.connection.id, {"attended_only": True})
     assert scene.start() == Started(error=ONLY_ATTENDED)
     assert not scene.shown()["canSync"]
-    scene.engine.sync_now(scene.stored())
+    scene.engine.sync_now(scene.stored(), is_first=True)
     for job in jobs.unfinished(scene.database):
         scene.engine.read(job.user_id, job.id)
     assert len(scene.bank.asked) == 1

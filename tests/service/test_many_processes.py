@@ -24,12 +24,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from connectors.reference.exchange_rates import bundled_rates
 from handlers.clock import Clock
-from handlers.commands import access, rates, upkeep
+from handlers.commands import access, upkeep
 from handlers.commands.control_socket import CommandError
 from handlers.services import open_services
 from handlers.sync.engine import LEFT_TO_OTHERS
 from handlers.sync.scheduler import PLAN_EVERY
-from handlers.sync.uploaded_files import ENDED
+from handlers.sync.statement_files import ENDED
 from handlers.workers import _end_with_parent
 from storage import connections, users
 from storage.bank_access.sync_time_limits import LEASE
@@ -329,7 +329,7 @@ def test_rates_that_one_process_installs_are_those_of_all(tmp_path: Path) -> Non
     with closing(open_services(one)) as here, closing(open_services(two)) as there:
         users.add(here.everybody, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
         [before] = there.everybody.rows("SELECT state FROM users")
-        rates.update(here, Said(), file=str(tmp_path / "rates.csv"))
+        upkeep.install_rates(here, Said(), file=str(tmp_path / "rates.csv"))
         assert here.rates["day"].max() == day
         assert there.rates["day"].max() == day
         [after] = there.everybody.rows("SELECT state FROM users")

@@ -8,7 +8,6 @@ import pytest
 from analytics.frames import SUBSCRIPTIONS
 from handlers.sync import detection
 from storage import accounts, detections
-from storage.accounts import Selected
 from storage.database import state_in
 from tests.storage.conftest import Bank, bookings
 
@@ -18,7 +17,7 @@ MONTHLY = "\n".join(f"2026-{month:02}-15 | -9.99 | Streamer | Abo" for month in 
 
 def found(bank: Bank, today: date) -> list[tuple[str, date, int]]:
     """Name, last charge and count of what the service answers on a day."""
-    selected = Selected(accounts.of_user(bank.database, bank.user.id), is_everything=True)
+    selected = accounts.everything(bank.database, bank.user.id)
     answer = detection.subscriptions_of(bank.database, bank.user.id, selected, today=today)
     return [(row["merchant_name"], row["last_charged"], row["occurrences"]) for row in answer.iter_rows(named=True)]
 
@@ -89,7 +88,7 @@ def test_an_import_that_overtakes_a_detection_leaves_nothing_old_behind(bank: Ba
 @pytest.mark.requirement("subscriptions.stored")
 def test_a_stored_answer_is_the_same_frame_as_the_computed_one(bank: Bank) -> None:
     bank.bring(bookings(MONTHLY))
-    selected = Selected(accounts.of_user(bank.database, bank.user.id), is_everything=True)
+    selected = accounts.everything(bank.database, bank.user.id)
     computed = detection.subscriptions_of(bank.database, bank.user.id, selected, today=TODAY)
     stored = detection.subscriptions_of(bank.database, bank.user.id, selected, today=TODAY)
     assert stored.equals(computed)

@@ -61,7 +61,10 @@ def test_each_migration_says_which_programs_may_run_on_what_it_made_and_older_on
     for each in runner.migrations()[SILENT:]:
         assert runner.NEEDS.search(each.sql), f"{each.name} does not say `-- needs`: which programs may run on it?"
         if each.needs < each.number:
-            for statement in runner._statements(each.sql, "postgresql") + runner._statements(each.sql, "duckdb"):
+            for statement in [
+                *runner._statements(each.sql, is_shared=True),
+                *runner._statements(each.sql, is_shared=False),
+            ]:
                 assert ADDS.match(statement), f"{each.name} changes what programs of {each.needs} know: {statement}"
 
 

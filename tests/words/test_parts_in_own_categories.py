@@ -156,14 +156,14 @@ def test_an_own_category_of_many_parts_is_looked_for_once_in_a_file(
     parts: Parts = [{"amount": -6, "ownCategoryId": bread}, {"amount": -4, "ownCategoryId": bread}]
     for row in rows_of(holder):
         split(holder, row["id"], parts)
-    content, other, find = exported(holder, "jsonl"), service.newcomer(), own_categories.named
+    content, other, find = exported(holder, "jsonl"), service.newcomer(), own_categories.find_or_add
     asked: list[str] = []
 
     def counting(session: Transaction, user_id: str, name: str, category: str, leaf: str | None) -> OwnCategory | None:
         asked.append(name)
         return find(session, user_id, name, category, leaf)
 
-    monkeypatch.setattr(own_categories, "named", counting)
+    monkeypatch.setattr(own_categories, "find_or_add", counting)
     bring(other, content, 1)
     assert asked == ["Brot"]
     assert [len(each) for each in divided(other)] == [2, 2]

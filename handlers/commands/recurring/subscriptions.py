@@ -12,7 +12,6 @@ from handlers.operations.recurring import NoSuchPayment, add, decide
 from handlers.services import Services
 from handlers.sync.detection import recurring_of
 from storage import accounts
-from storage.accounts import Selected
 from storage.database import Transaction
 from storage.recurring import added
 from storage.users import User
@@ -22,7 +21,7 @@ FREQUENCIES = {"week": "weekly", "two-weeks": "biweekly", "month": "monthly", "q
 
 def list_subscriptions(services: Services, report: Report, *, user: User) -> None:
     """List every recurring payment with its id, incoming and outgoing, ended and dismissed ones too."""
-    everything = Selected(accounts.of_user(services.everybody, user.id), is_everything=True)
+    everything = accounts.everything(services.everybody, user.id)
     found = recurring_of(services.everybody, user.id, everything, today=services.clock.today())
     for row in found.iter_rows(named=True):
         amount = f"{in_digits(row['amount'], row['currency'])} {row['currency']}"
@@ -35,9 +34,8 @@ def decide_subscription(
     services: Services, report: Report, *, user: User, subscription_id: str, confirmation: str
 ) -> None:
     """Store what a person says about a recurring payment, replacing what they said before."""
-    clock = services.clock
     try:
-        told = decide(services.everybody, user.id, subscription_id, confirmation, now=clock.now(), today=clock.today())
+        told = decide(services, user.id, subscription_id, confirmation)
     except NoSuchPayment:
         raise CommandError(
             "The user has no recurring payment of this id. `bankdata subscriptions list` shows them."

@@ -3,7 +3,7 @@
 from typing import Any
 
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.words.own_categories import place_named, placed
+from handlers.commands.words.own_categories import place_named
 from handlers.operations.words.annotations import annotation_after
 from handlers.services import Services
 from storage import transactions
@@ -11,6 +11,7 @@ from storage.database import Transaction
 from storage.importing import derivation
 from storage.users import User
 from storage.words import annotations
+from storage.words.portable import place_members
 
 UNKNOWN = "The user has no transaction with this id."
 
@@ -31,7 +32,7 @@ def annotate(
         if "splits" in changes:
             sign = "-" if row["amount"] < 0 else ""
             parts = [(f"{sign}{each['amount']}", each["place"]) for each in changes["splits"]]
-            named = [{"amount": size, **placed(place_named(session, user.id, name))} for size, name in parts]
+            named = [{"amount": size, **place_members(place_named(session, user.id, name))} for size, name in parts]
             wanted = {**wanted, "splits": named}
         after = annotation_after(session, user.id, row, before, wanted, now=now)
         annotations.say(session, user.id, after, now=now)

@@ -34,21 +34,18 @@ def add_category(services: Services, report: Report, *, user: User, name: str, b
     if below not in LEAVES and below not in CATEGORIES:
         raise CommandError(UNKNOWN)
     place = (category_of(below), below if below in LEAVES else None)
-
-    def work(session: Transaction, user_id: str) -> None:
-        own_categories.add(session, user_id, name, *place)
-
-    _keep(services, user, name, work)
+    _keep(services, user, name, lambda session: own_categories.add(session, user.id, name, *place))
     report.note("Added.")
 
 
 def rename_category(services: Services, report: Report, *, user: User, name: str, new_name: str) -> None:
     """Rename an own category; its bookings stay in it."""
-
-    def work(session: Transaction, user_id: str) -> None:
-        own_categories.rename(session, user_id, _find(session, user_id, name), new_name)
-
-    _keep(services, user, new_name, work)
+    _keep(
+        services,
+        user,
+        new_name,
+        lambda session: own_categories.rename(session, user.id, _find(session, user.id, name), new_name),
+    )
     report.note("Renamed.")
 
 
@@ -57,11 +54,10 @@ def remove_category(services: Services, report: Report, *, user: User, name: str
     now = services.clock.now()
 
     def work(session: Transaction) -> int:
-        session.hold(user.id)
         own_categories.remove(session, user.id, _find(session, user.id, name).id)
         return derivation.apply_rules(session, user.id, now=now).height
 
-    report.line(f"{counted(services.everybody.atomically(work), 'booking')} changed.")
+    report.line(f"{counted(services.alone(user.id, work), 'booking')} changed.")
 
 
 def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
@@ -75,12 +71,6 @@ def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
     return ChosenCategory(own.category, own.detailed_category, own.id)
 
 
-def placed(place: ChosenCategory) -> dict[str, str | None]:
-    """The members of a JSON request that name this place."""
-    names = ("category", "detailedCategory", "ownCategoryId")
-    return {name: code for name, code in zip(names, place, strict=True) if code is not None}
-
-
 def _find(session: Session, user_id: str, text: str) -> OwnCategory:
     own = annotations.own_categories(session, user_id).values()
     found = [each for each in own if text == each.id] or [each for each in own if folded(text) == folded(each.name)]
@@ -92,16 +82,11 @@ def _find(session: Session, user_id: str, text: str) -> OwnCategory:
     return found[0]
 
 
-def _keep(services: Services, user: User, name: str, work: Callable[[Transaction, str], None]) -> None:
+def _keep(services: Services, user: User, name: str, work: Callable[[Transaction], object]) -> None:
     if not is_tag(name):
         raise CommandError(f"A name has 1 to {TAG_LENGTH_MAX} printable characters.")
-
-    def hold_and_work(session: Transaction) -> None:
-        session.hold(user.id)
-        work(session, user.id)
-
     try:
-        services.everybody.atomically(hold_and_work)
+        services.alone(user.id, work)
     except NameTaken as error:
         raise CommandError("Another one at the same place has this name.") from error
     except TooMany as error:

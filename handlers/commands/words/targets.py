@@ -39,10 +39,9 @@ def set_target(
         raise CommandError("An amount is 0 or more, such as 400 or 12.50.")
 
     def work(session: Transaction) -> None:
-        session.hold(user.id)
         put(services, session, user.id, place_named(session, user.id, place), Decimal(amount), period, first)
 
-    services.everybody.atomically(work)
+    services.alone(user.id, work)
     report.note("Set.")
 
 

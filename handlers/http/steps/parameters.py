@@ -101,9 +101,7 @@ def pairs(encoded: bytes, *, most: int = FIELDS_MAX) -> list[tuple[str, str]]:
         text = encoded.decode()
         if "%" in text and _BROKEN_PERCENT.search(text):
             raise BadRequest("A percent sign must be followed by two hexadecimal digits")
-        if "%" in text or "+" in text or text.count("&") >= most:
-            return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=most)
-        return [(name, value) for name, _, value in (pair.partition("=") for pair in text.split("&") if pair)]
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=most)
     except UnicodeDecodeError:
         raise BadRequest("Parameters must be percent-encoded UTF-8") from None
     except ValueError:

@@ -46,11 +46,10 @@ def delete_own_category(services: Services, request: Request, *, id: str) -> Jso
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> Json:
-        session.hold(user_id)
         own_categories.remove(session, user_id, own_category(session, user_id, id).id)
         return {"changed": derivation.apply_rules(session, user_id, now=now).height}
 
-    return services.of(user_id).atomically(work)
+    return services.alone(user_id, work)
 
 
 def own_categories_for(session: Session, caller: Principal) -> Mapping[str, OwnCategory]:
@@ -84,12 +83,8 @@ def own_category(session: Session, user_id: str, id_: str) -> OwnCategory:
 
 
 def _change(services: Services, user_id: str, work: Callable[[Transaction], OwnCategory]) -> Json:
-    def hold_and_work(session: Transaction) -> OwnCategory:
-        session.hold(user_id)
-        return work(session)
-
     try:
-        return shape(services.of(user_id).atomically(hold_and_work))
+        return shape(services.alone(user_id, work))
     except NameTaken as error:
         raise Conflicting(TAKEN) from error
     except TooMany as error:

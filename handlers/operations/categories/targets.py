@@ -49,12 +49,11 @@ def set_target(services: Services, request: Request, *, body: Mapping[str, Any])
     user_id, first = owner_of(request), _month("from", body["from"])
 
     def work(session: Transaction) -> Json:
-        session.hold(user_id)
         place = place_named(body, own_categories_for(session, request.principal) if body.get("ownCategoryId") else {})
         amount = Decimal(str(body["amount"]))
         return _shape(put(services, session, user_id, place, amount, body["period"], first), place)
 
-    return services.of(user_id).atomically(work)
+    return services.alone(user_id, work)
 
 
 def list_targets(services: Services, request: Request, *, month: str | None) -> Answer:
@@ -82,8 +81,8 @@ def put(
     period: str,
     first: date,
 ) -> Target:
-    """Store a target, in the currency of the figures over all accounts, and return it. The caller has called `hold` on
-    the session. Raises BadRequest."""
+    """Store a target, in the currency of the figures over all accounts, and return it. The caller holds the
+    user. Raises BadRequest."""
     reading = services.reader.read(session, user_id, Need.ACCOUNTS)
     currency = currency_of(services, reading, reading.accounts)
     if amount != in_digits(amount, currency):
@@ -160,7 +159,7 @@ def _expenses_in(
     """The expenses in this span for each place, as totals count them, with the currencies without a rate among its
     bookings; `owned` maps bookings to their own categories."""
     selected, parts = selected_or_all(reading.accounts, None, caller), reading.parts
-    rows = reading.searched(Selection(account_ids=selected.filter, date_from=span.first, date_to=span.last))
+    rows = reading.search_rows(Selection(account_ids=selected.filter, date_from=span.first, date_to=span.last))
     own = pl.col("id").replace_strict(owned, default=None, return_dtype=pl.String)
     rows = rows.with_columns(own_category_id=own if owned else pl.lit(None, pl.String))
     if caller.coverage is not None:

@@ -32,7 +32,7 @@ from storage.events import outbox
 from storage.keys.places import KeysUnusable
 from storage.oauth import grants
 from storage.webhooks import deliveries, hooks
-from storage.webhooks.deliveries import Delivery, DueDelivery
+from storage.webhooks.deliveries import Delivery
 from storage.webhooks.hooks import Webhook
 
 LOOK_EVERY = 0.5  # seconds between two looks at what is due
@@ -132,7 +132,7 @@ class Deliverer:
             is_more = is_full and len(found) == room
         return is_any
 
-    def _send(self, due: DueDelivery, now: datetime) -> bool:
+    def _send(self, due: Delivery, now: datetime) -> bool:
         """Have one delivery sent, unless another process was first, its grant or event is gone, or it has to be put
         off; return whether it was sent."""
         own, seconds = self._services.of(due.user_id), self._services.settings.webhooks_timeout_seconds

@@ -98,7 +98,7 @@ class EventStream:
         silent_since, seen = loop.time(), None
         heartbeat = self._services.settings.events_heartbeat_seconds.total_seconds()
         try:
-            while not gone.done() and not self._services.sync_engine.is_stopping:
+            while not gone.done() and not self._services.sync_engine.stopped.is_set():
                 caller = await self._caller()
                 if caller is None:
                     return

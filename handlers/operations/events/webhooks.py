@@ -158,7 +158,7 @@ def _with_sealed_secret(services: Services, user_id: str, work: Callable[[Transa
     """The result of a transaction that seals a secret; raises Unavailable where there are no keys for it."""
     try:
         services.connection_keys.get_ready()
-        with services.connection_keys.held():
+        with services.connection_keys.hold():
             return services.of(user_id).atomically(work)
     except (KeysUnusable, SecretsUnreadable):
         raise Unavailable(NO_KEYS) from None

@@ -22,10 +22,9 @@ from handlers.names import Json
 from handlers.operations.selection import selected_or_all
 from handlers.services import Services
 from handlers.sync.detection import current, recurring_of
-from handlers.sync.forecasts.found import Basis, found_of
+from handlers.sync.forecasts.basis import Basis, basis_of
 from handlers.sync.forecasts.series import Series
 from storage import accounts
-from storage.accounts import Selected
 
 
 def get_forecast(
@@ -38,9 +37,9 @@ def get_forecast(
     user_id = caller.user_id
     database = services.of(user_id)
     with database.transaction() as session:
-        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+        everything = accounts.everything(session, user_id)
         selected = selected_or_all(everything.accounts, account_ids, caller)
-        found = found_of(database, user_id, selected, today=today, session=session)
+        found = basis_of(database, user_id, selected, today=today, session=session)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)
     dismissed = names_of(recurring.filter(confirmation=DISMISSED))
     streams = streams_of(

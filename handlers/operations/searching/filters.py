@@ -13,7 +13,7 @@ from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest
 from handlers.operations.categories.finer import leaf_filter
 from handlers.operations.selection import check_window, listed_values
-from handlers.operations.words.said import check_words, ids_with_words
+from handlers.operations.words.said import check_words
 from storage.accounts import Selected
 from storage.transactions import Selection
 
@@ -80,8 +80,18 @@ class Filters:
     def ids(self, reading: UserData, caller: Principal, selection: Selection | None = None) -> Sequence[str] | None:
         """The ids of the bookings with this tag and in this own category; None if neither is given. A booking with
         parts only counts if one of its parts is in all of the places of `selection`. Raises BadRequest."""
+        if not self.needs_words:
+            return None
+        words = reading.words
+        tagged = words.tagged(self.tag) if self.tag is not None else list(words.accounts)
+        if self.own_category is None:
+            return tagged
+        within = words.in_own(self.own_category)
+        is_seen = caller.coverage is None or any(caller.covers(words.accounts[id_]) for id_ in within)
+        if self.own_category not in words.own or not is_seen:
+            raise BadRequest("ownCategory: must be an id that GET /categories lists")
         places = (selection.category, selection.detailed_category) if selection is not None else ()
-        return ids_with_words(reading, caller, self.tag, self.own_category, *places)
+        return [*set(words.in_own(self.own_category, *places)).intersection(tagged)]
 
     def query(self) -> Query:
         """The part of the filters that is applied to the rows once they are read. Raises BadRequest."""

@@ -133,9 +133,9 @@ def _read(reading: UserData, caller: Principal, filters: Filters, selection: Sel
     """The rows of the selection, booked, pending or both, in the order of a list."""
     parts = []
     if filters.status != "pending":
-        parts.append(reading.searched(selection))
+        parts.append(reading.search_rows(selection))
     if filters.status != "booked":
-        parts.append(reading.searched(selection, pending=True))
+        parts.append(reading.search_rows(selection, pending=True))
     ids = filters.ids(reading, caller)
     if ids is not None:
         parts = [part.filter(pl.col("id").is_in(ids)) for part in parts]
@@ -154,7 +154,7 @@ def _refunds(reading: UserData, filters: Filters, selected: Selected, parts: Seq
 def _shapes(reading: UserData, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[Json]:
     is_detailed = is_included(include)
     known = {
-        is_pending: reading.listed([id_ for id_, of_row in rows if of_row == is_pending], pending=is_pending)
+        is_pending: reading.rows_by_id([id_ for id_, of_row in rows if of_row == is_pending], pending=is_pending)
         for is_pending in {is_pending for _, is_pending in rows}
     }
     leaf = None if is_detailed else partial(leaf_as_seen, caller=caller)

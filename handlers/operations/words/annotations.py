@@ -39,7 +39,6 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Transaction) -> tuple[Json, bool]:
-        session.hold(user_id)
         row = _booking(session, request, id)
         before = annotations.find(session, user_id, id)
         after = annotation_after(session, user_id, row, before, body, now=now, caller=request.principal)
@@ -49,7 +48,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
             derivation.apply_rules(session, user_id, now=now, transaction_ids=[id])
         return _shape(session, request, after, row), is_moved
 
-    said, is_moved = services.of(user_id).atomically(work)
+    said, is_moved = services.alone(user_id, work)
     if is_moved:
         detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
     return said

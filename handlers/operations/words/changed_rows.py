@@ -21,7 +21,7 @@ def examples(session: Session, request: Request, changed: pl.DataFrame, include:
     if READ_TRANSACTIONS not in request.principal.scopes:
         raise Forbidden(f"Insufficient scope. Required: {READ_TRANSACTIONS}")
     before = {row["id"]: row for row in changed.iter_rows(named=True)}
-    rows = transactions.listed(session, request.principal.user_id, before).values()
+    rows = transactions.rows_by_id(session, request.principal.user_id, before).values()
     newest = sorted(rows, key=lambda row: (row["booking_date"], row["id"]), reverse=True)[:SHOWN_MAX]
     return {
         "transactions": [

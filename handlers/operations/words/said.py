@@ -10,7 +10,7 @@ from auth.principal import Principal
 from auth.scopes import READ_ANNOTATIONS
 from handlers.cache.entries import Shown
 from handlers.cache.user_data import UserData
-from handlers.http.errors import BadRequest, Forbidden
+from handlers.http.errors import Forbidden
 from handlers.names import Json
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
@@ -37,29 +37,6 @@ def check_words(caller: Principal, include: str | None, tag: str | None, own_cat
     annotations could be guessed by it."""
     if ((tag, own_category) != (None, None) or asks_for_words(include)) and READ_ANNOTATIONS not in caller.scopes:
         raise Forbidden(f"Insufficient scope. Required: {READ_ANNOTATIONS}")
-
-
-def ids_with_words(
-    reading: UserData,
-    caller: Principal,
-    tag: str | None,
-    own_category: str | None,
-    category: str | None = None,
-    leaf: str | None = None,
-) -> Sequence[str] | None:
-    """The ids of the bookings with this tag and in this own category; None if neither is given. If `category` or `leaf`
-    is given, a booking with parts only counts if one of its parts is in all of them. Raises BadRequest."""
-    if (tag, own_category) == (None, None):
-        return None
-    words = reading.words
-    tagged = words.tagged(tag) if tag is not None else list(words.accounts)
-    if own_category is None:
-        return tagged
-    within = words.in_own(own_category)
-    is_seen = caller.coverage is None or any(caller.covers(words.accounts[id_]) for id_ in within)
-    if own_category not in words.own or not is_seen:
-        raise BadRequest("ownCategory: must be an id that GET /categories lists")
-    return [*set(words.in_own(own_category, category, leaf)).intersection(tagged)]
 
 
 def words_of(reading: UserData, caller: Principal, leaf: Shown | None) -> Callable[[str, str], Json]:

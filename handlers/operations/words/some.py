@@ -69,7 +69,7 @@ def _ids(services: Services, request: Request, session: Transaction, filters: Fi
     needs = Need.LIST | Need.WORDS if filters.needs_words else Need.LIST
     reading = services.reader.read(session, request.principal.user_id, needs)
     selected = selected_or_all(reading.accounts, filters.account_ids, request.principal)
-    rows = reading.searched(filters.selection(selected, request.principal)).filter(~pl.col("is_adjusting_entry"))
+    rows = reading.search_rows(filters.selection(selected, request.principal)).filter(~pl.col("is_adjusting_entry"))
     wanted = filters.ids(reading, request.principal)
     if wanted is not None:
         rows = rows.filter(pl.col("id").is_in(wanted))

@@ -29,7 +29,7 @@ def tell(session: Transaction, user_id: str, found: pl.DataFrame, *, data_versio
     dismissed payments. While a connection needs its user, its accounts' missed charges are not reported, since they are
     unknown."""
     last = told.last_look(session, user_id) or Look(data_version=data_version, day=today, accounts=(), payments=())
-    charges = transactions.listed(session, user_id, found["charge_ids"].explode().drop_nulls())
+    charges = transactions.rows_by_id(session, user_id, found["charge_ids"].explode().drop_nulls())
     waiting = _accounts_waiting(session, user_id)
     before = {id_: each[0] for id_, each in by_stream(found, last.payments).items()}
     events: list[Untold] = []

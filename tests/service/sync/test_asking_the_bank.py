@@ -74,8 +74,8 @@ def test_no_sync_begins_after_the_consent_has_run_out(
 def test_a_page_begins_no_second_sync_beside_one_that_runs(scene: Scene) -> None:
     connection = connections.find(scene.database, scene.user.id, scene.job.connection_id)
     assert connection is not None
-    assert scene.engine.fetch_now(connection, None) == Started()
-    scene.engine.sync_now(connection)
+    assert scene.engine.sync_now(connection) == Started()
+    scene.engine.sync_now(connection, is_first=True)
     assert [job.id for job in jobs.unfinished(scene.database)] == [scene.job.id]
 
 

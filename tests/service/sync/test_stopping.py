@@ -69,7 +69,7 @@ def test_what_breaks_because_the_store_was_closed_is_no_failure(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     def closed_meanwhile(*_: object, **__: object) -> None:
-        assert sync_engine.is_stopping is False
+        assert not sync_engine.stopped.is_set()
         sync_engine.stop()
         sync_engine.stop()  # the server stops its requests first and all the rest afterwards
         raise ZeroDivisionError

@@ -27,7 +27,7 @@ class Basis:
     flows: pl.DataFrame
 
 
-def found_of(database: Database, user_id: str, selected: Selected, *, today: date, session: Session) -> Basis:
+def basis_of(database: Database, user_id: str, selected: Selected, *, today: date, session: Session) -> Basis:
     """The basis of a forecast of these accounts."""
     rows = transactions.charges(session, user_id, since=origins(today)[-1] - EVIDENCE, account_ids=selected.filter)
     histories = transactions.histories(session, user_id, selected.ids, until=today)
@@ -56,5 +56,5 @@ def find_ahead(
             return
         database = database_of(user_id)
         with database.transaction() as session:
-            everything = Selected(accounts.of_user(session, user_id), is_everything=True)
-            found_of(database, user_id, everything, today=today, session=session)
+            everything = accounts.everything(session, user_id)
+            basis_of(database, user_id, everything, today=today, session=session)

@@ -1,33 +1,48 @@
-"""Imports the statement files that people upload: each is tried or imported in a thread; the store keeps its report."""
+"""Imports statement files, each whole or not at all: for the command, and in a thread of its own for one that was sent
+over HTTP, whose report the store keeps."""
 
 import json
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from functools import partial
 from io import BufferedReader
+from pathlib import Path
 from secrets import token_hex
 
-from analytics.records import InvalidRecord, TransactionRecord
-from connectors.bank_csv.layouts import check_layouts, guesses_in_words
+from analytics.records import Batch, InvalidRecord, Record, TransactionRecord
+from connectors import archive
+from connectors.bank_csv.layouts import CsvLayout, check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
+from connectors.limits import HEAD_BYTES
+from connectors.reference.bank_names import with_bank_names
+from connectors.sources import uploads
+from connectors.sources.folder import batch_id
+from connectors.statements import format_name, read_records
+from handlers import integrity_sentences
 from handlers.clock import Clock
 from handlers.own_profiles import ChosenLayout
 from handlers.sync.concurrency import Closed, ImportLane
-from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, size_of
+from handlers.sync.fair_order import COST_MOST
 from handlers.sync.leases import Leases
+from storage import connections, jobs
 from storage.accounts import StoredAccount
 from storage.boundary import begin_thread, contain, undo_on_failure
 from storage.database import Conflict, Store, StoreFull, StoreUnavailable, Transaction, as_json, atomically
-from storage.importing import file_imports
+from storage.importing import file_imports, runs
 from storage.importing.account_identity import AccountUnclear
+from storage.importing.batches import AccountStatement, ReadBatch, read_batch
 from storage.importing.file_imports import StoredReport
 from storage.users import User
 
+CONNECTION_DEFAULT = "Statement files"
 ASKED_WITHIN = 60.0  # seconds; a preview about which nobody asks for longer ends
 AT_ONCE_PER_USER = 4  # imports, each of which takes up a file on the disk and a thread
 AT_ONCE = 16  # imports of all users; beyond, a user may have one if none of theirs is running
@@ -53,22 +68,109 @@ class TooManyFiles(Exception):
         super().__init__(self.__class__.__doc__)
 
 
-@dataclass(slots=True, kw_only=True)
-class FileImport(FileReport):
-    """The report on an uploaded file, with the `first_rows` of each statement. `candidates` are the accounts that it
-    may be about where it does not say; `is_for_later` means that nothing was wrong with it, but the store was away;
-    `is_given_up` that nobody wants the report any more."""
+class ConnectionBusy(Exception):
+    """These files are being synced. Try again in a moment."""
 
-    id: str
+
+@dataclass(slots=True, kw_only=True)
+class FileImport:
+    """One file and what came of it: `error` if it was refused, else its statements and how many of its bookings were
+    new and known. `layout` is how the person wants it to be read; `layouts` are those used, if they were guessed or
+    chosen. `candidates` are the accounts that it may be about where it does not say; `overlap` is an account that
+    already holds some of its bookings, and how many.
+
+    Of a file sent over HTTP also the `first_rows` of each statement. `is_for_later` means that nothing was wrong with
+    it, but the store was away; `is_given_up` that nobody wants the report any more.
+    """
+
+    id: str = field(default_factory=lambda: f"syn_{token_hex(16)}")
     user_id: str
-    is_dry_run: bool
+    name: str
+    is_dry_run: bool = False
+    layout: ChosenLayout | None = None
+    format: str | None = None
+    error: str | None = None
+    statements: Sequence[AccountStatement] = ()
+    warnings: Sequence[str] = ()
+    layouts: list[CsvLayout] = field(default_factory=list)
+    account_ids: Sequence[str] = ()
+    candidates: Sequence[StoredAccount] = ()
+    overlap: tuple[StoredAccount, int] | None = None
+    new: int = 0
+    known: int = 0
+    first_rows: Sequence[Sequence[TransactionRecord]] = ()
     is_done: bool = False
     is_for_later: bool = False
     is_given_up: bool = False
     asked_at: float = field(default_factory=time.monotonic)
-    first_rows: Sequence[Sequence[TransactionRecord]] = ()
-    candidates: Sequence[StoredAccount] = ()
     ended: Future[None] = field(default_factory=Future)
+
+    def read(
+        self,
+        stream: BufferedReader,
+        *,
+        profiles: Sequence[Profile],
+        today: date,
+        watched: Callable[[Iterator[Record]], Iterator[Record]] = iter,
+        check: Callable[[], None] = lambda: None,
+    ) -> ReadBatch:
+        """Read the whole file. Raises SourceError, InvalidRecord, and whatever `check` raises. `watched` gets the
+        records as they are read and has to pass them on. Whether guessed layouts may be used is left to
+        `check_layouts`."""
+        self.format = format_name(stream, check)
+        stream.seek(0)
+        name = Path(self.name).name or self.name
+        identity = batch_id(stream, name)
+        records = with_bank_names(watched(read_records(stream, profiles, self.layouts.append, check)))
+        return read_batch(Batch(id=identity, name=name, records=records), today=today)
+
+    def keep(
+        self,
+        session: Transaction,
+        read: ReadBatch,
+        *,
+        user: User,
+        connection: str,
+        choice: str | None,
+        clock: Clock,
+    ) -> None:
+        """Store the read file as one completed job of this connection, in the caller's transaction; `choice` is the
+        account of files that do not name theirs. Raises ConnectionBusy, InvalidRecord and ProfileError."""
+        now, self.statements = clock.now(), read.statements
+        source = connections.add(
+            session,
+            user_id=user.id,
+            user_name=user.name,
+            connector=uploads.NAME,
+            bank_name=connection,
+            settings={},
+            now=now,
+        )
+        taken = connections.take_import(session, source)
+        free = timedelta(0)
+        job = jobs.start(session, user_id=user.id, connection_id=taken.id, cooldown=free, now=now, job_id=self.id)
+        if job is None:
+            raise ConnectionBusy(ConnectionBusy.__doc__)
+        result = runs.store_batch(session, job, taken, read, now=now, choice=choice)
+        self.account_ids = list(dict.fromkeys(each.account_id for each in result))
+        if self.layout is not None and self.layout.is_kept:
+            self.layout.keep(session, user.id, file_name=read.name or "", account_ids=self.account_ids, now=now)
+        runs.complete(session, job, now=now)
+        wrong = integrity_sentences.warnings_of(session, user.id, self.account_ids, today=clock.today())
+        self.warnings = [*read.warnings, *wrong]
+        same = next((each.same_as for each in result if each.same_as), None)
+        self.overlap = (same.account, same.in_both) if same is not None else None
+        self.new, self.known = sum(each.new for each in result), sum(each.known for each in result)
+
+
+def size_of(file: Path | BufferedReader) -> int:
+    """The length of the file in bytes, by which it gets its turn; COST_MOST at least for a ZIP container, whose length
+    says little."""
+    with file.open("rb") if isinstance(file, Path) else nullcontext(file) as stream:
+        is_container = archive.detect(stream.read(HEAD_BYTES))
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+    return max(size, COST_MOST) if is_container else size
 
 
 class UploadedFiles:
@@ -108,7 +210,7 @@ class UploadedFiles:
     ) -> FileImport:
         """Begin to import the file, or only to try it; the file is closed in the end. `render` makes the JSON of the
         report, which the store keeps. Raises TooManyFiles."""
-        report = FileImport(id=f"syn_{token_hex(16)}", user_id=user.id, name=name, is_dry_run=is_dry_run, layout=layout)
+        report = FileImport(user_id=user.id, name=name, is_dry_run=is_dry_run, layout=layout)
         with self._lock:
             users = [each.user_id for each in self._at_work.values()]
             if users.count(user.id) >= (AT_ONCE_PER_USER if len(users) < AT_ONCE else 1):
@@ -145,7 +247,7 @@ class UploadedFiles:
     def _check_wanted(self, report: FileImport) -> None:
         """Raise GivenUp if nobody waits for the preview any more. In a shared store requests go to other processes too,
         so only the lease tells."""
-        is_asked = self._store.dialect.is_shared or time.monotonic() - report.asked_at < ASKED_WITHIN
+        is_asked = self._store.is_shared or time.monotonic() - report.asked_at < ASKED_WITHIN
         if report.is_dry_run and (report.is_given_up or not is_asked or not self._leases.has(report.id)):
             raise GivenUp
 
@@ -207,16 +309,7 @@ class UploadedFiles:
         check()
 
         def keep(session: Transaction) -> None:
-            report.keep(
-                session,
-                read,
-                user=user,
-                connection=CONNECTION_DEFAULT,
-                choice=choice,
-                now=self._clock.now(),
-                today=self._clock.today(),
-                job_id=report.id,
-            )
+            report.keep(session, read, user=user, connection=CONNECTION_DEFAULT, choice=choice, clock=self._clock)
 
         atomically(self._store.of(user.id), keep, is_dry_run=report.is_dry_run)
         report.warnings = [*guesses_in_words(report.layouts), *report.warnings]
