@@ -23,7 +23,7 @@ PRINT = ':"[0-9a-f]{32}"'  # a fingerprint in `claims`
 FORMER = "was:"  # begins a key in `claims` with the moment of a correction, and the wording before it
 FORMER_MAX = 8  # corrections of a row that are kept, the last ones
 NEIGHBOUR_DAYS = 7  # around a batch: a pending row books within a week or lapses, and so far a booking's day moves
-STORED: dict[str, pl.DataType] = {
+_SELECTED: dict[str, pl.DataType] = {
     "id": pl.String(),
     "identity": pl.String(),
     "booking_date": pl.Date(),
@@ -32,16 +32,14 @@ STORED: dict[str, pl.DataType] = {
     "created_at": pl.Datetime("us"),
     "fingerprint": pl.String(),
     "references": pl.String(),
-    "claim": pl.String(),
-    "told_print": pl.String(),
     "claims": pl.String(),
-    "first_claim": pl.String(),
     "connection_id": pl.String(),
     "batch_id": pl.String(),
-    "is_other_source": pl.Boolean(),
-    "has_its_references": pl.Boolean(),
-    "is_whole": pl.Boolean(),
-    "is_asked_for": pl.Boolean(),
+}
+STORED: dict[str, pl.DataType] = {
+    **_SELECTED,
+    **dict.fromkeys(("claim", "told_print", "first_claim"), pl.String()),
+    **dict.fromkeys(("is_other_source", "has_its_references", "is_whole", "is_asked_for"), pl.Boolean()),
 }
 """What stored bookings are compared by; `references` is JSON. `told_print` is the fingerprint of what the batch's own
 source last reported of the row, `claim` the id under which it did; `claims` is all that is stored of such ids, and
@@ -49,15 +47,6 @@ where that is nothing `first_claim` is the one of the source that told the row f
 was another one, `has_its_references` that references of the row may be of the batch's own source: it is remembered of a
 live source that it told the row, of files only if they told it first, under a reference. Whether the row's day is whole
 or asked for is said by the windows of the batch."""
-_SELECTED = (
-    "id, identity, booking_date, amount, currency, created_at, fingerprint, reference_keys AS references, claims,"
-    " connection_id, batch_id"
-)
-_FOUND_OUT = (
-    *("claim", "told_print", "first_claim", "is_other_source", "has_its_references"),
-    *("is_whole", "is_asked_for"),
-)
-_AS_SELECTED = {name: dtype for name, dtype in STORED.items() if name not in _FOUND_OUT}
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
 IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
@@ -216,11 +205,12 @@ class StoredBookings:
         return found
 
     def _frame(self, table: str, windows: Sequence[ToldWindow], condition: str, *parameters: object) -> pl.DataFrame:
+        columns = ", ".join(_SELECTED).replace("references", "reference_keys AS references")
         rows = self._session.frame(
-            f"SELECT {_SELECTED} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
+            f"SELECT {columns} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
             f" AND {condition}",
             *(self._user_id, self._account_id, *parameters),
-            schema=_AS_SELECTED,
+            schema=_SELECTED,
         )
         is_file = pl.col("connection_id").is_in(list(self._teller.file_connections))
         source = pl.when(is_file).then(pl.lit(FILES)).otherwise("connection_id")
