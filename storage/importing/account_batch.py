@@ -210,9 +210,7 @@ class AccountBatch:
             return found.clear()
         stored = self._stored.taken_back_after(told.select(pl.max("booking_date")).item())
         left, _ = left_over(told.filter(~is_whole(given, is_ours=pl.lit(value=True))), stored, found)
-        alike, rows = left.join(stored, on=MONEY, how="semi"), stored.join(left, on=MONEY, how="semi")
-        of_bank = self._stored.rows("taken_back_transactions", rows)
-        pairs = pending_matches(self._items(alike), of_bank, direction=SAME_DAY)
+        pairs = self._among(left, "taken_back_transactions", stored, SAME_DAY)
         return pl.DataFrame([(item.place, row.id, False, True) for item, row in pairs], schema=FOUND, orient="row")
 
     def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
@@ -221,16 +219,17 @@ class AccountBatch:
         pairs: list[Pair] = []
         left = new
         for table, direction in zip(WAITING, (BEFORE, SAME_DAY), strict=True):
-            waiting = self._stored.every(table)
-            if waiting.is_empty() or left.is_empty():
-                continue
-            keys = MONEY if direction == SAME_DAY else ("amount", "currency")
-            alike, rows = left.join(waiting, on=keys, how="semi"), waiting.join(left, on=keys, how="semi")
-            found = pending_matches(self._items(alike), self._stored.rows(table, rows), direction=direction)
+            found = self._among(left, table, self._stored.every(table), direction)
             left = left.filter(~pl.col("place").is_in([item.place for item, _ in found]))
             pairs += found
         self._former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]
         return self._as_rows(new, pairs)
+
+    def _among(self, told: pl.DataFrame, table: str, stored: pl.DataFrame, direction: int) -> list[Pair]:
+        """Which of these rows of the table (STORED) the bookings are, as `pending_matches` has it, but by amount."""
+        keys = MONEY if direction == SAME_DAY else ("amount", "currency")
+        told, stored = told.join(stored, on=keys, how="semi"), stored.join(told, on=keys, how="semi")
+        return pending_matches(self._items(told), self._stored.rows(table, stored), direction=direction)
 
     def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
         """The bookings, those of the pairs with what the row has that each is."""
@@ -321,8 +320,7 @@ class AccountBatch:
             self._items(told), self._stored.rows("pending_transactions", stored), direction=SAME_DAY
         )
         left = told.filter(~pl.col("place").is_in([item.place for item, _ in known]))
-        around = self._stored.around("transactions", left).join(left, on=["amount", "currency"], how="semi")
-        booked = pending_matches(self._items(left), self._stored.rows("transactions", around), direction=AFTER)
+        booked = self._among(left, "transactions", self._stored.around("transactions", left), AFTER)
         waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
         rows = self._with_identities(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
