@@ -16,11 +16,10 @@ from analytics.day_totals import ZERO, DayTotals
 from analytics.ledger_periods import LedgerPeriod
 from analytics.source_windows import hole_before_window
 from analytics.statements.balance_chain import ToldBalance, between_balances
-from analytics.statements.gaps import Stated, gaps
+from analytics.statements.gaps import DAY, Stated, gaps, missing_amount
 from analytics.statements.sums import statement_sums
 
 OLD_PENDING_DAYS = 14
-DAY = timedelta(days=1)
 
 Kind = Literal["gap", "statement_differs", "balance_differs", "adjusting_entry", "possible_duplicate", "old_pending"]
 UNSOUND: frozenset[Kind] = frozenset({"gap", "statement_differs", "balance_differs"})
@@ -123,12 +122,9 @@ def _missing_statements(
     told = [Stated(**row) for row in proven.select(names).unique().iter_rows(named=True)]
     for earlier, later in gaps(told):
         first, last = earlier.closing_date + DAY, later.opening_date - DAY
-        amount = later.opening - earlier.closing - totals.between(first, last)
-        if (
-            earlier.closing_date == later.opening_date
-            and totals.between(later.opening_date, later.opening_date) == -amount
-        ):
-            continue  # the later statement contains the last day of the earlier one again
+        amount = missing_amount(earlier.closing, earlier.closing_date, later, totals)
+        if amount is None:
+            continue
         within = [one for one in spoilt if earlier.closing_date <= one.first and one.last <= later.opening_date]
         amount -= sum((one.difference for one in within), ZERO)
         for one in sorted(within, key=lambda one: one.first):

@@ -4,10 +4,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from itertools import accumulate, groupby
 
+from analytics.day_totals import DayTotals
+
+DAY = timedelta(days=1)
 OF_ONE_DAY_MAX = 100  # banks report hourly at most; each statement is compared with all of its day
 
 _NUMBER = re.compile(r"\d+")
@@ -45,6 +48,13 @@ def gaps(statements: Sequence[Stated]) -> Iterator[tuple[Stated, Stated]]:
         earlier = _statement_before(groups[max(place - 2, 0) : place], later)
         if earlier is not None:
             yield earlier, later
+
+
+def missing_amount(closing: Decimal, day: date, later: Stated, totals: DayTotals) -> Decimal | None:
+    """What moved between the closing balance of a day and the opening one of a later statement beside the bookings of
+    the days between; None where the later statement tells of that day again."""
+    amount = later.opening - closing - totals.between(day + DAY, later.opening_date - DAY)
+    return None if day == later.opening_date and totals.between(day, day) == -amount else amount
 
 
 def number(sequence: str | None) -> tuple[tuple[int, ...], str]:

@@ -17,6 +17,7 @@ from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
 from storage.importing.fuller_words import all_references, fuller_words
 from storage.importing.matching.booking_keys import fingerprint, transaction_id
+from storage.importing.matching.evidence import evidence
 from storage.importing.matching.exact_matches import (
     MONEY,
     PAIRS,
@@ -27,7 +28,14 @@ from storage.importing.matching.exact_matches import (
 )
 from storage.importing.matching.likely_matches import Item, Pair, Remaining
 from storage.importing.matching.pending_bookings import AFTER, BEFORE, SAME_DAY, pending_matches
-from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, STORED, WAITING, StoredBookings
+from storage.importing.matching.stored_bookings import (
+    NEIGHBOUR_DAYS,
+    STORED,
+    WAITING,
+    StoredBookings,
+    StoredRow,
+    with_former,
+)
 from storage.importing.matching.windows import ToldWindow, is_whole, windows
 from storage.importing.rows import incoming
 from storage.importing.same_accounts import Lookalike
@@ -103,6 +111,7 @@ class AccountBatch:
         booked = prepare_bookings(self._keys(told, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         found, gone = self._matches(source, booked, stored, given)
+        found = pl.concat([found, self._told_before_taken_back(booked, found, given)])
         known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
             stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
         )
@@ -148,9 +157,15 @@ class AccountBatch:
                 told_elsewhere=elsewhere,
             )
             remaining.match_by_day()
-            if remaining.items and remaining.rows:
-                open_rows = near.filter(pl.col("id").is_in(list(remaining.rows)))
-                remaining.match_other_words(self._stored.other_words(open_rows))
+            found.append(_as_found(remaining, is_correction=False))
+        left, rows = left_over(left, rows, pl.concat(found))
+        for items, near in self._by_day(left, self._stored.other_tellings(rows)):
+            remaining = Remaining(
+                self._items(items),
+                self._stored.rows("transactions", near.unique("id", maintain_order=True)),
+                are_references_lasting=are_lasting,
+            )
+            remaining.match_other_words(self._stored.other_words(near))
             found.append(_as_found(remaining, is_correction=False))
         found_by_day = pl.concat(found)
         left, rows = left_over(left, rows, found_by_day)
@@ -186,26 +201,41 @@ class AccountBatch:
         remaining.match_corrections(set(of_whole_days["place"]))
         return _as_found(remaining, is_correction=True)
 
+    def _told_before_taken_back(
+        self, told: pl.DataFrame, found: pl.DataFrame, given: Sequence[ToldWindow]
+    ) -> pl.DataFrame:
+        """Bookings that have been taken back since, as FOUND: those of a file that ends before that day and does not
+        prove its balance. They stay taken back."""
+        if self._teller.is_live or told.is_empty():
+            return found.clear()
+        stored = self._stored.taken_back_after(told.select(pl.max("booking_date")).item())
+        left, _ = left_over(told.filter(~is_whole(given, is_ours=pl.lit(value=True))), stored, found)
+        pairs = self._among(left, "taken_back_transactions", stored, SAME_DAY)
+        return pl.DataFrame([(item.place, row.id, False, True) for item, row in pairs], schema=FOUND, orient="row")
+
     def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
         """New bookings with id, identity and `created_at` of the row that each was, pending or on its day taken back,
         and with `claims`, which say under which id it is told now."""
         pairs: list[Pair] = []
         left = new
         for table, direction in zip(WAITING, (BEFORE, SAME_DAY), strict=True):
-            waiting = self._stored.every(table)
-            if waiting.is_empty() or left.is_empty():
-                continue
-            keys = MONEY if direction == SAME_DAY else ("amount", "currency")
-            alike, rows = left.join(waiting, on=keys, how="semi"), waiting.join(left, on=keys, how="semi")
-            found = pending_matches(self._items(alike), self._stored.rows(table, rows), direction=direction)
+            found = self._among(left, table, self._stored.every(table), direction)
             left = left.filter(~pl.col("place").is_in([item.place for item, _ in found]))
             pairs += found
         self._former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]
         return self._as_rows(new, pairs)
 
+    def _among(self, told: pl.DataFrame, table: str, stored: pl.DataFrame, direction: int) -> list[Pair]:
+        """Which of these rows of the table (STORED) the bookings are, as `pending_matches` has it, but by amount."""
+        keys = MONEY if direction == SAME_DAY else ("amount", "currency")
+        told, stored = told.join(stored, on=keys, how="semi"), stored.join(told, on=keys, how="semi")
+        return pending_matches(self._items(told), self._stored.rows(table, stored), direction=direction)
+
     def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
         """The bookings, those of the pairs with what the row has that each is."""
-        found = [(item.place, row.id, row.identity, row.created_at, self._claims_of_new(item)) for item, row in pairs]
+        found = [
+            (item.place, row.id, row.identity, row.created_at, self._claims_of_new(item, row)) for item, row in pairs
+        ]
         schema = {**PAIRS, **{name: STORED[name] for name in ("identity", "created_at", "claims")}}
         known = pl.DataFrame(found, schema=schema, orient="row")
         return told.join(known, on="place", how="left", maintain_order="left")
@@ -241,7 +271,10 @@ class AccountBatch:
                 money = (words.booking_date, words.amount, words.currency)
                 teller = [self._teller.connection.id, self._batch_id] if corrects else teller
                 was = before[id_]
-                if money != (was.booking_date, was.amount, was.currency):
+                is_other_money = money != (was.booking_date, was.amount, was.currency)
+                if corrects and (is_other_money or evidence(was, words, is_other_source=False) is None):
+                    claim = with_former(claim, was, self._teller.now)
+                if is_other_money:
                     self._former += [(was.booking_date, was.amount, created_at), (money[0], -money[1], created_at)]
                 rows.append((len(spool), id_, identity, fingerprint(words), created_at, claim, *money, *teller))
                 spool.add(words)
@@ -267,10 +300,13 @@ class AccountBatch:
             found.append(as_json(by_id) if by_id else None)
         return pl.Series("claims", found, dtype=pl.String)
 
-    def _claims_of_new(self, item: Item) -> str:
-        """The `claims` of a row that this booking takes over."""
+    def _claims_of_new(self, item: Item, row: StoredRow) -> str:
+        """The `claims` of a row that this booking takes over; what a bank had told as pending of another day or amount
+        a file may tell so as booked."""
         name = self._name(item.claim)
-        return as_json({name: fingerprint(item.record)} if name else {})
+        claims = as_json({name: fingerprint(item.record)} if name else {})
+        is_as_before = (item.record.booking_date, item.record.amount) == (row.record.booking_date, row.record.amount)
+        return claims if is_as_before or not self._teller.is_live else with_former(claims, row.record, self._teller.now)
 
     def _name(self, claim: str | None) -> str | None:
         """The key in `claims` under which this source is remembered to have told a row; None for a file that gave the
@@ -284,8 +320,7 @@ class AccountBatch:
             self._items(told), self._stored.rows("pending_transactions", stored), direction=SAME_DAY
         )
         left = told.filter(~pl.col("place").is_in([item.place for item, _ in known]))
-        around = self._stored.around("transactions", left).join(left, on=["amount", "currency"], how="semi")
-        booked = pending_matches(self._items(left), self._stored.rows("transactions", around), direction=AFTER)
+        booked = self._among(left, "transactions", self._stored.around("transactions", left), AFTER)
         waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
         rows = self._with_identities(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())

@@ -11,7 +11,7 @@ import polars as pl
 from analytics.day_totals import DayTotals
 from analytics.frames import FORMER, MONEY, MOVED
 from analytics.records import StatementRecord
-from analytics.statements.gaps import OF_ONE_DAY_MAX, Stated, gaps, number
+from analytics.statements.gaps import DAY, OF_ONE_DAY_MAX, Stated, gaps, missing_amount, number
 from storage import accounts
 from storage.changes import feed
 from storage.database import Row, Session
@@ -21,7 +21,6 @@ from storage.importing.teller import Teller
 from storage.journal import Change
 
 ADJUSTMENT = "Balance adjustment"
-DAY = timedelta(days=1)
 AHEAD_DAYS_MAX = 60  # a booking or balance of a later day is a mistake, or meant to hide all that follow
 SAID = ("sequence", "opening", "opening_date", "closing", "closing_date")
 STATEMENTS: dict[str, pl.DataType] = {
@@ -197,10 +196,8 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl
         closings = _at_the_end([one for one in stated if one.closing_date == earlier.closing_date], totals)
         if len(closings) != 1:
             continue  # what follows within that day is told, or something of it is not
-        closing, day = closings.pop(), earlier.closing_date
-        missing = later.opening - closing - totals.between(day + DAY, later.opening_date - DAY)
-        tells_day_again = day == later.opening_date and totals.between(day, day) == -missing
-        if missing and not tells_day_again:
+        missing = missing_amount(closings.pop(), earlier.closing_date, later, totals)
+        if missing:
             day = max(earlier.closing_date, later.opening_date - DAY)
             identity = f"gap:{earlier.closing_date}:{later.opening_date}:{later.sequence or ''}#1"
             found.append((transaction_id(account_id, identity), identity, day, missing))

@@ -162,6 +162,11 @@ def test_a_pending_row_books_under_our_own_id_in_an_export_that_comes_back() -> 
         assert bool(pending_matches([booked], waiting, direction=BEFORE)) is is_it
 
 
+def test_a_pending_row_has_no_words_in_common_with_a_text_that_has_none() -> None:
+    waiting = [stored("a", purpose="Karte Cafe Blau"), stored("b", purpose="4711")]
+    assert pending_matches([Item(record(purpose="12"), 0, None)], waiting, direction=BEFORE) == []
+
+
 def test_pending_rows_that_are_taken_drop_out_of_the_lists_of_words() -> None:
     waiting = [stored("a", purpose="Karte Cafe Blau"), stored("b", purpose="Miete Nord Sued")]
     told = ["Cafe Blau Mitte", "Cafe Blau Ost", "Cafe Blau West"]

@@ -1,11 +1,10 @@
 """Which pending booking a booked one was, and which are pending still: by words, by id, by likeness within a week."""
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from datetime import timedelta
-from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from analytics.records import TransactionRecord
 from storage.importing.matching.booking_keys import own_id, squeeze
@@ -23,83 +22,77 @@ def pending_matches(items: Iterable[Item], rows: Iterable[StoredRow], *, directi
     id), by the source's id with the amount, or without it for what is pending still, and last by amount and likeness on
     the nearest of the days before or after (`direction`)."""
     free = {row.id: row for row in rows}
-    index = _WaitingRows(free)
     pairs: list[Pair] = []
     left = {item.place: item for item in items} if free else {}
-    ways: Sequence[Callable[[Item], StoredRow | None]] = (
-        index.by_own_id,
-        *(partial(index.by_key, way=way) for way in range(4)),
-        lambda item: index.nearest(item.record, direction),
-    )
-    for way in ways if direction else ways[:-1]:
+    for key in (_own_key, _claimed_words, _words_key, _claimed_amount, _claim_alone):
+        waiting: dict[Hashable, deque[StoredRow]] = defaultdict(deque)
+        for row in free.values():
+            waiting[key(row)].append(row)
         for item in list(left.values()):
-            if (row := way(item)) is not None:
-                pairs.append((left.pop(item.place), free.pop(row.id)))
+            if (found := key(item)) is not None and waiting.get(found):
+                pairs.append((left.pop(item.place), free.pop(waiting[found].popleft().id)))
+    by_day: dict[Hashable, dict[Hashable, list[StoredRow]]] = defaultdict(lambda: defaultdict(list))
+    for row in reversed(free.values()) if direction and left else ():
+        for text in (*_parties(row.record), _words(row.record)):
+            by_day[row.record.amount, row.record.currency, row.record.booking_date][text].append(row)
+    for item in left.values():
+        if (nearest := _nearest(item.record, by_day, free, direction)) is not None:
+            pairs.append((item, free.pop(nearest.id)))
     return pairs
 
 
-class _WaitingRows:
-    """Rows by what finds them; lists begin with the oldest, and rows that are taken drop out of them."""
-
-    def __init__(self, free: dict[str, StoredRow]) -> None:
-        self._free = free
-        self._by_key: dict[Hashable, list[str]] = defaultdict(list)
-        self._by_day: dict[Hashable, dict[Hashable, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for row in reversed(list(free.values())):
-            for key in filter(None, _keys(row.record, row.claim, is_pending=True)):
-                self._by_key[key].append(row.id)
-            alike = self._by_day[row.record.amount, row.record.currency, row.record.booking_date]
-            for key in (*_parties(row.record), _words(row.record)):
-                alike[key].append(row.id)
-
-    def by_own_id(self, item: Item) -> StoredRow | None:
-        """By our id, in an export that comes back."""
-        own = self._free.get(own_id(item.record) or "")
-        return own if own is not None and own.record.amount == item.record.amount else None
-
-    def by_key(self, item: Item, way: int) -> StoredRow | None:
-        keys = _keys(item.record, item.claim, is_pending=item.record.status == "pending")
-        return self._head(self._by_key.get(keys[way]))
-
-    def nearest(self, record: TransactionRecord, direction: int) -> StoredRow | None:
-        for number in range(NEIGHBOUR_DAYS + 1):
-            day = record.booking_date + direction * timedelta(days=number)
-            alike = self._by_day.get((record.amount, record.currency, day))
-            for ids in self._alike(record, alike) if alike else ():
-                if (row := self._head(ids)) is not None and not _is_other_counterpart(record, row.record):
-                    return row
-        return None
-
-    def _alike(self, record: TransactionRecord, rows: dict[Hashable, list[str]]) -> Iterator[list[str]]:
-        """The rows of the same counterpart, and those that share half of the words of the shorter text."""
-        yield from (rows[key] for key in _parties(record) if key in rows)
-        ours = _words(record)
-        yield rows.get(ours, []) if ours else []
-        worded = ((key, ids) for key, ids in list(rows.items()) if isinstance(key, frozenset))
-        for theirs, ids in islice(worded, CANDIDATES_MAX):
-            if self._head(ids) is None:
-                del rows[theirs]
-            elif ours and theirs and len(ours & theirs) >= SHARED_WORDS_MIN * min(len(ours), len(theirs)):
-                yield ids
-
-    def _head(self, ids: list[str] | None) -> StoredRow | None:
-        while ids:
-            row = self._free.get(ids[-1])
-            if row is not None:
-                return row
-            ids.pop()
-        return None
+def _own_key(one: Item | StoredRow) -> Hashable:
+    own = one.id if isinstance(one, StoredRow) else own_id(one.record)
+    return own and (own, one.record.amount)
 
 
-def _keys(what: TransactionRecord, claim: str | None, *, is_pending: bool) -> Sequence[Hashable]:
-    """What finds a row, surest first: its words under its id, its words, its amount under its id, its id alone; None
-    where it has none."""
-    money = (what.amount, what.currency)
+def _claimed_words(one: Item | StoredRow) -> Hashable:
+    return one.claim and (one.claim, _words_key(one))
+
+
+def _words_key(one: Item | StoredRow) -> Hashable:
+    what = one.record
     texts = (what.counterpart_iban or what.counterpart_name, what.purpose)
-    words = (what.booking_date, *money, *map(squeeze, texts))
-    if claim is None:
-        return None, words, None, None
-    return (claim, words), words, (claim, money), claim if is_pending else None
+    return (what.booking_date, what.amount, what.currency, *map(squeeze, texts))
+
+
+def _claimed_amount(one: Item | StoredRow) -> Hashable:
+    return one.claim and (one.claim, one.record.amount, one.record.currency)
+
+
+def _claim_alone(one: Item | StoredRow) -> Hashable:
+    return one.claim if isinstance(one, StoredRow) or one.record.status == "pending" else None
+
+
+def _nearest(
+    record: TransactionRecord,
+    by_day: Mapping[Hashable, dict[Hashable, list[StoredRow]]],
+    free: Container[str],
+    direction: int,
+) -> StoredRow | None:
+    for number in range(NEIGHBOUR_DAYS + 1):
+        day = record.booking_date + direction * timedelta(days=number)
+        for row in _alike(record, by_day.get((record.amount, record.currency, day), {}), free):
+            if not _is_other_counterpart(record, row.record):
+                return row
+    return None
+
+
+def _alike(
+    record: TransactionRecord, rows: dict[Hashable, list[StoredRow]], free: Container[str]
+) -> Iterator[StoredRow]:
+    """Of each text the oldest row that is free: those of the same counterpart, and those that share half of the words
+    of the shorter text."""
+    ours = _words(record)
+    worded = (key for key in list(rows) if isinstance(key, frozenset))
+    for key in chain(_parties(record), [ours], islice(worded, CANDIDATES_MAX)):
+        waiting = rows.get(key, [])
+        while waiting and waiting[-1].id not in free:
+            waiting.pop()
+        if not waiting:
+            rows.pop(key, None)
+        elif not isinstance(key, frozenset) or len(ours & key) >= max(1, SHARED_WORDS_MIN * min(len(ours), len(key))):
+            yield waiting[-1]
 
 
 def _parties(what: TransactionRecord) -> list[Hashable]:

@@ -4,23 +4,26 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import polars as pl
 
 from analytics.frames import MONEY
 from analytics.records import TransactionRecord
-from storage.database import Row
+from storage.database import Row, as_json
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import CONTENT, PROVIDER, fingerprint
 from storage.importing.matching.windows import HAS_TOLD, ToldWindow, is_asked_for, is_whole
+from storage.importing.spool import record_of, wording_of
 from storage.importing.teller import FILES, Teller
 
 WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids
 PRINT = ':"[0-9a-f]{32}"'  # a fingerprint in `claims`
+FORMER = "was:"  # begins a key in `claims` with the moment of a correction, and the wording before it
+FORMER_MAX = 8  # corrections of a row that are kept, the last ones
 NEIGHBOUR_DAYS = 7  # around a batch: a pending row books within a week or lapses, and so far a booking's day moves
-STORED: dict[str, pl.DataType] = {
+_SELECTED: dict[str, pl.DataType] = {
     "id": pl.String(),
     "identity": pl.String(),
     "booking_date": pl.Date(),
@@ -29,16 +32,14 @@ STORED: dict[str, pl.DataType] = {
     "created_at": pl.Datetime("us"),
     "fingerprint": pl.String(),
     "references": pl.String(),
-    "claim": pl.String(),
-    "told_print": pl.String(),
     "claims": pl.String(),
-    "first_claim": pl.String(),
     "connection_id": pl.String(),
     "batch_id": pl.String(),
-    "is_other_source": pl.Boolean(),
-    "has_its_references": pl.Boolean(),
-    "is_whole": pl.Boolean(),
-    "is_asked_for": pl.Boolean(),
+}
+STORED: dict[str, pl.DataType] = {
+    **_SELECTED,
+    **dict.fromkeys(("claim", "told_print", "first_claim"), pl.String()),
+    **dict.fromkeys(("is_other_source", "has_its_references", "is_whole", "is_asked_for"), pl.Boolean()),
 }
 """What stored bookings are compared by; `references` is JSON. `told_print` is the fingerprint of what the batch's own
 source last reported of the row, `claim` the id under which it did; `claims` is all that is stored of such ids, and
@@ -46,15 +47,6 @@ where that is nothing `first_claim` is the one of the source that told the row f
 was another one, `has_its_references` that references of the row may be of the batch's own source: it is remembered of a
 live source that it told the row, of files only if they told it first, under a reference. Whether the row's day is whole
 or asked for is said by the windows of the batch."""
-_SELECTED = (
-    "id, identity, booking_date, amount, currency, created_at, fingerprint, reference_keys AS references, claims,"
-    " connection_id, batch_id"
-)
-_FOUND_OUT = (
-    *("claim", "told_print", "first_claim", "is_other_source", "has_its_references"),
-    *("is_whole", "is_asked_for"),
-)
-_AS_SELECTED = {name: dtype for name, dtype in STORED.items() if name not in _FOUND_OUT}
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
 IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
@@ -101,6 +93,28 @@ def told_prints(stored: pl.DataFrame) -> pl.DataFrame:
     return several.with_columns(pl.col("told").str.slice(2, 32))
 
 
+def former_tellings(stored: pl.DataFrame) -> pl.DataFrame:
+    """Rows (STORED) that were corrected, once for each `wording` that they had before, with its day and amount. A live
+    source that tells a row as it is now tells of another one in the words of before."""
+    corrected = stored.filter(pl.col("claims").str.contains(FORMER, literal=True))
+    known = [json.loads(claims) for claims in corrected["claims"]]
+    wordings = [[wording for key, wording in each.items() if key.startswith(FORMER)] for each in known]
+    rows = corrected.with_columns(pl.Series("wording", wordings, dtype=pl.List(pl.String))).explode("wording")
+    was = [record_of(wording) for wording in rows["wording"]]
+    return rows.with_columns(
+        pl.Series(name, [getattr(each, name) for each in was], dtype=STORED[name])
+        for name in ("booking_date", "amount", "currency")
+    )
+
+
+def with_former(claims: str | None, was: TransactionRecord, until: datetime) -> str:
+    """The `claims` of a row that is corrected now, with what it said until now."""
+    wording = wording_of(was).decode()
+    known = {key: value for key, value in json.loads(claims or "{}").items() if value != wording}
+    gone = sorted(key for key in known if key.startswith(FORMER))[: 1 - FORMER_MAX]
+    return as_json({**{key: known[key] for key in known if key not in gone}, f"{FORMER}{until}": wording})
+
+
 class StoredBookings:
     """What one account of the user has, seen by one source: a connection, or FILES."""
 
@@ -131,6 +145,10 @@ class StoredBookings:
     def every(self, table: str) -> pl.DataFrame:
         """All rows of the account, likewise."""
         return self._frame(table, (), "TRUE")
+
+    def taken_back_after(self, day: date) -> pl.DataFrame:
+        """The rows that the bank has taken back on a later day than this one, likewise."""
+        return self._frame("taken_back_transactions", (), "taken_back_at >= $3", day + timedelta(days=1))
 
     def highest(self, bases: pl.Series) -> pl.DataFrame:
         """The `highest` ordinal under each of these keys, as far as bookings have been stored under it, ever so long
@@ -169,25 +187,30 @@ class StoredBookings:
             )
         return {row["id"]: as_record(row) for row in rows}
 
-    def other_words(self, stored: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
-        """The words, other than the stored ones, in which each source last reported these rows (STORED), by id."""
+    def other_tellings(self, stored: pl.DataFrame) -> pl.DataFrame:
+        """These rows (STORED) once for each other telling of them, with its day and amount: the words in which each
+        source reported them last (`told`, a fingerprint), and what they said before a correction (`wording`)."""
         told = told_prints(stored).filter(pl.col("told") != pl.col("fingerprint"))
-        if told.is_empty():
-            return {}
+        is_news = pl.col("told_print").is_null() if self._teller.is_live else pl.lit(value=True)
+        return pl.concat([told, former_tellings(stored.filter(is_news))], how="diagonal")
+
+    def other_words(self, tellings: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
+        """The words of these tellings by the row's id."""
         by_print: dict[str, list[TransactionRecord]] = defaultdict(list)
-        for record in contributions.of_days(self._session, self._user_id, told):
+        for record in contributions.of_days(self._session, self._user_id, tellings.drop_nulls("told")):
             by_print[fingerprint(record)].append(record)
         found: dict[str, list[TransactionRecord]] = defaultdict(list)
-        for id_, print_ in told.select("id", "told").iter_rows():
-            found[id_] += by_print.get(print_, ())
+        for id_, print_, wording in tellings.select("id", "told", "wording").iter_rows():
+            found[id_] += [record_of(wording)] if wording else by_print.get(print_, ())
         return found
 
     def _frame(self, table: str, windows: Sequence[ToldWindow], condition: str, *parameters: object) -> pl.DataFrame:
+        columns = ", ".join(_SELECTED).replace("references", "reference_keys AS references")
         rows = self._session.frame(
-            f"SELECT {_SELECTED} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
+            f"SELECT {columns} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
             f" AND {condition}",
             *(self._user_id, self._account_id, *parameters),
-            schema=_AS_SELECTED,
+            schema=_SELECTED,
         )
         is_file = pl.col("connection_id").is_in(list(self._teller.file_connections))
         source = pl.when(is_file).then(pl.lit(FILES)).otherwise("connection_id")
