@@ -11,6 +11,7 @@ from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import AGAIN, NEVER, PLAN_EVERY, Scheduler
 from storage import connections, jobs
 from storage.database import Database
+from storage.events import outbox
 from storage.users import User
 from tests.conftest import NOW
 from tests.engines import OpenStore
@@ -102,6 +103,9 @@ def test_what_is_due_which_consents_have_run_out_and_what_monitors_ask_is_found_
         " SELECT 'job_' || n, $1, 'con_' || n, 'completed', $2, $2, TRUE FROM generate_series(1, $3::INT) AS s(n)",
         *(user.id, NOW - timedelta(days=1), IDLE),
     )
+    database.execute(  # as whoever has been told that a consent ends in a week
+        "UPDATE connections SET consent_expires_at = $1, noticed_end = $1, noticed_days = 7", NOW + timedelta(days=6)
+    )
     database.execute("ANALYZE connections, jobs")
     everybody, plans = database.for_everybody(), list[str]()
     rows = type(everybody).rows
@@ -115,6 +119,7 @@ def test_what_is_due_which_consents_have_run_out_and_what_monitors_ask_is_found_
     connections.expire_consents(everybody, now=NOW)
     connections.of_connectors(everybody, ["folder"])
     jobs.by_status(everybody, since=NOW)
+    outbox.tell_notices(everybody, now=NOW)
     for plan, indexes in zip(
         plans,
         (
@@ -122,6 +127,7 @@ def test_what_is_due_which_consents_have_run_out_and_what_monitors_ask_is_found_
             {"connections_by_consent"},
             {"connections_by_connector"},
             {"jobs_unfinished", "jobs_by_end"},
+            {"connections_by_notice"},
         ),
         strict=True,
     ):
