@@ -25,6 +25,10 @@ from storage.migrations import runner
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 LOOK_EVERY = 0.25  # seconds
 HOUR = timedelta(hours=1)
+JOBS: tuple[tuple[str, str, tuple[jobs.Status, ...]], ...] = (
+    ("bankdata_jobs", "Unfinished sync jobs of all users.", ("pending", "syncing", "importing")),
+    ("bankdata_jobs_last_hour", "Sync jobs that ended in an hour.", ("completed", "failed")),
+)
 LAGS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0)  # seconds
 PROC = Path("/proc/self")
 
@@ -156,14 +160,11 @@ class _StoreFigures(Collector):
             "The newest migration that this program has.",
             runner.migrations()[-1].number,
         )
-        counted = GaugeMetricFamily("bankdata_jobs", "Sync jobs of all users by status.", labels=["status"])
-        for status, (count, _) in by_status.items():
-            counted.add_metric([status], count)
-        yield counted
-        ended = GaugeMetricFamily("bankdata_jobs_last_hour", "Sync jobs that ended in an hour.", labels=["status"])
-        for status in ("completed", "failed"):
-            ended.add_metric([status], by_status.get(status, (0, 0))[1])
-        yield ended
+        for name, said, statuses in JOBS:
+            counted = GaugeMetricFamily(name, said, labels=["status"])
+            for status in statuses:
+                counted.add_metric([status], by_status.get(status, 0))
+            yield counted
         yield GaugeMetricFamily(
             "bankdata_clock_offset_seconds",
             "How far this machine's clock is ahead of the database's.",

@@ -50,8 +50,8 @@ class contain(AbstractContextManager[None, bool]):
         passes: tuple[type[Exception], ...] = (),
     ) -> None:
         """`is_expected` says that a failure is no news: the same one again, or that of work which the end of the
-        process cuts off. Of such a failure the log has a line of level info; of what is `Away` a warning, of any other
-        its traceback."""
+        process cuts off. Of such a failure the log has a line of level info, of level debug where something is still
+        `Away`, which monitors meet each second; of what is news a warning if it is `Away`, else its traceback."""
         self._logger, self._message, self._values = logger, message, values
         self._is_expected, self._passes = is_expected, passes
 
@@ -60,9 +60,11 @@ class contain(AbstractContextManager[None, bool]):
     ) -> bool:
         if kind is None or not isinstance(failure, Exception) or isinstance(failure, self._passes):
             return False
+        is_away = isinstance(failure, Away)
         if self._is_expected():
-            self._logger.info(f"{self._message}: %s", *self._values, kind.__name__)
-        elif isinstance(failure, Away):
+            level = logging.DEBUG if is_away else logging.INFO
+            self._logger.log(level, f"{self._message}: %s", *self._values, kind.__name__)
+        elif is_away:
             self._logger.warning(self._message, *self._values)
         else:
             self._logger.error(self._message, *self._values, exc_info=failure)

@@ -213,13 +213,14 @@ def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime)
     )
 
 
-def by_status(session: Session, *, since: datetime) -> dict[Status, tuple[int, int]]:
-    """The number of jobs of all users in each status, and of those that have come there since a moment."""
+def by_status(session: Session, *, since: datetime) -> dict[Status, int]:
+    """The number of jobs of all users in each status: unfinished ones, and those that have ended since a moment."""
     rows = session.rows(
-        "SELECT status, count(*) AS jobs, count(*) FILTER (WHERE updated_at >= $1) AS lately FROM jobs GROUP BY status",
+        f"SELECT status, count(*) AS jobs FROM jobs WHERE {UNFINISHED}"
+        " OR (status IN ('completed', 'failed') AND updated_at >= $1) GROUP BY status",
         since,
     )
-    return {row["status"]: (row["jobs"], row["lately"]) for row in rows}
+    return {row["status"]: row["jobs"] for row in rows}
 
 
 def release(session: Session, job: Job) -> None:

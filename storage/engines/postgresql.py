@@ -249,7 +249,7 @@ class PostgreSQL:
             connection.patience, connection.awaited = self._patience, None
             try:
                 yield connection
-                if connection.opened_at > self._gone_at:
+                if connection.opened_at > self._gone_at and not (self._is_away and _is_read_only(connection)):
                     self._say(is_away=False, words="back")
             except psycopg.Error as error:
                 if not _is_connection_lost(connection, error):
@@ -543,6 +543,12 @@ def _is_connection_lost(connection: Connection, error: psycopg.Error) -> bool:
         or (isinstance(error, psycopg.OperationalError) and (error.sqlstate or DEAD).startswith(DEAD))
         or isinstance(error, errors.ReadOnlySqlTransaction)
     )
+
+
+def _is_read_only(connection: Connection) -> bool:
+    """Whether the server last said that nothing can be written; a pooler may not pass that on."""
+    said = (b"in_hot_standby", b"default_transaction_read_only")
+    return any(connection.pgconn.parameter_status(each) == b"on" for each in said)
 
 
 @contextmanager

@@ -17,15 +17,17 @@ from storage.webhooks import deliveries
 REMEMBERED_FOR = timedelta(days=30)
 OF_A_COMMIT = 1000  # event numbers available to each state of the data
 NOTICES = (1, 7, 14)  # days before a consent ends at which a notice is due; of several due at once, the first
-PIECE = 500  # users whose notices are written at once
+PIECE = 500  # consents of which notices are written at once
 
-NOTICE_DUE = (
-    "status IN ('ACTIVE', 'ERROR') AND consent_expires_at > $1 AND consent_expires_at <= $2 AND (noticed_days IS NULL"
-    " OR consent_expires_at > noticed_end + INTERVAL '1 day' OR noticed_days > CASE WHEN consent_expires_at <= $3"
-    " THEN 1 WHEN consent_expires_at <= $4 THEN 7 ELSE 14 END)"
+NEXT_NOTICE = (
+    "CASE WHEN noticed_days IS NULL OR consent_expires_at > noticed_end + INTERVAL '1 day'"
+    " THEN consent_expires_at - INTERVAL '14 days'"
+    " WHEN noticed_days = 14 THEN consent_expires_at - INTERVAL '7 days'"
+    " WHEN noticed_days = 7 THEN consent_expires_at - INTERVAL '1 day' END"
 )
-"""A consent that needs a notice. Parameters: now, and the ends of the notice periods that begin now, the longest first.
-A source that moves the end of a consent by hours does not make it a new consent."""
+"""When the next notice of a consent is due, as the index has it. A source that moves the end of a consent by hours does
+not make it a new consent."""
+NOTICE_DUE = f"status IN ('ACTIVE', 'ERROR') AND consent_expires_at > $1 AND {NEXT_NOTICE} <= $1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +122,8 @@ def _ended_syncs(session: Session, user_id: str) -> _Found:
 
 def _ending_consents(session: Session, user_id: str, now: datetime) -> _Found:
     due = session.rows(
-        f"SELECT id, consent_expires_at FROM connections WHERE {NOTICE_DUE} AND user_id = $5 ORDER BY id",
-        *(*_due_times(now), user_id),
+        f"SELECT id, consent_expires_at FROM connections WHERE {NOTICE_DUE} AND user_id = $2 ORDER BY id",
+        *(now, user_id),
     )
     found: _Found = []
     for row in due:
@@ -192,18 +194,11 @@ def after(session: Session, user_id: str, sequence: int, *, limit: int) -> list[
 def tell_notices(database: Database, *, now: datetime) -> None:
     """Write the due notices of consents that end soon, by marking their users' data as changed; otherwise nothing might
     change for long."""
-    due = database.rows(
-        f"SELECT DISTINCT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY user_id LIMIT {PIECE}", *_due_times(now)
-    )
-    for row in due:
-        database.changes(row["user_id"])
+    due = database.rows(f"SELECT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY {NEXT_NOTICE} LIMIT {PIECE}", now)
+    for user_id in dict.fromkeys(row["user_id"] for row in due):
+        database.changes(user_id)
 
 
 def forget(session: Session, *, before: datetime) -> None:
     """Delete the events recorded before this time."""
     session.execute("DELETE FROM events WHERE recorded_at < $1", before)
-
-
-def _due_times(now: datetime) -> list[datetime]:
-    """The parameters $1 to $4 of NOTICE_DUE: now, and the ends of the notice periods, the longest first."""
-    return [now, now + timedelta(days=14), now + timedelta(days=1), now + timedelta(days=7)]

@@ -104,6 +104,7 @@ def test_connections_that_acknowledge_and_say_nothing_are_replaced_within_ten_se
     silenced.proxy.fall_silent()
     assert silenced.answered_again() < TEN_SECONDS
     assert (silenced.said("away"), silenced.said("back")) == (1, 1)
+    assert silenced.served.log.read_text().count("not ready") <= 1, "however often a monitor asks"
 
 
 @pytest.mark.requirement("postgresql.failover")

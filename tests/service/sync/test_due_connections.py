@@ -1,5 +1,6 @@
 """What the scheduler looks at: connections that are due, in pieces, each by one process; idle ones cost nothing."""
 
+import re
 from collections.abc import Callable
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import AGAIN, NEVER, PLAN_EVERY, Scheduler
 from storage import connections, jobs
 from storage.database import Database
+from storage.events import outbox
 from storage.users import User
 from tests.conftest import NOW
 from tests.engines import OpenStore
@@ -92,11 +94,19 @@ def test_thousands_of_idle_connections_are_not_read(
 
 @pytest.mark.engine("one server")  # a cluster shows the plan of one shard, which may be an empty one
 @pytest.mark.requirement("sync.plan")
-def test_what_is_due_and_which_consents_have_run_out_is_found_by_an_index(
+def test_what_is_due_which_consents_have_run_out_and_what_monitors_ask_is_found_by_an_index(
     database: OpenStore, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_many(database, user, IDLE, due_at=TOMORROW)
-    database.execute("ANALYZE connections")
+    database.execute(
+        "INSERT INTO jobs (id, user_id, connection_id, status, created_at, updated_at, is_told)"
+        " SELECT 'job_' || n, $1, 'con_' || n, 'completed', $2, $2, TRUE FROM generate_series(1, $3::INT) AS s(n)",
+        *(user.id, NOW - timedelta(days=1), IDLE),
+    )
+    database.execute(  # as whoever has been told that a consent ends in a week
+        "UPDATE connections SET consent_expires_at = $1, noticed_end = $1, noticed_days = 7", NOW + timedelta(days=6)
+    )
+    database.execute("ANALYZE connections, jobs")
     everybody, plans = database.for_everybody(), list[str]()
     rows = type(everybody).rows
 
@@ -108,10 +118,20 @@ def test_what_is_due_and_which_consents_have_run_out_is_found_by_an_index(
     connections.due(everybody, now=NOW, after=None)
     connections.expire_consents(everybody, now=NOW)
     connections.of_connectors(everybody, ["folder"])
-    for plan, index in zip(
-        plans, ("connections_due", "connections_by_consent", "connections_by_connector"), strict=True
+    jobs.by_status(everybody, since=NOW)
+    outbox.tell_notices(everybody, now=NOW)
+    for plan, indexes in zip(
+        plans,
+        (
+            {"connections_due"},
+            {"connections_by_consent"},
+            {"connections_by_connector"},
+            {"jobs_unfinished", "jobs_by_end"},
+            {"connections_by_notice"},
+        ),
+        strict=True,
     ):
-        assert index in plan
+        assert indexes <= set(re.findall(r"\w+", plan))
         assert "Seq Scan" not in plan
 
 
