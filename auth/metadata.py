@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from auth import authorization_details
-from auth.policy import Policy, Resource
+from auth.policy import RESOURCES, Policy, Resource
 from auth.scopes import SCOPES
 
 SERVER_PATH = "/.well-known/oauth-authorization-server"
@@ -35,7 +35,7 @@ def server_metadata(policy: Policy) -> dict[str, Any]:
         "authorization_response_iss_parameter_supported": True,
         "authorization_details_types_supported": [authorization_details.TYPE],
         "service_documentation": f"{policy.public_url}/docs",
-        "protected_resources": [policy.resource, policy.mcp_resource],
+        "protected_resources": list(map(policy.address_of, RESOURCES)),
     }
     if policy.takes_documents:
         document["client_id_metadata_document_supported"] = True
@@ -64,17 +64,8 @@ def server_metadata_paths(policy: Policy) -> tuple[str, ...]:
     return tuple(dict.fromkeys((SERVER_PATH, inserted)))
 
 
-def resource_metadata_paths(policy: Policy) -> tuple[str, ...]:
-    """The paths of the data interface's metadata: the origin's root (interface 5.3) and the path-inserted address (RFC
-    9728 section 3.1)."""
-    return tuple(dict.fromkeys((RESOURCE_PATH, _inserted_path(policy.resource))))
-
-
-def mcp_metadata_paths(policy: Policy) -> tuple[str, ...]:
-    """The path of the assistants' interface's metadata: only the path-inserted address, because the root is for the
-    data interface."""
-    return (_inserted_path(policy.mcp_resource),)
-
-
-def _inserted_path(resource: str) -> str:
-    return RESOURCE_PATH + urlsplit(resource).path
+def resource_metadata_paths(policy: Policy, resource: Resource) -> tuple[str, ...]:
+    """The paths of a resource's metadata: the path-inserted address (RFC 9728 section 3.1), and before it, for the data
+    interface, the origin's root (interface 5.3)."""
+    inserted = RESOURCE_PATH + urlsplit(policy.address_of(resource)).path
+    return tuple(dict.fromkeys((RESOURCE_PATH, inserted))) if resource == "data" else (inserted,)

@@ -60,25 +60,15 @@ class Policy:
         """The issuer identifier (RFC 8414 section 2)."""
         return self.auth_url
 
-    @property
-    def resource(self) -> str:
-        """The identifier of the data interface in RFC 8707 and 9728: exactly its base address."""
-        return self.address_of("data")
-
-    @property
-    def mcp_resource(self) -> str:
-        """The identifier of the interface for assistants: exactly the address that people type in."""
-        return self.address_of("mcp")
-
     def address_of(self, resource: Resource) -> str:
-        """The identifier of a resource, which is the audience of its tokens and the address below which it is
-        served."""
+        """The identifier of a resource in RFC 8707 and 9728: the audience of its tokens, and exactly the address below
+        which it is served."""
         return self.public_url + PATHS[resource]
 
     def named_resource(self, values: tuple[str, ...]) -> Resource | None:
         """The resource that these indicators (RFC 8707) name, the data interface where there are none. None where one
         of them is not ours, or they name several: a token has one audience."""
-        named = {value.removesuffix("/") for value in values} or {self.resource}
+        named = {value.removesuffix("/") for value in values} or {self.address_of("data")}
         return next((each for each in RESOURCES if named == {self.address_of(each)}), None)
 
     @property

@@ -67,8 +67,8 @@ class AuthorizationServer:
         tokens = AccessTokens(
             self.keys,
             issuer=policy.issuer,
-            audience=policy.resource,
-            other_audiences=[policy.mcp_resource],
+            audience=policy.address_of("data"),
+            other_audiences=[policy.address_of("mcp")],
             lifetime=policy.access_lifetime,
         )
         self.record = Record(database, now)

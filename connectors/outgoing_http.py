@@ -9,7 +9,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import AsyncIterable, Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -118,11 +118,10 @@ class Provider:
         parameters: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         auth: tuple[str, str] | None = None,
-        also: Collection[int] = (),
     ) -> ProviderAnswer:
-        """The answer to a GET, tried twice more where a second try may help. `also` are statuses from 500 on that the
-        caller handles itself. Raises ProviderUnavailable, and RateLimited for 429."""
-        request = _Outgoing(method="GET", path=path, parameters=parameters, headers=headers, auth=auth, also=also)
+        """The answer to a GET, tried twice more where a second try may help. Raises ProviderUnavailable, and
+        RateLimited for 429."""
+        request = _Outgoing(method="GET", path=path, parameters=parameters, headers=headers, auth=auth)
         for pause in PAUSES:
             try:
                 return self._ask(request)
@@ -181,7 +180,7 @@ class Provider:
             )
         if answer.status == 429:
             raise RateLimited(detail="status 429", retry_after=answer.retry_after)
-        if answer.status >= 500 and answer.status not in request.also:
+        if answer.status >= 500:
             kind = _Passing if answer.status in PASSING else ProviderUnavailable
             raise kind(
                 f"{self.host} has a fault (status {answer.status}).",
@@ -262,7 +261,6 @@ class _Outgoing:
     sent: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] | None
     auth: tuple[str, str] | None = None
-    also: Collection[int] = ()
 
 
 def _run_on_loop(work: Coroutine[Any, Any, Told]) -> Told:

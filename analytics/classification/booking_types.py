@@ -2,11 +2,11 @@
 SWIFT)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from analytics.classification.facts import CACHED_TEXTS_MAX, spread, table
+from analytics.classification.facts import CACHED_TEXTS_MAX, signed_codes, spread, table, value_of
 from analytics.classification.phrases import Phrases, words_of
 
 
@@ -49,14 +49,8 @@ NAMED_TYPES = {"cash_withdrawal", "cash_deposit", "standing_order", "direct_debi
 CODE_LENGTH_MAX = 2  # letters of a code such as "DD", "SO", "tb", which counts only as the bank's whole text
 HEAD_WORDS_MAX = 8  # banks without a field for the kind of booking write it into the first words of the purpose
 CASH_MCCS = {"6010", "6011"}
-WEAK_SWIFT = {
-    "NTRF",
-    "XFER",
-    "FTRF",
-    "STRF",
-    "DIRECTDEP",
-    "PAYMENT",
-}  # says "some transfer"; the bank's own words know better
+# These say "some transfer"; the bank's own words know better
+WEAK_SWIFT = {"NTRF", "XFER", "FTRF", "STRF", "DIRECTDEP", "PAYMENT"}
 CARD_MARKS = re.compile(  # card slips as Austrian, German, Dutch, French and Spanish banks print them
     r"\bk\d \d\d \d\d \d\d \d\d\b|\bpas ?\d{3}\b|\bkarte ?\d|\bdebitk\b|\bkfn \d|\bfolgenr \d|\bpasvolgnr\b|"
     r"^cb \w|\bcb \d{4}\b|\btarj(?:eta)? [x\d]|"
@@ -101,12 +95,15 @@ def _speaks(booking: BookingFacts) -> bool:
 def _from_codes(booking: BookingFacts) -> Verdict | None:
     """The type by rules 1 to 5, from codes; None where they leave it open."""
     sign = "+" if booking.is_credit else "-"
-    iso = (booking.bank_transaction_code or "").upper()
+    iso, swift = (booking.bank_transaction_code or "").upper(), _swift_key(booking.swift_code)
     for value, rule in (
         (_iso_type(iso, sign), f"iso-code:{'-'.join(iso.split('-')[:2])}"),
-        (_table_type(GVCS, booking.gvc, sign), f"gvc:{booking.gvc}"),
-        (_table_type(SWIFTS, _swift_key(booking.swift_code), sign), f"swift:{_swift_key(booking.swift_code)}"),
-        (_table_type(PURPOSES, booking.purpose_code, sign), f"purpose-code:{booking.purpose_code}"),
+        (value_of(booking.gvc, GVCS, is_credit=booking.is_credit), f"gvc:{booking.gvc}"),
+        (value_of(swift, SWIFTS, is_credit=booking.is_credit), f"swift:{swift}"),
+        (
+            value_of(booking.purpose_code, PURPOSES, is_credit=booking.is_credit),
+            f"purpose-code:{booking.purpose_code}",
+        ),
     ):
         if value is not None:
             return Verdict(value, rule)
@@ -124,13 +121,6 @@ def _iso_type(code: str, sign: str) -> str | None:
         if wanted_sign in ("*", sign) and all(p in ("*", part) for p, part in zip(pattern, parts, strict=True)):
             return None if value == UNDECIDED else value
     return None
-
-
-def _table_type(entries: Mapping[tuple[str, str], str], code: str | None, sign: str) -> str | None:
-    if not code:
-        return None
-    key = code.strip().upper()
-    return entries.get((key, sign)) or entries.get((key, "*"))
 
 
 def _swift_key(code: str | None) -> str | None:
@@ -209,9 +199,9 @@ def _ranges(name: str) -> dict[tuple[str, str], str]:
 
 ISO = [(tuple(pattern.split("-")), sign, value) for pattern, sign, value in table("iso_types.tsv")]
 GVCS = _ranges("gvc_types.tsv")
-SWIFTS = {(code, sign): value for code, sign, value in table("swift_types.tsv")}
+SWIFTS = signed_codes("swift_types.tsv")
 SWIFT_KEYS = {code for code, _ in SWIFTS}
-PURPOSES = {(code, sign): value for code, sign, value in table("purpose_types.tsv")}
+PURPOSES = signed_codes("purpose_types.tsv")
 TYPE_WORDS = Phrases(
     lambda: ((phrase, value) for value, phrases in table("type_words.tsv") for phrase in phrases.split(", "))
 )

@@ -6,16 +6,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from analytics.classification.booking_types import NOTHING, BookingFacts, Verdict
-from analytics.classification.facts import CACHED_TEXTS_MAX, spread, table
+from analytics.classification.facts import CACHED_TEXTS_MAX, signed_codes, spread, table, value_of
 from analytics.classification.keywords import Keyword, keywords_of
-from analytics.classification.merchants import Merchant
+from analytics.classification.merchants import OF_THE_BANK, PAYMENT_TYPES, Merchant
 from analytics.classification.persons import INVOICE
 from analytics.classification.phrases import Found, words_of
 
 SAVINGS_KINDS = {"savings", "securities", "building_savings"}
-OF_THE_BANK = {"cash_withdrawal", "cash_deposit", "interest", "fee"}
 OF_A_HOME = Keyword("RENT", "text")  # service charges, frais and canone are words of banks and of landlords
-PAYMENT_TYPES = {"transfer", "standing_order"}
 MASKED = re.compile(r"(.)\1\1")  # no name has the same letter three times in a row
 LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only when nothing else decides
 
@@ -63,11 +61,9 @@ def category(evidence: Evidence) -> Verdict:
 
 
 def _category_of_codes(booking: BookingFacts) -> Verdict | None:
-    code = (booking.purpose_code or "").upper()
-    sign = "+" if booking.is_credit else "-"
-    by_purpose = PURPOSES.get((code, sign)) or PURPOSES.get((code, "*"))
-    if by_purpose is not None:
-        return Verdict(by_purpose, f"purpose-code:{code}")
+    by_purpose = value_of(booking.purpose_code, PURPOSES, is_credit=booking.is_credit)
+    if booking.purpose_code and by_purpose is not None:
+        return Verdict(by_purpose, f"purpose-code:{booking.purpose_code.upper()}")
     by_mcc = MCCS.get(booking.mcc or "")
     return Verdict(by_mcc, f"mcc:{booking.mcc}") if by_mcc else None
 
@@ -144,17 +140,6 @@ def _is_masked(word: str) -> bool:
     return MASKED.search(word) is not None
 
 
-def _codes() -> dict[tuple[str, str], str]:
-    return {(code, sign): value for codes, sign, value in table("purpose_categories.tsv") for code in codes.split()}
-
-
-def _mccs() -> dict[str, str]:
-    known: dict[str, str] = {}
-    for codes, value in table("mcc_categories.tsv"):
-        for code in spread(codes):
-            known.setdefault(f"{code:04}", value)
-    return known
-
-
-PURPOSES = _codes()
-MCCS = _mccs()
+PURPOSES = signed_codes("purpose_categories.tsv")
+# Of codes that several lines name, the first line counts
+MCCS = {f"{code:04}": value for codes, value in reversed(table("mcc_categories.tsv")) for code in spread(codes)}

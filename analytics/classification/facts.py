@@ -41,6 +41,10 @@ TYPES = (
 """The normalized types (interface 2.4)."""
 
 
+SignedCodes = Mapping[tuple[str, str], str]
+"""By code and sign of the amount, "+" or "-", or "*" for both."""
+
+
 @cache
 def table(name: str) -> tuple[tuple[str, ...], ...]:
     """The lines of one table in order, each as its columns."""
@@ -59,6 +63,17 @@ def edition() -> str:
     """What tells these tables from those of a version that knew more or less: a hash of all of them."""
     tables = sorted(files("analytics.classification").joinpath("data").iterdir(), key=lambda table: table.name)
     return hashlib.sha256(b"".join(table.read_bytes() for table in tables)).hexdigest()
+
+
+def signed_codes(name: str) -> SignedCodes:
+    """The values of a table by code and sign."""
+    return {(code, sign): value for codes, sign, value in table(name) for code in codes.split()}
+
+
+def value_of(code: str | None, values: SignedCodes, *, is_credit: bool) -> str | None:
+    """The value of a code for this sign, else for both signs; None where the table has none."""
+    key = (code or "").strip().upper()
+    return values.get((key, "+" if is_credit else "-")) or values.get((key, "*"))
 
 
 def spread(codes: str) -> range:

@@ -6,7 +6,16 @@ from typing import Literal
 
 from analytics.classification.booking_types import Verdict
 from analytics.classification.categories import Evidence
-from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES, LEAVES, category_of, spread, table
+from analytics.classification.facts import (
+    CACHED_TEXTS_MAX,
+    CATEGORIES,
+    LEAVES,
+    category_of,
+    signed_codes,
+    spread,
+    table,
+    value_of,
+)
 from analytics.classification.persons import COMPANY, INVOICE, TITLES
 from analytics.classification.phrases import Found, Phrases, words_of
 
@@ -66,9 +75,9 @@ def _by_mcc(_category: Verdict, evidence: Evidence) -> Verdict | None:
 
 
 def _by_purpose_code(_category: Verdict, evidence: Evidence) -> Verdict | None:
-    code = (evidence.booking.purpose_code or "").upper()
-    leaf = PURPOSES.get((code, "+" if evidence.booking.is_credit else "-")) or PURPOSES.get((code, "*"))
-    return Verdict(leaf, f"purpose-code:{code}") if leaf else None
+    code = evidence.booking.purpose_code or ""
+    leaf = value_of(code, PURPOSES, is_credit=evidence.booking.is_credit)
+    return Verdict(leaf, f"purpose-code:{code.upper()}") if leaf else None
 
 
 def _by_brand(_category: Verdict, evidence: Evidence) -> Verdict | None:
@@ -227,9 +236,7 @@ OF_KINDS = {
     "credit_card": "CARD_SETTLEMENT",
 }
 """The leaf by the kind of either account; the first kind in this order counts."""
-PURPOSES: Mapping[tuple[str, str], str] = {
-    (code, sign): leaf for codes, sign, leaf in table("purpose_leaves.tsv") for code in codes.split()
-}
+PURPOSES = signed_codes("purpose_leaves.tsv")
 ALL_PHRASES: Mapping[Place, Phrases[frozenset[tuple[str, str]]]] = {
     "name": Phrases(lambda: _all_entries("name")),
     "text": Phrases(lambda: _all_entries("text")),

@@ -31,28 +31,10 @@ LEGAL_TAIL = re.compile(
     r"b\.?v\.?|n\.?v\.?|ltd\.?|limited|plc|inc\.?|llc|s\.?a\.?r\.?l\.?|s\.?a\.?s\.?|s\.?a\.?|s\.?r\.?l\.?|s\.?p\.?a\.?|oy|ab)\.?$",
     re.IGNORECASE,
 )
-SMALL_WORDS = {
-    "am",
-    "an",
-    "and",
-    "auf",
-    "bei",
-    "beim",
-    "das",
-    "de",
-    "den",
-    "der",
-    "des",
-    "die",
-    "du",
-    "et",
-    "for",
-    "im",
-    "in",
-}
-SMALL_WORDS |= {"la", "le", "les", "of", "the", "to", "und", "van", "vom", "von", "zu", "zum", "zur", "&"}
-
-
+_SMALL = (
+    "am an and auf bei beim das de den der des die du et for im in la le les of the to und van vom von zu zum zur &"
+)
+SMALL_WORDS = frozenset(_SMALL.split())
 _GREETING = re.compile(r"(?<!\s)\s++(?:sagt danke|dankt)\b.*$", re.IGNORECASE)
 _STATES = (
     "AL|AK|AZ|AR|CA|CO|CT|DC|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR|"

@@ -34,28 +34,18 @@ class Outcome:
         return int(self.wait.total_seconds()) + 1 if self.wait else 0
 
 
+@dataclass(eq=False)
 class SignIn:
     """Verifies people's identity, with the same effort whether the user exists or not."""
 
-    def __init__(
-        self,
-        database: Database,
-        sessions: Sessions,
-        throttles: Throttles,
-        passwords: Passwords,
-        second_factors: SecondFactors,
-        passkeys: Passkeys,
-        events: Events,
-        now: Now,
-    ) -> None:
-        self._database = database
-        self._sessions = sessions
-        self._throttles = throttles
-        self._passwords = passwords
-        self._second_factors = second_factors
-        self._passkeys = passkeys
-        self._events = events
-        self._now = now
+    _database: Database
+    _sessions: Sessions
+    _throttles: Throttles
+    _passwords: Passwords
+    _second_factors: SecondFactors
+    _passkeys: Passkeys
+    _events: Events
+    _now: Now
 
     def attempt(
         self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None

@@ -129,7 +129,10 @@ class AccessCheck:
         if made is None or made[0] is not standing:
             if len(self._principals) >= CACHED_TOKENS_MAX:
                 self._principals.clear()
-            made = self._principals[claims.token_id] = standing, _principal(claims, standing)
+            made = self._principals[claims.token_id] = (
+                standing,
+                principal_of(standing, client_id=claims.client_id, scopes=claims.scopes, grant_id=claims.grant_id),
+            )
         return made[1]
 
     def _is_stale(self, read_at: datetime, now: datetime) -> bool:
@@ -144,12 +147,13 @@ def _check_standing(standing: Standing | None, user_id: str, now: datetime) -> S
     return standing
 
 
-def _principal(claims: Claims, standing: Standing) -> Principal:
+def principal_of(standing: Standing, *, client_id: str, scopes: frozenset[str], grant_id: str) -> Principal:
+    """The principal of a grant with this standing."""
     return Principal(
-        user_id=claims.user_id,
-        client_id=claims.client_id,
-        scopes=claims.scopes,
-        grant_id=claims.grant_id,
+        user_id=standing.user_id,
+        client_id=client_id,
+        scopes=scopes,
+        grant_id=grant_id,
         has_subscription=standing.has_subscription,
         coverage=coverage_of(standing.terms),
         figures_only=standing.terms.figures_only,

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -28,18 +29,16 @@ REVOCATION_TRIES = 8  # with pauses of a quarter of a second in all
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
 class Grants:
     """Makes, finds and ends grants. A revocation counts from the next request on."""
 
-    def __init__(
-        self, database: Database, tokens: AccessTokens, access: AccessCheck, policy: Policy, events: Events, now: Now
-    ) -> None:
-        self._database = database
-        self._tokens = tokens
-        self._access = access
-        self._policy = policy
-        self._events = events
-        self._now = now
+    _database: Database
+    _tokens: AccessTokens
+    _access: AccessCheck
+    _policy: Policy
+    _events: Events
+    _now: Now
 
     def add(
         self,

@@ -97,24 +97,16 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
+@dataclass(eq=False)
 class RefreshTokens:
     """Issues the refresh tokens of grants, and exchanges each of them once."""
 
-    def __init__(
-        self,
-        access_tokens: AccessTokens,
-        grants: Grants,
-        one_time: OneTime,
-        policy: Policy,
-        successor_key: bytes,
-        now: Now,
-    ) -> None:
-        self._access_tokens = access_tokens
-        self._grants = grants
-        self._one_time = one_time
-        self._policy = policy
-        self._successor_key = successor_key
-        self._now = now
+    _access_tokens: AccessTokens
+    _grants: Grants
+    _one_time: OneTime
+    _policy: Policy
+    _successor_key: bytes
+    _now: Now
 
     def first(self, session: Session, grant: Grant) -> TokenAnswer:
         """Issue the first tokens of a grant, inside the caller's transaction."""

@@ -2,9 +2,10 @@
 
 import base64
 import re
-import threading
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
+from threading import Lock
 from urllib.parse import urlsplit
 
 from auth.apps.client_metadata import NAME_LENGTH_MAX, checked_client, new_client
@@ -17,7 +18,7 @@ from auth.principal import Principal
 from auth.record import Deed
 from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS, scope_text
 from auth.secret_text import is_same, new_client_id, new_letters, stored_hash
-from auth.tokens.access_check import AccessCheck, coverage_of
+from auth.tokens.access_check import AccessCheck, principal_of
 from auth.tokens.grants import Grants
 from storage.database import Conflict, Database, Session
 from storage.oauth import clients, grants, simplefin
@@ -36,37 +37,32 @@ class WrongPassword(InvalidToken):
     """A guess: user part and password do not belong together."""
 
 
+@dataclass(eq=False)
 class SimpleFinAccess:
-    """Makes setup tokens, exchanges them, and finds the principal of each request's password."""
+    """Makes setup tokens, exchanges them, and finds the principal of each request's password.
 
-    def __init__(
-        self,
-        database: Database,
-        grants: Grants,
-        access: AccessCheck,
-        throttles: Throttles,
-        policy: Policy,
-        events: Events,
-        now: Now,
-    ) -> None:
-        self._database = database
-        self._grants = grants
-        self._access = access
-        self._throttles = throttles
-        self._address = policy.address_of("simplefin")
-        self._grant_lifetime = policy.grant_lifetime
-        self._events = events
-        self._now = now
-        self._claiming = threading.Lock()  # spares this process the conflicts; between processes the store decides
-        self._credentials: dict[str, Credentials] = {}  # by user part; their grants are checked each time
+    `_claiming` spares this process the conflicts; between processes the store decides. `_credentials` are known by user
+    part; their grants are checked each time.
+    """
+
+    _database: Database
+    _grants: Grants
+    _access: AccessCheck
+    _throttles: Throttles
+    _policy: Policy
+    _events: Events
+    _now: Now
+    _claiming: Lock = field(default_factory=Lock, init=False)
+    _credentials: dict[str, Credentials] = field(default_factory=dict, init=False)
 
     def setup_token(
         self, user_id: str, name: str, *, terms: Terms, lifetime: timedelta | None = None, deed: Deed = "giveConsent"
     ) -> str:
         """Make a setup token for an app that its user calls `name`; the user pastes the token into the app. Raises
         InvalidRequest."""
-        if lifetime is not None and not timedelta() < lifetime <= self._grant_lifetime:
-            raise InvalidRequest(f"An access lasts from 1 to {self._grant_lifetime.days} days.")
+        longest = self._policy.grant_lifetime
+        if lifetime is not None and not timedelta() < lifetime <= longest:
+            raise InvalidRequest(f"An access lasts from 1 to {longest.days} days.")
         now, code = self._now(), new_letters(SECRET_CHARACTERS)
         app = new_client(checked_client(name), client_id=new_client_id(), registered_by="simplefin", now=now)
 
@@ -92,7 +88,7 @@ class SimpleFinAccess:
         grant = self._database.atomically(work)
         self._events.info("setup token made", user=user_id, client=app.id, grant=grant.id)
         self._events.did(user_id, deed, client_id=app.id, grant_id=grant.id)
-        return base64.b64encode(f"{self._address}/claim/{code}".encode()).decode()
+        return base64.b64encode(f"{self._policy.address_of('simplefin')}/claim/{code}".encode()).decode()
 
     def claim(self, code: str, *, agent: str, address: str) -> str:
         """Exchange a setup token for the address that the app asks from now on; only the first caller gets it. Raises
@@ -131,7 +127,7 @@ class SimpleFinAccess:
             raise InvalidGrant(reason="unknown, over or used")
         self._events.info("setup token exchanged", user=grant.user_id, client=grant.client_id, grant=grant.id)
         self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id)
-        parts = urlsplit(self._address)
+        parts = urlsplit(self._policy.address_of("simplefin"))
         return f"{parts.scheme}://{user_part}:{password}@{parts.netloc}{parts.path}"
 
     def _note_reuse(self, code_hash: str, address: str) -> None:
@@ -183,15 +179,8 @@ class SimpleFinAccess:
 
     def _principal(self, held: Credentials) -> Principal:
         standing = self._access.check(held.grant_id, held.user_id)
-        return Principal(
-            user_id=held.user_id,
-            client_id=held.client_id,
-            scopes=_scopes(standing.terms),
-            grant_id=held.grant_id,
-            has_subscription=standing.has_subscription,
-            coverage=coverage_of(standing.terms),
-            figures_only=standing.terms.figures_only,
-        )
+        scopes = _scopes(standing.terms)
+        return principal_of(standing, client_id=held.client_id, scopes=scopes, grant_id=held.grant_id)
 
 
 def _scopes(terms: Terms) -> frozenset[str]:

@@ -37,12 +37,8 @@ def place_of(text: str, names: Sequence[str]) -> int | None:
 
 def conditions(declared: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> list[tuple[int, frozenset[str]]]:
     """The conditions of a profile on columns that this table has: each column's index, and the words it may contain."""
-    applying = []
-    for name, words in declared.items():
-        place = place_of(name, names)
-        if place is not None:
-            applying.append((place, frozenset(words)))
-    return applying
+    places = ((place_of(name, names), frozenset(words)) for name, words in declared.items())
+    return [(place, words) for place, words in places if place is not None]
 
 
 def label_pattern(labels: Mapping[str, str]) -> re.Pattern[str]:

@@ -39,22 +39,7 @@ _FILLERS = frozenset(
 )
 # Banks fold lines and hyphenate words with these, so they are no sign of hiding
 _LAYOUT = frozenset("\t\n\r\v\f\x85\u2028\u2029\u00ad")
-_REPLACED = str.maketrans(
-    {
-        "<": "(",
-        ">": ")",
-        "[": "(",
-        "]": ")",
-        "{": "(",
-        "}": ")",
-        "|": "/",
-        "\\": "/",
-        "~": "-",
-        "`": "'",
-        "«": '"',
-        "»": '"',
-    }
-)
+_REPLACED = str.maketrans("<>[]{}|\\~`«»", '()()()//-\'""')
 _SCHEME = re.compile(
     r"[a-z][a-z0-9+.\-]{0,30}:(?=\s*/\s*/)|(?:https?|ftps?|javascript|vbscript):(?=\S)|"
     r"\b(?:sftp|file|ssh|wss?|data|mailto|tel|sms|blob|intent|market|bitcoin|facetime|whatsapp|tg):(?=\S)",

@@ -39,8 +39,8 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
     described = description(server.policy.served_path)
     spellings = {
         metadata.SERVER_PATH: metadata.server_metadata_paths(server.policy),
-        metadata.RESOURCE_PATH: metadata.resource_metadata_paths(server.policy),
-        f"{metadata.RESOURCE_PATH}/mcp": metadata.mcp_metadata_paths(server.policy),
+        metadata.RESOURCE_PATH: metadata.resource_metadata_paths(server.policy, "data"),
+        f"{metadata.RESOURCE_PATH}/mcp": metadata.resource_metadata_paths(server.policy, "mcp"),
     }
 
     def counted(function: Callable[[Request, Any], Answer]) -> Operation:

@@ -1,19 +1,15 @@
 /** Accounts as their person wants to see them: own names, hidden ones, two that are one, and gone for good. */
-import { change, useRead } from "./api.js";
+import { change, one, usePreview, useRead } from "./api.js";
 import { Card, Choice, Dialog, Failed, Line, accountAmong, accountName, shortIban, tried } from "./parts.js";
 import { day, money } from "./format.js";
 import { SameAccounts } from "./same-account.js";
-import { html, useEffect, useState } from "./ui.js";
+import { html, useState, useThere } from "./ui.js";
 import { t } from "./words.js";
 
 export function Accounts({ person }) {
   const hidden = useRead("/accounts/hidden");
   const merged = useRead("/accounts/merged");
   const [open, setOpen] = useState(null);
-  const act = async ({ id }, method, along, below = "") => {
-    const isDone = await tried(() => change(method, `/accounts/${encodeURIComponent(id)}${below}`, along), () => t("changed"));
-    if (isDone) setOpen(null);
-  };
   return html`<${Card} title=${t("accounts")}>
     <ul class="plain">
       <${SameAccounts} accounts=${(hidden.data?.accounts ?? []).filter(({ perhapsSameAs }) => perhapsSameAs)} person=${person} />
@@ -27,28 +23,23 @@ export function Accounts({ person }) {
         <button type="button" aria-label="${t("separate")}: ${accountAmong(account)}" onClick=${() => act(account, "DELETE", {}, "/merge")}>${t("separate")}</button>
       <//>`)}
     </ul>
-    ${open && html`<${Change} account=${open} others=${person.accounts.filter(({ id }) => id !== open.id)} onClose=${() => setOpen(null)} act=${act} />`}
+    ${open && html`<${Change} account=${open} others=${person.accounts.filter(({ id }) => id !== open.id)} onClose=${() => setOpen(null)} />`}
   <//>`;
 }
+
+const act = ({ id }, method, along, below = "") =>
+  tried(() => change(method, one("accounts", id, below), along), () => t("changed"));
 
 const about = (account, ...more) => [...more, (account.accountName || account.accountType) && shortIban(account.iban)].filter(Boolean).join(" · ");
 
 const nameOf = (person, id) => {
-  const found = person.accounts.find((account) => account.id === id);
+  const found = person.byId.get(id);
   return found ? accountName(found) : t("hidden");
 };
 
 /** What a merge would come to, before it is confirmed. */
 function Plan({ account, target }) {
-  const [plan, setPlan] = useState(null);
-  useEffect(() => {
-    let isLeft = false;
-    const told = (what) => isLeft || setPlan(what);
-    setPlan(null);
-    change("POST", `/accounts/${encodeURIComponent(account.id)}/merge`, { parameters: { dryRun: true }, body: { into: target.id } })
-      .then((data) => told({ data }), (error) => told({ error }));
-    return () => { isLeft = true; };
-  }, [account.id, target.id]);
+  const plan = usePreview((signal) => change("POST", one("accounts", account.id, "/merge"), { parameters: { dryRun: true }, body: { into: target.id }, signal }), [account.id, target.id]);
   if (!plan) return null;
   if (plan.error) return html`<${Failed} error=${plan.error} />`;
   const { bookings, inBoth, balance, balanceDate, currency, accessNarrowed } = plan.data;
@@ -57,14 +48,15 @@ function Plan({ account, target }) {
     <button type="submit">${t("merge")}</button>`;
 }
 
-function Change({ account, others, onClose, act }) {
+function Change({ account, others, onClose }) {
   const [name, setName] = useState(account.accountName ?? "");
   const [into, setInto] = useState("");
   const [typed, setTyped] = useState("");
   const shown = accountName(account);
-  const submitted = (...what) => (event) => {
+  const close = useThere(onClose);
+  const submitted = (...what) => async (event) => {
     event.preventDefault();
-    act(account, ...what);
+    if (await act(account, ...what)) close();
   };
   return html`<${Dialog} title=${shown} onClose=${onClose}>
     <form class="field" onSubmit=${submitted("PATCH", { body: { name: name.trim() || null } })}>

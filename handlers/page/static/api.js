@@ -150,6 +150,9 @@ function pause(milliseconds, signal) {
   });
 }
 
+/** The path of one of a kind, and of what is below it. */
+export const one = (kind, id, below = "") => `/${kind}/${encodeURIComponent(id)}${below}`;
+
 /** The address of an operation. */
 const operation = (path, parameters) => address(`/api/v1${path}`, parameters);
 
@@ -190,6 +193,29 @@ export function useRead(path, parameters = {}) {
       setAttempt(attempt + 1);
     },
   };
+}
+
+/**
+ * What a dry run of these inputs answers, `{data}` or `{error}`; null until it does. Newer inputs overtake it; `rest` is for how
+ * many milliseconds they have to stay as they are before it is asked.
+ * @param {false | "" | ((signal: AbortSignal) => Promise<any>)} ask nothing is asked without it
+ * @param {any[]} inputs
+ * @returns {null | { data?: any, error?: any }}
+ */
+export function usePreview(ask, inputs, rest = 0) {
+  const asked = JSON.stringify(inputs);
+  const [answer, setAnswer] = useState({ asked: "" });
+  useEffect(() => {
+    if (!ask) return undefined;
+    const overtaken = new AbortController();
+    const answered = (said) => overtaken.signal.aborted || setAnswer({ asked, ...said });
+    const timer = setTimeout(() => ask(overtaken.signal).then((data) => answered({ data }), (error) => answered({ error })), rest);
+    return () => {
+      clearTimeout(timer);
+      overtaken.abort();
+    };
+  }, [asked]);
+  return answer.asked === asked ? answer : null;
 }
 
 /** A module of the page, loaded when it is wanted, as what is read is: `{data, error, again}`. */

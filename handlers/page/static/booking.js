@@ -1,5 +1,5 @@
 /** One booking in detail, over whatever place it was opened from. */
-import { useRead } from "./api.js";
+import { one, useRead } from "./api.js";
 import { Correction } from "./correction.js";
 import { day, longDay } from "./format.js";
 import { CategoryTile } from "./icons.js";
@@ -11,7 +11,7 @@ import { html } from "./ui.js";
 import { named, t } from "./words.js";
 
 export default function Booking({ id, person, onClose }) {
-  const path = `/transactions/${encodeURIComponent(id)}`;
+  const path = one("transactions", id);
   const row = useRead(path);
   const reasons = useRead(`${path}/explanation`, { include: "detailedCategory,annotation" });
   const isUnknown = row.error?.status === 404 || row.error?.status === 400;

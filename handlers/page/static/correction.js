@@ -1,8 +1,8 @@
 /** "Correct this": another place for a booking, all like it, or by a rule, with what it will change before it does. */
-import { change } from "./api.js";
+import { change, one, usePreview } from "./api.js";
 import { NewOwn, PlaceChoice, placeIn, placeOf } from "./own-categories.js";
-import { Choice, tried } from "./parts.js";
-import { html, useState } from "./ui.js";
+import { Choice, tried, undoing } from "./parts.js";
+import { html, useState, useThere } from "./ui.js";
 import { said, t } from "./words.js";
 
 /**
@@ -38,11 +38,11 @@ const WAYS = {
   },
 };
 
-const of = (row) => `/transactions/${encodeURIComponent(row.id)}`;
+const of = (row) => one("transactions", row.id);
 const corrected = (row, place, dryRun) =>
   change("POST", "/corrections", { parameters: { dryRun }, body: { transactionId: row.id, ...placeOf(place) } });
 const annotation = (method, row, body) => change(method, `${of(row)}/annotation`, { body });
-const forgotten = (kind, id) => change("DELETE", `/${kind}/${encodeURIComponent(id)}`);
+const forgotten = (kind, id) => change("DELETE", one(kind, id));
 const ruled = async (row, place, dryRun) => {
   const { field, operator, value } = await change("GET", `${of(row)}/rule`);
   return change("POST", "/rules", { parameters: { dryRun }, body: { field, operator, value, ...placeOf(place) } });
@@ -52,36 +52,26 @@ const ruled = async (row, place, dryRun) => {
 export function Correction({ row, onDone }) {
   const [place, setPlace] = useState("");
   const [way, setWay] = useState("all");
-  const [preview, setPreview] = useState(null); // what it will change, or why nothing
   const [isWorking, setIsWorking] = useState(false);
-  const show = async (chosen, how) => {
-    setPlace(chosen);
-    setWay(how);
-    setPreview(null);
-    if (!chosen) return;
-    setPreview(await WAYS[how].try(row, chosen).then((found) => ({ hint: WAYS[how].hint(found) }), (error) => ({ error: said(error) })));
-  };
+  const preview = usePreview(place && (() => WAYS[way].try(row, place)), [row.id, place, way]);
+  const done = useThere(onDone);
   const correct = async () => {
     setIsWorking(true);
     const { make, told, undo } = WAYS[way];
-    const isDone = await tried(
-      () => make(row, place),
-      told,
-      (answer) => ({ text: t("undo"), act: () => tried(() => undo(answer, row), () => t("undone")) }),
-    );
+    const isDone = await tried(() => make(row, place), told, (answer) => undoing(() => undo(answer, row)));
     setIsWorking(false);
-    if (isDone) onDone();
+    if (isDone) done();
   };
   const ways = Object.keys(WAYS).map((each) => [each, t(`correct_${each}`)]);
   return html`<div class="correction">
     <h3>${t("correct")}</h3>
     <p class="buttons">
-      <${PlaceChoice} value=${place} onChoose=${(chosen) => show(chosen, way)} none=${t("choose")} />
-      <${Choice} name=${t("correct_which")} value=${way} options=${ways} onChoose=${(how) => show(place, how)} />
+      <${PlaceChoice} value=${place} onChoose=${setPlace} none=${t("choose")} />
+      <${Choice} name=${t("correct_which")} value=${way} options=${ways} onChoose=${setWay} />
       <button type="button" class="primary" disabled=${isWorking || !preview || preview.error} onClick=${correct}>${t("correct_it")}</button>
     </p>
-    <${NewOwn} key=${place} below=${place} onMade=${(made) => show(made, way)} />
-    <p class="small soft" role="status">${preview && (preview.error ?? preview.hint)}</p>
+    <${NewOwn} key=${place} below=${place} onMade=${setPlace} />
+    <p class="small soft" role="status">${preview && (preview.error ? said(preview.error) : WAYS[way].hint(preview.data))}</p>
   </div>`;
 }
 

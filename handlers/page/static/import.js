@@ -1,5 +1,5 @@
 /** Import: files dropped, looked into before anything is stored, imported one by one or all at once, taken back again. */
-import { change, followed, forget, useRead } from "./api.js";
+import { change, followed, forget, one, useRead } from "./api.js";
 import { day, moment, money, size } from "./format.js";
 import { Hint } from "./first-run.js";
 import { Icon } from "./icons.js";
@@ -34,10 +34,12 @@ export async function add(dropped) {
   for (const each of fresh) await look(each);
 }
 
-/** `asked` is what the person says of a file: its account, its layouts by place, and whether they are kept. */
+/** `asked` is what the person says of a file: its account, and its layouts by place. */
 async function look({ key, file, asked }) {
   set(key, { state: "reading", asked });
-  set(key, unsendable(file) ?? (await sent(file, asked, true)));
+  const answer = unsendable(file) ?? (await sent(file, asked, true));
+  // who has asked for something else by now waits for that
+  if (files.get().some((each) => each.asked === asked)) set(key, answer);
 }
 
 const refused = (error) => ({ state: "refused", error });
@@ -50,7 +52,11 @@ function unsendable({ size: bytes }) {
 /** Import these files, one after the other as imports take turns. */
 async function store(all) {
   for (const { key } of all) set(key, { state: "importing" });
-  for (const { key, file, asked } of all) set(key, await sent(file, asked, false));
+  for (const { key, file, asked, keepLayout, layouts } of all) {
+    // the layouts by which the file was looked into are what is kept
+    const kept = keepLayout && { keepLayout, layout: layouts.map(({ profile }) => profile) };
+    set(key, await sent(file, { ...asked, ...kept }, false));
+  }
   forget();
 }
 
@@ -98,7 +104,7 @@ function Files({ person }) {
     ${shown.some(({ state }) => state === "looked") && html`<p class="soft found">${t("not_before")}</p>`}
     ${shown.length > 1 && html`<${Together} shown=${shown} />`}
     ${shown.map((each) => html`<${FileCard} key=${each.key} each=${each} person=${person}
-      onImport=${() => store([each])} onUndo=${() => undo([each])} onAsk=${(asked) => look({ ...each, asked: { ...each.asked, ...asked } })} onKeep=${(keepLayout) => keep(each, keepLayout)}
+      onImport=${() => store([each])} onUndo=${() => undo([each])} onAsk=${(asked) => look({ ...each, asked: { ...each.asked, ...asked } })} onKeep=${(keepLayout) => set(each.key, { keepLayout })}
       onRemove=${() => files.set(shown.filter(({ key }) => key !== each.key))} />`)}`;
 }
 
@@ -112,7 +118,7 @@ async function sent(file, asked, dryRun) {
     const chosen = Object.values(asked.layout ?? {});
     const layout = chosen.length > 1 ? `[${chosen}]` : chosen[0];
     let report = await change("POST", "/imports", { parameters: { filename, dryRun, ...asked, layout }, file });
-    if (!isOver(report)) report = await followed(`/imports/${encodeURIComponent(report.importId)}`, isOver, POLLED_EVERY);
+    if (!isOver(report)) report = await followed(one("imports", report.importId), isOver, POLLED_EVERY);
     const layouts = [...new Map(report.layouts.map((each) => [each.profile, each])).values()].filter(({ profile }) => profile);
     if (report.error !== null && (report.candidates.length === 0 || !report.isDryRun)) return { ...refused(told(report.error)), layouts };
     return { state: report.isDryRun ? "looked" : "imported", report, layouts };
@@ -121,7 +127,7 @@ async function sent(file, asked, dryRun) {
   }
 }
 
-const takenBack = (importId) => tried(() => change("DELETE", `/imports/${encodeURIComponent(importId)}`), () => t("import_undone"));
+const takenBack = (importId) => tried(() => change("DELETE", one("imports", importId)), () => t("import_undone"));
 
 /** Where files are dropped or chosen. */
 export function DropZone({ onFiles }) {
@@ -150,11 +156,7 @@ export function DropZone({ onFiles }) {
   </section>`;
 }
 
-/** The layouts by which the file was looked into are what is kept. */
-const keep = ({ key, asked, layouts }, keepLayout) =>
-  set(key, { asked: { ...asked, layout: layouts.map(({ profile }) => profile), keepLayout } });
-
-function FileCard({ each: { file, asked, state, error, report, layouts = [] }, person, onImport, onUndo, onAsk, onKeep, onRemove }) {
+function FileCard({ each: { file, asked, state, error, report, layouts = [], keepLayout = false }, person, onImport, onUndo, onAsk, onKeep, onRemove }) {
   const isWorking = state === "reading" || state === "importing";
   return html`<section class="card file" aria-label=${file.name}>
     <header class="card-head">
@@ -167,7 +169,7 @@ function FileCard({ each: { file, asked, state, error, report, layouts = [] }, p
       ${state === "undone" && html`<p class="soft">${t("import_undone")}</p>`}
       ${state === "imported" && html`<p class="good"><${Icon} name="check" /> ${t("imported", { n: report.new })}</p>`}
     </div>
-    ${["reading", "refused", "looked"].includes(state) && layouts.map((layout, place) => html`<${Layout} key=${place} layout=${layout} number=${layouts.length > 1 ? ` ${place + 1}` : ""} isKept=${asked.keepLayout ?? false}
+    ${["reading", "refused", "looked"].includes(state) && layouts.map((layout, place) => html`<${Layout} key=${place} layout=${layout} number=${layouts.length > 1 ? ` ${place + 1}` : ""} isKept=${keepLayout}
       isRefused=${state === "refused"} onTry=${(text) => onAsk({ layout: { ...asked.layout, [place]: text } })} onKeep=${onKeep} />`)}
     ${state === "looked" && html`
       ${report.candidates.length > 0 && html`<div class="field"><span class="label">${t("which_account")}</span>

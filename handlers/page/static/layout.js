@@ -1,5 +1,5 @@
 /** How a CSV file is read, where that was guessed or chosen: what each column means, the signs, the currency, to be changed. */
-import { change, forget, useRead } from "./api.js";
+import { change, one, useRead } from "./api.js";
 import { asksSign, choiceOf, profileOf } from "./chosen-layout.js";
 import { moment } from "./format.js";
 import { Card, Choice, Line, tried } from "./parts.js";
@@ -58,7 +58,7 @@ export function Layout({ layout, number, isKept, isRefused, onTry, onKeep }) {
 export function KeptLayouts() {
   const kept = useRead("/layouts");
   if (!kept.data?.layouts.length) return null;
-  const removed = (id) => tried(() => change("DELETE", `/layouts/${encodeURIComponent(id)}`), () => (forget(), t("layout_removed")));
+  const removed = (id) => tried(() => change("DELETE", one("layouts", id)), () => t("layout_removed"));
   return html`<${Card} title=${t("layouts")}><ul class="plain">
     ${kept.data.layouts.map(({ id, fileName, keptAt }) => html`<${Line} key=${id} title=${fileName} about=${moment(keptAt)}>
       <button type="button" onClick=${() => removed(id)} aria-label="${t("remove")}: ${fileName}">${t("remove")}</button>

@@ -2,7 +2,7 @@
 import { change, useRead } from "./api.js";
 import { CATEGORIES } from "./icons.js";
 import { Card, Line, Loaded, tried } from "./parts.js";
-import { html, useState } from "./ui.js";
+import { html, useState, useThere } from "./ui.js";
 import { named, t } from "./words.js";
 
 const NAME_LENGTH_MAX = 100;
@@ -53,12 +53,12 @@ export function PlaceChoice({ value, onChoose, none }) {
 /** A name for a new one below the place that is chosen; `onMade` gets its id. */
 export function NewOwn({ below, onMade }) {
   const [name, setName] = useState("");
+  const made = useThere(onMade);
   if (!below || isOwn(below)) return null;
   const add = async (event) => {
     event.preventDefault();
-    let id = "";
-    const isDone = await tried(async () => ({ id } = await change("POST", "/categories", { body: { name, ...placeOf(below) } })), () => t("changed"));
-    if (isDone) onMade(id);
+    const answer = await tried(() => change("POST", "/categories", { body: { name, ...placeOf(below) } }), () => t("changed"));
+    if (answer) made(answer.id);
   };
   return html`<form class="buttons" onSubmit=${add}>
     <input aria-label=${t("own_new")} placeholder=${t("own_new")} maxlength=${NAME_LENGTH_MAX} value=${name} onInput=${(event) => setName(event.target.value)} />

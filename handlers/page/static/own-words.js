@@ -1,5 +1,5 @@
 /** What a person says of one booking: a note, tags and parts, kept beside it. */
-import { change, useRead } from "./api.js";
+import { change, one, useRead } from "./api.js";
 import { Loaded, tried } from "./parts.js";
 import { Splits } from "./splits.js";
 import { TagField } from "./tags.js";
@@ -8,17 +8,17 @@ import { t } from "./words.js";
 
 const NOTE_LENGTH_MAX = 4000;
 
-/** The note, tags and parts of a booking, to be read and changed. Each begins anew when it was changed itself, so that what is being typed into another one stays. */
+/** The note, tags and parts of a booking, to be read and changed. What is typed while a change is on its way stays. */
 export function OwnWords({ row }) {
-  const path = `/transactions/${encodeURIComponent(row.id)}/annotation`;
+  const path = one("transactions", row.id, "/annotation");
   const said = useRead(path);
   const keep = (body) => tried(() => change("PATCH", path, { body }), () => t("kept"));
   return html`<div class="correction">
     <h3>${t("own_words")}</h3>
     <${Loaded} of=${said}>${(data) => html`
-      <${Note} key=${`note ${data.note}`} said=${data.note ?? ""} keep=${keep} />
-      <${Tags} key=${`tags ${JSON.stringify(data.tags)}`} said=${data} keep=${keep} />
-      ${!row.isAdjustingEntry && html`<${Splits} key=${`parts ${JSON.stringify(data.splits)}`} row=${row} said=${data} keep=${keep} />`}
+      <${Note} said=${data.note ?? ""} keep=${keep} />
+      <${Tags} said=${data} keep=${keep} />
+      ${!row.isAdjustingEntry && html`<${Splits} row=${row} said=${data} keep=${keep} />`}
     `}<//>
   </div>`;
 }
@@ -32,7 +32,15 @@ function Note({ said, keep }) {
 }
 
 function Tags({ said, keep }) {
+  const [tags, setTags] = useState(said.tags);
   const [tag, setTag] = useState("");
+  const say = async (all, typed) => {
+    setTags(all);
+    setTag(typed);
+    const answer = await keep({ tags: all });
+    setTags((now) => (now === all ? (answer || said).tags : now));
+    if (!answer) setTag((now) => now || tag);
+  };
   const note = said.ruleTags && t("rule_tags", { tags: said.ruleTags.join(", ") });
-  return html`<${TagField} tags=${said.tags} text=${tag} onText=${setTag} onTags=${(tags) => keep({ tags })} note=${note} />`;
+  return html`<${TagField} tags=${tags} text=${tag} onText=${setTag} onTags=${say} note=${note} />`;
 }

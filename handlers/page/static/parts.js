@@ -172,7 +172,7 @@ let showToast;
 export const toast = (text, action = null) => showToast({ text, action });
 
 /**
- * Change something and say what came of it, or why not; whether it was done. `told` makes a sentence of the answer, `next`
+ * Change something and say what came of it, or why not: the answer, true where there is none, or false if it was not done. `told` makes a sentence of the answer, `next`
  * what can be done about it (`{text, act}`).
  */
 export async function tried(work, told, next) {
@@ -180,12 +180,15 @@ export async function tried(work, told, next) {
     const answer = await work();
     forget();
     toast(told(answer), next?.(answer));
-    return true;
+    return answer ?? true;
   } catch (error) {
     toast(said(error));
     return false;
   }
 }
+
+/** What can be done about a change, for `tried`: it is taken back by `work`. */
+export const undoing = (work) => ({ text: t("undo"), act: () => tried(work, () => t("undone")) });
 
 /** Ends the session; where nobody answers it says so. */
 export const SignOut = () => html`<button type="button" onClick=${() => signOut().catch(() => toast(t("away_text")))}>

@@ -1,11 +1,11 @@
 /** Recurring payments, going out and coming in: what they cost, when the next ones come, how their prices changed, every single charge, and what a person says of them. */
-import { change, useRead } from "./api.js";
+import { change, one, useRead } from "./api.js";
 import { Stair } from "./charts.js";
 import { comingUp, count, day, daysBetween, money, shortDay, sum } from "./format.js";
 import { Icon } from "./icons.js";
 import { Card, Choice, Day, Dialog, dueIn, Facts, Loaded, Money, MoreLink, Place, State, Titled, accountAmong, tallBones, tried } from "./parts.js";
 import { address, beside, leave } from "./place.js";
-import { html, useState } from "./ui.js";
+import { html, useState, useThere } from "./ui.js";
 import { named, t } from "./words.js";
 
 const FREQUENCIES = ["weekly", "biweekly", "monthly", "quarterly", "yearly"];
@@ -150,7 +150,7 @@ function say(payment, confirmation) {
     ? () => tried(() => toAdded({ name, amount, frequency, direction, nextExpected: nextExpected.slice(0, 10), accountId: addedTo }), () => t("undone"))
     : () => say(payment, payment.confirmation);
   return tried(
-    () => change("POST", `/subscriptions/${encodeURIComponent(id)}/confirmation`, { body: { confirmation } }),
+    () => change("POST", one("subscriptions", id, "/confirmation"), { body: { confirmation } }),
     () => `${name}: ${addedTo ? t("taken_away") : named(confirmation)}`,
     () => (!addedTo || nextExpected) && { text: t("undo"), act: back },
   );
@@ -172,11 +172,11 @@ function Sayings({ payment }) {
 /** A payment that was not found, as its person knows it. */
 function NewPayment({ person, onClose }) {
   const [said, setSaid] = useState({ direction: "outgoing", frequency: "monthly", accountId: person.accounts[0].id });
+  const close = useThere(onClose);
   const set = (name) => (value) => setSaid({ ...said, [name]: value });
   const add = async (event) => {
     event.preventDefault();
-    const isDone = await tried(() => toAdded(said), () => t("changed"), (payment) => ({ text: t("undo"), act: () => say(payment, "none") }));
-    if (isDone) onClose();
+    if (await tried(() => toAdded(said), () => t("changed"), (payment) => ({ text: t("undo"), act: () => say(payment, "none") }))) close();
   };
   const field = (word, input) => html`<label class="field"><span class="label">${t(word)}</span>${input}</label>`;
   const choice = (word, name, options) => html`<div class="field"><span class="label" aria-hidden="true">${t(word)}</span>

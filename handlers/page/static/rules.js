@@ -1,9 +1,9 @@
 /** Rules of the person's own: a list in its order, a form that says what a rule will change before it does, and their undo. */
-import { change, useRead } from "./api.js";
+import { change, one, usePreview, useRead } from "./api.js";
 import { OwnCategories, PlaceChoice, placeIn, placeOf, useNames } from "./own-categories.js";
-import { Card, Choice, Line, Loaded, tried } from "./parts.js";
+import { Card, Choice, Line, Loaded, tried, undoing } from "./parts.js";
 import { TagField } from "./tags.js";
-import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
+import { html, useEffect, useId, useLayoutEffect, useRef, useState, useThere } from "./ui.js";
 import { named, said, t } from "./words.js";
 
 const FIELDS = ["text", "counterpartName", "merchantName", "purpose", "counterpartIban", "counterpartCreditorId", "counterpartMandateReference"];
@@ -84,36 +84,18 @@ function RuleForm({ before, onClose }) {
   const id = useId();
   const first = useRef();
   const [rule, setRule] = useState(before ? typedOf(before) : EMPTY);
-  const [found, setFound] = useState(null); // how many bookings it will change, or why it is none
-  const set = (changes) => {
-    setFound(null);
-    setRule({ ...rule, ...changes });
-  };
+  const close = useThere(onClose);
+  const set = (changes) => setRule({ ...rule, ...changes });
   const typed = (name) => (event) => set({ [name]: event.target.value });
   const hasTags = rule.tags.length > 0 || rule.tag.trim();
   const isWhole = Boolean(rule.value.trim() && (rule.place || rule.merchant.trim() || hasTags || before?.type));
   useEffect(() => first.current.focus(), []);
-  useEffect(() => {
-    if (!isWhole) return undefined;
-    const overtaken = new AbortController();
-    const timer = setTimeout(async () => {
-      try {
-        const { changed } = await sent(rule, before, { parameters: { dryRun: true }, signal: overtaken.signal });
-        if (!overtaken.signal.aborted) setFound({ changed });
-      } catch (error) {
-        if (!overtaken.signal.aborted) setFound({ error: said(error) });
-      }
-    }, TYPING_RESTS);
-    return () => {
-      clearTimeout(timer);
-      overtaken.abort();
-    };
-  }, [rule]);
+  const preview = usePreview(isWhole && ((signal) => sent(rule, before, { parameters: { dryRun: true }, signal })), [rule], TYPING_RESTS);
   const keep = async (event) => {
     event.preventDefault();
-    if (await (before ? edited(rule, before) : added(rule))) onClose();
+    if (await (before ? edited(rule, before) : added(rule))) close();
   };
-  const hint = found && [t("rule_changes", { n: found.changed }), hasTags && t("rule_tags_too")].filter(Boolean).join(" ");
+  const hint = preview?.data && [t("rule_changes", { n: preview.data.changed }), hasTags && t("rule_tags_too")].filter(Boolean).join(" ");
   return html`<form class="rule" aria-label=${t(before ? "rule_edit" : "new_rule")} onSubmit=${keep}>
     <div class="field"><label for="${id}-value">${t("rule_if")}</label>
       <span class="buttons">
@@ -126,16 +108,16 @@ function RuleForm({ before, onClose }) {
         <${PlaceChoice} value=${rule.place} onChoose=${(place) => set({ place })} none=${t("any_category")} />
         <input id="${id}-merchant" value=${rule.merchant} maxlength="200" placeholder=${t("rule_merchant")} onInput=${typed("merchant")} autocomplete="off" />
       </span></div>
-    <${TagField} tags=${rule.tags} text=${rule.tag} onText=${(tag) => set({ tag })} onTags=${(tags) => set({ tags, tag: "" })} />
-    <p class="soft small" role="status">${!isWhole ? t("rule_needs") : (found?.error ?? hint)}</p>
+    <${TagField} tags=${rule.tags} text=${rule.tag} onText=${(tag) => set({ tag })} onTags=${(tags, tag) => set({ tags, tag })} />
+    <p class="soft small" role="status">${!isWhole ? t("rule_needs") : (preview?.error ? said(preview.error) : hint)}</p>
     <p class="buttons">
-      <button type="submit" class="primary" disabled=${!isWhole || !found || found.error}>${t(before ? "save" : "rule_add")}</button>
+      <button type="submit" class="primary" disabled=${!isWhole || !preview || preview.error}>${t(before ? "save" : "rule_add")}</button>
       <button type="button" onClick=${onClose}>${t("cancel")}</button>
     </p>
   </form>`;
 }
 
-const of = (rule) => `/rules/${encodeURIComponent(rule.id)}`;
+const of = (rule) => one("rules", rule.id);
 
 /** Say the rule of the form to the interface: as a new one, or instead of the one of `before`. */
 const sent = (typed, before, along = {}) =>
@@ -145,14 +127,14 @@ const added = (typed) =>
   tried(() => sent(typed, null), ({ changed }) => t("rule_added", { n: changed }), ({ id }) => ({ text: t("undo"), act: () => removed({ id }) }));
 
 const edited = (typed, before) =>
-  tried(() => sent(typed, before), ({ changed }) => t("rule_changed", { n: changed }), () => ({ text: t("undo"), act: () => undone(() => sent(typedOf(before), before)) }));
+  tried(() => sent(typed, before), ({ changed }) => t("rule_changed", { n: changed }), () => undoing(() => sent(typedOf(before), before)));
 
 /** Ask the rules in this order; `before` is the one to come back to. */
 const ordered = (ids, before) =>
   tried(
     () => change("PUT", "/rules/order", { body: { ids } }),
     ({ changed }) => t("rules_ordered", { n: changed }),
-    () => ({ text: t("undo"), act: () => undone(() => change("PUT", "/rules/order", { body: { ids: before } })) }),
+    () => undoing(() => change("PUT", "/rules/order", { body: { ids: before } })),
   );
 
 /** Remove a rule: what it decided is derived anew. It can be brought back to its place among `ids`. */
@@ -160,7 +142,7 @@ const removed = (rule, ids) =>
   tried(
     () => change("DELETE", of(rule)),
     ({ changed }) => t("rule_removed", { n: changed }),
-    () => ids && { text: t("undo"), act: () => undone(() => restored(rule, ids)) },
+    () => ids && undoing(() => restored(rule, ids)),
   );
 
 const restored = async (rule, ids) => {
@@ -168,5 +150,3 @@ const restored = async (rule, ids) => {
   const { id } = await change("POST", "/rules", { body });
   await change("PUT", "/rules/order", { body: { ids: ids.map((each) => (each === rule.id ? id : each)) } });
 };
-
-const undone = (work) => tried(work, () => t("undone"));

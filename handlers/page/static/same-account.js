@@ -1,7 +1,7 @@
 /** The question whether two accounts are one: one press for each answer, and one that takes it back. */
-import { change } from "./api.js";
+import { change, one } from "./api.js";
 import { Icon } from "./icons.js";
-import { accountAmong, accountName, tried } from "./parts.js";
+import { accountAmong, accountName, tried, undoing } from "./parts.js";
 import { html } from "./ui.js";
 import { t } from "./words.js";
 
@@ -13,9 +13,8 @@ function SameAccount({ account, person }) {
   const { id, perhapsSameAs } = account;
   const other = person.byId.get(perhapsSameAs);
   const name = accountAmong(account);
-  const place = `/accounts/${encodeURIComponent(id)}`;
-  const answer = (say, back, sentence) => () =>
-    tried(say, () => sentence, () => ({ text: t("undo"), act: () => tried(back, () => t("undone")) }));
+  const place = one("accounts", id);
+  const answer = (say, back, sentence) => () => tried(say, () => sentence, () => undoing(back));
   const same = answer(
     () => change("POST", `${place}/merge`, { body: { into: perhapsSameAs } }),
     () => change("DELETE", `${place}/merge`),

@@ -1,5 +1,5 @@
 /** Sync now: starts it, follows its jobs, and says what came of it. */
-import { change, followed, forget } from "./api.js";
+import { change, followed, forget, one } from "./api.js";
 import { moment } from "./format.js";
 import { Icon } from "./icons.js";
 import { toast } from "./parts.js";
@@ -41,7 +41,7 @@ export function useIsSyncing({ data }) {
 
 async function synced(accountIds) {
   const { syncJobs } = await change("POST", "/sync", { body: accountIds ? { accountIds } : {} });
-  const jobs = await Promise.all(syncJobs.map(({ syncId, error }) => (syncId ? followed(`/sync/${encodeURIComponent(syncId)}`, isOver, POLLED_EVERY) : { status: "failed", error })));
+  const jobs = await Promise.all(syncJobs.map(({ syncId, error }) => (syncId ? followed(one("sync", syncId), isOver, POLLED_EVERY) : { status: "failed", error })));
   forget();
   const failed = jobs.find(({ status }) => status === "failed");
   await learn();

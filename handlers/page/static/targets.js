@@ -2,8 +2,8 @@
 import { change, useRead } from "./api.js";
 import { money, month as monthName } from "./format.js";
 import { PlaceChoice, placeIn, placeOf, useNames } from "./own-categories.js";
-import { Choice, Loaded, Titled, tried } from "./parts.js";
-import { html, useState } from "./ui.js";
+import { Choice, Loaded, Titled, tried, undoing } from "./parts.js";
+import { html, useState, useThere } from "./ui.js";
 import { t } from "./words.js";
 
 const PERIODS = { month: "monthly", year: "yearly" };
@@ -36,13 +36,13 @@ export function Targets({ month }) {
 /** What is to hold instead; what held there before can be had again. */
 function Wanted({ month, first, held, onClose }) {
   const [target, setTarget] = useState(first);
+  const close = useThere(onClose);
   const set = (changes) => setTarget({ ...target, ...changes });
   const put = ({ place, amount, period }) => change("PUT", "/targets", { body: { ...placeOf(place), amount, period, from: month } });
   const save = async (event) => {
     event.preventDefault();
     const before = { ...target, ...(held.find((each) => placeIn(each) === target.place) ?? { amount: 0 }) };
-    const act = () => tried(() => put(before), () => t("undone"));
-    if (await tried(() => put(target), () => t("changed"), () => ({ text: t("undo"), act }))) onClose();
+    if (await tried(() => put(target), () => t("changed"), () => undoing(() => put(before)))) close();
   };
   const period = Object.entries(PERIODS).map(([key, word]) => [key, t(word)]);
   return html`<form onSubmit=${save}>

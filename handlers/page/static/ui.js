@@ -1,7 +1,7 @@
 /** Preact, its hooks and htm under one roof, so that every module of the page imports its tools from one place. */
 import { h } from "./vendor/preact.js";
 import htm from "./vendor/htm.js";
-import { useEffect, useState } from "./vendor/hooks.js";
+import { useEffect, useRef, useState } from "./vendor/hooks.js";
 
 export { render } from "./vendor/preact.js";
 export { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "./vendor/hooks.js";
@@ -16,6 +16,15 @@ export function useEvents(heard, inputs = []) {
       for (const [type, act] of all) removeEventListener(type, act);
     };
   }, inputs);
+}
+
+/** `act`, as long as the component is there: who has gone on to something else when an answer comes is left there. */
+export function useThere(act) {
+  const isThere = useRef(true);
+  useEffect(() => () => {
+    isThere.current = false;
+  }, []);
+  return (...all) => isThere.current && act(...all);
 }
 
 /** A value that outlives who shows it: how a component reads it, and how it is set. */

@@ -1,0 +1,183 @@
+"""Answers that come late, in a real Chromium: what was typed or asked meanwhile stays, what was left is left alone."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.contract.demo_server import Demo
+from tests.page.conftest import Opening
+from tests.page.test_layouts import FEBRUARY
+from tests.page.test_own_rules import SAID, lines, rule_of
+
+
+def held(page: Page, address: str, method: str) -> Callable[[], None]:
+    """From now on the first request of this kind waits until what is returned is called; the others do not."""
+    waiting: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == method and not waiting:
+            waiting.append(route)
+        else:
+            route.continue_()
+
+    def let_go() -> None:
+        with page.expect_response(lambda answer: answer.request == waiting[0].request) as late:
+            waiting[0].continue_()
+        late.value.finished()
+        page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+
+    page.route(address, hold)
+    return let_go
+
+
+@pytest.mark.requirement("layouts.page")
+@pytest.mark.parametrize("is_overtaken", [False, True])
+def test_a_preview_that_comes_late_neither_undoes_what_is_typed_nor_replaces_a_newer_one(
+    signed_in: Opening, tmp_path: Path, is_overtaken: bool
+) -> None:
+    with ZipFile(tmp_path / "two.zip", "w") as container:
+        container.writestr("february.csv", FEBRUARY)
+        container.writestr("other.csv", "Tag;Name;Summe\n02.02.2026;Eva;8,50\n")
+    page = signed_in("/import", user="empty")
+    page.get_by_label("Choose files", exact=True).set_input_files([tmp_path / "two.zip"])
+    file = page.get_by_role("region", name="two.zip")
+    expect(file.get_by_role("form")).to_have_count(2)
+    first, second = (file.get_by_role("form", name=f"How the columns were read {number}") for number in (1, 2))
+    let_go = held(page, "**/imports?**", "POST")
+    first.get_by_label("What was spent", exact=True).select_option(label="has no minus")
+    first.get_by_role("button", name="Preview again").press("Enter")
+    second.get_by_label("What was spent", exact=True).select_option(label="has no minus")
+    second.get_by_label("Currency", exact=True).fill("SEK")
+    if not is_overtaken:
+        let_go()
+        expect(file.get_by_text("nothing in it says what was spent")).to_be_visible()
+    expect(second.get_by_label("What was spent", exact=True)).to_have_value("turned")
+    expect(second.get_by_label("Currency", exact=True)).to_have_value("SEK")
+    second.get_by_role("button", name="Preview again").press("Enter")
+    expect(file.get_by_text("3 new · 0 known")).to_be_visible()
+    if is_overtaken:
+        let_go()
+    expect(file.get_by_text("3 new · 0 known")).to_be_visible()
+    file.get_by_role("button", name="Remove: two.zip").click()
+
+
+@pytest.mark.requirement("layouts.page")
+def test_what_is_kept_is_what_was_previewed_whenever_it_was_ticked(
+    demo: Demo, signed_in: Opening, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("Datum;Wer;Betrag\n02.02.2026;Rewe;-3,50\n")
+    page = signed_in("/import", user="empty")
+    page.get_by_label("Choose files", exact=True).set_input_files([tmp_path / "a.csv"])
+    file = page.get_by_role("region", name="a.csv")
+    file.get_by_text("How the columns were read").click()
+    let_go = held(page, "**/imports?**", "POST")
+    file.get_by_label("Currency", exact=True).fill("CHF")
+    file.get_by_role("button", name="Preview again").press("Enter")
+    file.get_by_label("Keep this, with the account, for files like it").check()
+    let_go()
+    expect(file.locator("data.money")).to_have_text("\u2212CHF\u00a03.50")
+    file.get_by_role("button", name="Import 1 new booking").click()
+    expect(file.get_by_text("Imported: 1 new booking.")).to_be_visible()
+    assert [each["currency"] for each in demo.read("/accounts", demo.token("empty"))["accounts"]] == ["CHF"]
+    page.get_by_role("button", name="Remove: a.csv").last.click()
+    expect(page.get_by_text("You will be asked again.")).to_be_visible()
+    file.get_by_role("button", name="Undo").click()
+    expect(file.get_by_text("The import was taken back.")).to_be_visible()
+
+
+@pytest.mark.requirement("page.own_words")
+def test_what_is_typed_while_a_note_and_a_tag_are_kept_stays(signed_in: Opening) -> None:
+    page = signed_in("/transactions?search=rewe")
+    page.get_by_role("list", name="Transactions").get_by_role("link").first.click()
+    dialog = page.get_by_role("dialog", name="Transaction")
+    note, tag = dialog.get_by_label("Note", exact=True), dialog.get_by_label("Tags")
+    note.fill("a gift")
+    let_go = held(page, "**/annotation", "PATCH")
+    dialog.get_by_role("button", name="Keep the note").click()
+    note.fill("a gift for Kim")
+    with page.expect_response(lambda answer: "/annotation" in answer.url and answer.request.method == "GET"):
+        let_go()
+    expect(note).to_have_value("a gift for Kim")
+    expect(dialog.get_by_role("button", name="Keep the note")).to_be_enabled()
+    page.unroute("**/annotation")
+    tag.fill("gift")
+    let_go = held(page, "**/annotation", "PATCH")
+    tag.press("Enter")
+    tag.fill("Kim")
+    with page.expect_response(lambda answer: "/annotation" in answer.url and answer.request.method == "GET"):
+        let_go()
+    expect(tag).to_have_value("Kim")
+    tag.press("Enter")
+    for name in ("gift", "Kim"):
+        tag.fill("half a word")
+        dialog.get_by_role("button", name=f"Remove: {name}").click()
+        expect(dialog.get_by_role("button", name=f"Remove: {name}")).to_have_count(0)
+        expect(tag).to_have_value("half a word")
+    note.fill("")
+    dialog.get_by_role("button", name="Keep the note").click()
+    expect(dialog.get_by_role("button", name="Keep the note")).to_be_disabled()
+
+
+@pytest.mark.requirement("page.tasks")
+def test_what_a_correction_will_change_is_said_of_the_place_chosen_last(signed_in: Opening) -> None:
+    page = signed_in("/transactions?search=spotify")
+    page.get_by_role("list", name="Transactions").get_by_role("link").first.click()
+    dialog = page.get_by_role("dialog", name="Transaction")
+    let_go = held(page, "**/corrections?**", "POST")
+    with page.expect_request("**/corrections?**"):
+        dialog.get_by_label("Category", exact=True).select_option(label="Leisure")
+    dialog.get_by_label("Which transactions").select_option(label="this one alone")
+    expect(dialog.get_by_text("It will hold for this transaction alone, whatever rules say.")).to_be_visible()
+    let_go()
+    expect(dialog.get_by_text("It will hold for this transaction alone, whatever rules say.")).to_be_visible()
+
+
+@pytest.mark.requirement("page.own_words")
+def test_a_correction_that_ends_late_does_not_close_the_booking_that_was_opened_meanwhile(signed_in: Opening) -> None:
+    page = signed_in("/transactions?search=spotify")
+    rows = page.get_by_role("list", name="Transactions").get_by_role("link")
+    dialog = page.get_by_role("dialog", name="Transaction")
+    rows.first.click()
+    dialog.get_by_label("Category", exact=True).select_option(label="Leisure")
+    dialog.get_by_label("Which transactions").select_option(label="this one alone")
+    let_go = held(page, "**/annotation", "PATCH")
+    with page.expect_request(lambda asked: asked.method == "PATCH"):
+        dialog.get_by_role("button", name="Correct", exact=True).click()
+    page.keyboard.press("Escape")
+    rows.nth(1).click()
+    dialog.get_by_label("Note", exact=True).fill("not kept yet")
+    let_go()
+    expect(page.get_by_text("Corrected: 1 booking")).to_be_visible()
+    expect(dialog.get_by_label("Note", exact=True)).to_have_value("not kept yet")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Undo").click()
+    expect(rows.first).to_contain_text("Subscriptions")
+
+
+@pytest.mark.requirement("page.own_rules")
+def test_a_rule_that_is_saved_late_does_not_close_the_one_that_is_being_changed_by_then(signed_in: Opening) -> None:
+    words = SAID["en-GB"]
+    page = signed_in("/settings", user="solo")
+    card = page.get_by_role("region", name=words["rules"])
+    rule_of(page, words, "spotify", "HEALTH")
+    rule_of(page, words, "spot", "HEALTH")
+    card.get_by_role("button", name=words["change"] + words["first"]).click()
+    value = card.get_by_role("form", name=words["edit"]).get_by_label(words["if"], exact=True)
+    value.fill("netflix")
+    expect(card.get_by_text(re.compile(words["changes"]))).to_be_visible()
+    let_go = held(page, "**/rules/*", "PATCH")
+    with page.expect_request("**/rules/*"):
+        card.get_by_role("button", name=words["save"]).click()
+    card.get_by_role("button", name=words["change"] + words["second"]).click()
+    value.fill("typed meanwhile")
+    let_go()
+    expect(lines(page)).to_have_text([words["other"]])
+    expect(value).to_have_value("typed meanwhile")
+    page.get_by_role("button", name=words["cancel"], exact=True).click()
+    for rule in (words["other"], words["second"]):
+        card.get_by_role("button", name=words["remove"] + rule).click()
+    expect(card.get_by_text(words["none"])).to_be_visible()
