@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Collection
+from functools import cache
 
 from connexion.middleware.abstract import ROUTING_CONTEXT
 from prometheus_client import CollectorRegistry, Histogram
@@ -41,13 +42,14 @@ class RequestDurations:
         self._app = app
         self._seen = seen
         self._waiting = frozenset(waiting)
-        self._durations = Histogram(
+        durations = Histogram(
             "bankdata_request_duration_seconds",
             "Seconds from the end of a request to the beginning of its answer, by operationId and status.",
             ["operation", "status"],
             buckets=BUCKETS,
             registry=registry,
         )
+        self._duration = cache(durations.labels)  # which takes a lock and builds a key each time
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -72,7 +74,7 @@ class RequestDurations:
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         found = scope.get("extensions", {}).get(ROUTING_CONTEXT, {})
         operation: str = found.get("operation_id") or NO_OPERATION
-        self._durations.labels(operation, str(status)).observe(seconds)
+        self._duration(operation, str(status)).observe(seconds)
         asked = call.current(scope)
         if asked.caller is not None:
             self._seen(asked.caller, operation, status, bool(asked.arguments.get("dry_run")))
