@@ -50,7 +50,8 @@ def _settings(folder: Path, database: str) -> Settings:
 
 
 def _fill(services: Services, count: int) -> None:
-    """Users with a live connection each, as the scheduler leaves it until its next moment, and with an ended sync."""
+    """Users with a live connection each, as the scheduler leaves it until its next moment, with a consent that ends on
+    one of 75 days, the first in 15, and with an ended sync."""
     now, everybody = services.clock.now(), services.everybody
     for first in range(1, count + 1, PIECE):
         numbers = first, min(first + PIECE - 1, count)
@@ -62,8 +63,8 @@ def _fill(services: Services, count: int) -> None:
         everybody.execute(
             "INSERT INTO connections (id, user_id, connector, bank_name, status, settings, failures_in_row, created_at,"
             " consent_expires_at, due_at) SELECT 'con_' || n, 'usr_' || n, 'simplefin', 'One', 'ACTIVE', '{}', 0, $1,"
-            " $2, $3 FROM generate_series($4::INT, $5::INT) AS s(n)",
-            *(now, now + timedelta(days=90), now + timedelta(hours=12), *numbers),
+            " $2::TIMESTAMP + (n % 75) * INTERVAL '1 day', $3 FROM generate_series($4::INT, $5::INT) AS s(n)",
+            *(now, now + timedelta(days=15), now + timedelta(hours=12), *numbers),
         )
         everybody.execute(
             "INSERT INTO jobs (id, user_id, connection_id, status, new_transactions, created_at, updated_at, is_told)"
