@@ -61,9 +61,10 @@ def category(evidence: Evidence) -> Verdict:
 
 
 def _category_of_codes(booking: BookingFacts) -> Verdict | None:
-    by_purpose = value_of(booking.purpose_code, PURPOSES, is_credit=booking.is_credit)
-    if booking.purpose_code and by_purpose is not None:
-        return Verdict(by_purpose, f"purpose-code:{booking.purpose_code.upper()}")
+    code = booking.purpose_code or ""
+    by_purpose = value_of(code, PURPOSES, is_credit=booking.is_credit)
+    if by_purpose is not None:
+        return Verdict(by_purpose, f"purpose-code:{code.upper()}")
     by_mcc = MCCS.get(booking.mcc or "")
     return Verdict(by_mcc, f"mcc:{booking.mcc}") if by_mcc else None
 

@@ -158,3 +158,10 @@ def test_of_a_booking_that_is_corrected_all_the_time_the_last_wordings_are_kept(
     (claims,) = [json.loads(row["claims"]) for row in bank.rows() if row["counterpart_name"] == "Shop"]
     kept = [Decimal(json.loads(claims[key])["amount"]) for key in sorted(claims) if key.startswith(FORMER)]
     assert kept == [Decimal(f"-20.{cents:02}") for cents in range(2, FORMER_MAX + 2)]
+
+
+def test_an_id_of_the_bank_that_looks_like_the_key_of_a_wording_is_an_id(bank: Bank) -> None:
+    files_of(bank).bring(bookings(f"{WAS}\n{KIOSK}"))
+    sync(bank, f"{WAS} | provider_id=was:1\n{KIOSK}")
+    files_of(bank).bring(bookings(WAS.replace("-20.00", "-7.00")))
+    assert ledger(bank) == [("11-05", "-20.00", "Shop"), ("11-05", "-7.00", "Shop"), ("11-10", "-1.00", "Kiosk")]

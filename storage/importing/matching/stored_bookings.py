@@ -36,6 +36,7 @@ _SELECTED: dict[str, pl.DataType] = {
     "connection_id": pl.String(),
     "batch_id": pl.String(),
 }
+_COLUMNS = ", ".join(_SELECTED).replace("references", "reference_keys AS references")
 STORED: dict[str, pl.DataType] = {
     **_SELECTED,
     **dict.fromkeys(("claim", "told_print", "first_claim"), pl.String()),
@@ -205,9 +206,8 @@ class StoredBookings:
         return found
 
     def _frame(self, table: str, windows: Sequence[ToldWindow], condition: str, *parameters: object) -> pl.DataFrame:
-        columns = ", ".join(_SELECTED).replace("references", "reference_keys AS references")
         rows = self._session.frame(
-            f"SELECT {columns} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
+            f"SELECT {_COLUMNS} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
             f" AND {condition}",
             *(self._user_id, self._account_id, *parameters),
             schema=_SELECTED,
