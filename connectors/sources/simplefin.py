@@ -8,11 +8,14 @@ Protocol: https://www.simplefin.org/protocol.html, versions 1 and 2.
 
 import base64
 import binascii
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from msgspec import structs
 
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
@@ -242,8 +245,10 @@ def _records(
         name=clean(_text(account, "name")),
         bank_name=_bank_name(bank),
     )
-    for each in _objects(account.get("transactions")):
-        yield _booking(each, currency, today)
+    bookings = [_booking(each, currency, today) for each in _objects(account.get("transactions"))]
+    counts = Counter(each.provider_id for each in bookings if each.status == "booked")
+    for each in bookings:  # an id that several bookings share is not used
+        yield structs.replace(each, provider_id=None) if counts[each.provider_id] > 1 else each
     yield StatementRecord(
         closing=_amount(account, "balance"),
         closing_date=_day(account, "balance-date"),

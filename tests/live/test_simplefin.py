@@ -363,6 +363,16 @@ def test_a_booking_without_a_day_is_pending_and_points_are_no_currency(bridge: P
     assert left_out == LeftOut(name="Miles", reason="It is kept in points or miles, which are no currency.")
 
 
+def test_bookings_that_share_an_id_are_told_without_it(bridge: Parrot, source: SimpleFin) -> None:
+    waiting = booking("b", None, "-3.00", "Gas", transacted_at=at_noon(DAY))
+    rows = [BOOKED, BOOKED, booking("b", DAY, "-3.00", "Gas"), waiting]
+    bridge.said = Said(document={"accounts": [{**ACCOUNT, "transactions": rows}]})
+    (records,) = told_by(source, connected_to(bridge.address))
+    assert isinstance(records, list)
+    ids = [each.provider_id for each in records if isinstance(each, TransactionRecord)]
+    assert ids == [None, None, "b", "b"]
+
+
 def test_it_is_ready_at_once_and_has_no_news_by_itself(bridge: Parrot, source: SimpleFin) -> None:
     asked = len(bridge.asked)
     connection = connected_to(bridge.address)
