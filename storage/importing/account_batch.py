@@ -26,8 +26,7 @@ from storage.importing.matching.exact_matches import (
     new_identities,
     prepare_bookings,
 )
-from storage.importing.matching.likely_matches import Item, Pair, Remaining
-from storage.importing.matching.pending_bookings import AFTER, BEFORE, SAME_DAY, pending_matches
+from storage.importing.matching.likely_matches import AFTER, BEFORE, SAME_DAY, Item, Pair, Remaining
 from storage.importing.matching.stored_bookings import (
     NEIGHBOUR_DAYS,
     STORED,
@@ -43,6 +42,7 @@ from storage.importing.spool import PARTING, Spool, days_at_once
 from storage.importing.teller import FILES, Teller
 
 COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
+AMOUNT = ("amount", "currency")
 WRITTEN = (
     *("place", "stored_id", "identity", "fingerprint", "created_at", "claims"),
     *(*MONEY, "connection_id", "batch_id", "added_state"),
@@ -210,7 +210,7 @@ class AccountBatch:
             return found.clear()
         stored = self._stored.taken_back_after(told.select(pl.max("booking_date")).item())
         left, _ = left_over(told.filter(~is_whole(given, is_ours=pl.lit(value=True))), stored, found)
-        pairs = self._among(left, "taken_back_transactions", stored, SAME_DAY)
+        pairs = self._among(left, "taken_back_transactions", stored, MONEY, SAME_DAY)
         return pl.DataFrame([(item.place, row.id, False, True) for item, row in pairs], schema=FOUND, orient="row")
 
     def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
@@ -218,18 +218,26 @@ class AccountBatch:
         and with `claims`, which say under which id it is told now."""
         pairs: list[Pair] = []
         left = new
-        for table, direction in zip(WAITING, (BEFORE, SAME_DAY), strict=True):
-            found = self._among(left, table, self._stored.every(table), direction)
+        for table, keys, days in zip(WAITING, (AMOUNT, MONEY), (BEFORE, SAME_DAY), strict=True):
+            found = self._among(left, table, self._stored.every(table), keys, days)
             left = left.filter(~pl.col("place").is_in([item.place for item, _ in found]))
             pairs += found
         self._former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]
         return self._as_rows(new, pairs)
 
-    def _among(self, told: pl.DataFrame, table: str, stored: pl.DataFrame, direction: int) -> list[Pair]:
-        """Which of these rows of the table (STORED) the bookings are, as `pending_matches` has it, but by amount."""
-        keys = MONEY if direction == SAME_DAY else ("amount", "currency")
+    def _among(
+        self, told: pl.DataFrame, table: str, stored: pl.DataFrame, keys: Sequence[str], days: range
+    ) -> list[Pair]:
+        """Which of these rows of the table (STORED) the bookings are where one of both is pending or taken back, among
+        those that have the `keys` in common, on `days`: all of them are told anew each time, under whatever ids."""
         told, stored = told.join(stored, on=keys, how="semi"), stored.join(told, on=keys, how="semi")
-        return pending_matches(self._items(told), self._stored.rows(table, stored), direction=direction)
+        if told.is_empty():
+            return []
+        stored = stored.with_columns(pl.lit(value=True).alias(name) for name in ("is_whole", "is_asked_for"))
+        known = exact_matches(told, stored).pairs
+        remaining = Remaining(self._items(told), self._stored.rows(table, stored), are_references_lasting=False)
+        remaining.match_waiting(known.iter_rows(), days)
+        return remaining.pairs
 
     def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
         """The bookings, those of the pairs with what the row has that each is."""
@@ -316,11 +324,9 @@ class AccountBatch:
     def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
         """What is still pending keeps its id; a complete set ends all others."""
         stored = self._stored.every("pending_transactions")
-        known = pending_matches(
-            self._items(told), self._stored.rows("pending_transactions", stored), direction=SAME_DAY
-        )
+        known = self._among(told, "pending_transactions", stored, ["currency"], SAME_DAY)
         left = told.filter(~pl.col("place").is_in([item.place for item, _ in known]))
-        booked = self._among(left, "transactions", self._stored.around("transactions", left), AFTER)
+        booked = self._among(left, "transactions", self._stored.around("transactions", left), AMOUNT, AFTER)
         waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
         rows = self._with_identities(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())

@@ -1,6 +1,6 @@
 """What two tellings of a booking say of each other, one smallest pair each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 
@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from analytics.records import TransactionRecord
 from storage.importing.fuller_words import fuller_words
 from storage.importing.matching.evidence import evidence, fold_letters, is_fuller, references_contradict, text_agreement
-from storage.importing.matching.likely_matches import Item, Remaining
-from storage.importing.matching.pending_bookings import BEFORE, pending_matches
+from storage.importing.matching.likely_matches import BEFORE, Item, Remaining
 from storage.importing.matching.stored_bookings import StoredRow
 
 pytestmark = pytest.mark.requirement("import.formats")
@@ -154,21 +153,18 @@ def test_parts_that_do_not_add_up_are_no_whole() -> None:
     assert (remaining.parts, remaining.pairs) == ([], [])
 
 
-def test_a_pending_row_books_under_our_own_id_in_an_export_that_comes_back() -> None:
-    own = f"txn_{'0' * 32}"
-    waiting = [stored(own, purpose="Vormerkung")]
-    for amount, is_it in ((Decimal(-5), True), (Decimal(-6), False)):
-        booked = Item(record(amount=amount, provider_id=own, purpose="Anders"), 0, None)
-        assert bool(pending_matches([booked], waiting, direction=BEFORE)) is is_it
+def booked_of(waiting: Sequence[StoredRow], *purposes: str) -> list[tuple[int, str]]:
+    """Which of the rows that wait the bookings in these words are, by place and id."""
+    items = [Item(record(purpose=purpose), place, None) for place, purpose in enumerate(purposes)]
+    remaining = Remaining(items, waiting, are_references_lasting=False)
+    remaining.match_waiting([], BEFORE)
+    return [(item.place, row.id) for item, row in remaining.pairs]
 
 
 def test_a_pending_row_has_no_words_in_common_with_a_text_that_has_none() -> None:
-    waiting = [stored("a", purpose="Karte Cafe Blau"), stored("b", purpose="4711")]
-    assert pending_matches([Item(record(purpose="12"), 0, None)], waiting, direction=BEFORE) == []
+    assert booked_of([stored("a", purpose="Karte Cafe Blau"), stored("b", purpose="4711")], "12") == []
 
 
-def test_pending_rows_that_are_taken_drop_out_of_the_lists_of_words() -> None:
+def test_a_pending_row_that_has_words_in_common_with_several_bookings_is_one_of_them() -> None:
     waiting = [stored("a", purpose="Karte Cafe Blau"), stored("b", purpose="Miete Nord Sued")]
-    told = ["Cafe Blau Mitte", "Cafe Blau Ost", "Cafe Blau West"]
-    items = [Item(record(purpose=purpose), place, None) for place, purpose in enumerate(told)]
-    assert [(item.place, row.id) for item, row in pending_matches(items, waiting, direction=BEFORE)] == [(0, "a")]
+    assert booked_of(waiting, "Cafe Blau Mitte", "Cafe Blau Ost", "Cafe Blau West") == [(0, "a")]

@@ -126,6 +126,26 @@ def test_pending_rows_whose_ids_are_exchanged_book_by_their_words(bank: Bank, am
 
 
 @pytest.mark.requirement("import.pending")
+@pytest.mark.parametrize(("amount", "is_it"), [("-5.00", True), ("-6.00", False)])
+def test_a_pending_row_books_under_our_own_id_in_an_export_that_comes_back(
+    bank: Bank, amount: str, *, is_it: bool
+) -> None:
+    bring_all(bank, pending("2026-11-18 | -5.00 | Hotel | Vormerkung"))
+    (before,) = bank.rows(table="pending_transactions")
+    files_of(bank).bring(bookings(f"2026-11-18 | {amount} | Anders | Rechnung | provider_id={before['id']}"))
+    assert (bank.ids() == {before["id"]}) is is_it
+
+
+@pytest.mark.requirement("import.pending")
+def test_what_is_pending_still_in_fuller_words_keeps_its_id(bank: Bank) -> None:
+    bring_all(bank, pending("2026-11-18 | -5.00 | Hotel | Anzahlung"))
+    (before,) = bank.rows(table="pending_transactions")
+    bring_all(bank, pending("2026-11-18 | -5.00 | Hotel Adler | Anzahlung Zimmer 7"))
+    (after,) = bank.rows(table="pending_transactions")
+    assert (after["id"], after["purpose"]) == (before["id"], "Anzahlung Zimmer 7")
+
+
+@pytest.mark.requirement("import.pending")
 def test_a_complete_set_of_pending_rows_ends_the_others_and_an_incomplete_one_does_not(bank: Bank) -> None:
     bring_all(bank, pending("2026-11-18 | -1.00 | A | a\n2026-11-18 | -2.00 | B | b"))
     kept = {row["id"] for row in bank.rows("id, booking_date, amount", "pending_transactions") if row["amount"] == -2}

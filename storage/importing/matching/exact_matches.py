@@ -14,7 +14,7 @@ import polars as pl
 from storage.importing.matching.booking_keys import CONTENT, PROVIDER
 from storage.importing.matching.evidence import references_contradict
 from storage.importing.matching.stored_bookings import base_of, told_prints
-from storage.importing.spool import PARTING
+from storage.importing.spool import CHUNK_ROWS, PARTING
 from storage.importing.teller import FILES
 
 MONEY = ("booking_date", "amount", "currency")
@@ -43,12 +43,10 @@ def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
     claimed = told.select(TOLD).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].null_count() < claimed.height:
         claimed = _each_claim_once(claimed)
-    split = pl.when(pl.col("references") != "").then(pl.col("references").str.split(PARTING))
-    references = claimed.select("place", strongest=split).explode("strongest").drop_nulls()
-    unique = references.filter(~pl.col("strongest").is_duplicated()).unique("place", keep="first", maintain_order=True)
-    dated = pl.concat_str("strongest", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
-    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit(CONTENT) + pl.col("fingerprint"))
-    return claimed.join(unique, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
+    references = claimed.select(strongest=pl.col("references").str.split(PARTING)).explode("strongest")
+    repeated = references.filter(pl.col("strongest").is_duplicated() | (pl.col("strongest") == "")).unique()
+    pieces = [claimed.clear(), *claimed.iter_slices(CHUNK_ROWS)]  # what is needed in between takes much room
+    return pl.concat(_with_base(piece, repeated) for piece in pieces)
 
 
 def exact_matches(told: pl.DataFrame, stored: pl.DataFrame) -> Matches:
@@ -72,7 +70,7 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     of_others = stored.filter("is_other_source")["id"].implode()
     is_named = pl.col("claim").is_not_null()
     take(_pair(told.filter(is_named), _in_last_words(stored), ("claim", "fingerprint")))
-    take(_pair(told.filter(~is_named), _with_base(stored), ("base", "currency", "fingerprint")))
+    take(_pair(told.filter(~is_named), _stored_with_base(stored), ("base", "currency", "fingerprint")))
     alike = _pair(told, _in_last_words(stored), ("fingerprint",))
     alike = pl.concat([alike, _pair(*left_over(told, stored, alike), ("fingerprint",))])
     alike = pl.concat([alike, _pair_others_words(*left_over(told, stored, alike))])
@@ -115,6 +113,15 @@ def new_identities(told: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
     return bases.select(identity=pl.concat_str("base", "number", separator="#"))["identity"]
 
 
+def _with_base(claimed: pl.DataFrame, repeated: pl.DataFrame) -> pl.DataFrame:
+    given = claimed.select("place", strongest=pl.col("references").str.split(PARTING)).explode("strongest")
+    unique = given.join(repeated, on="strongest", how="anti", maintain_order="left")
+    unique = unique.unique("place", keep="first", maintain_order=True)
+    dated = pl.concat_str("strongest", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
+    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit(CONTENT) + pl.col("fingerprint"))
+    return claimed.join(unique, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
+
+
 def _each_claim_once(told: pl.DataFrame) -> pl.DataFrame:
     ordered = told.with_row_index("order")
     first = pl.col("order").min().over("claim", *MONEY)  # the place of a repeated one
@@ -132,14 +139,14 @@ def _by_name(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     pending may have booked on another one."""
     claimed = _pair(told.filter(_is_lasting_id()), stored, ("claim", *MONEY))
     told, stored = left_over(told, stored, claimed)
-    told, stored = told.filter(pl.col("claim").is_null()), _with_base(stored)
+    told, stored = told.filter(pl.col("claim").is_null()), _stored_with_base(stored)
     is_content = pl.col("base").str.starts_with(CONTENT)
     by_reference = _pair(told, stored.filter(~is_content), ("base", "currency"))
     by_content = _pair(told, stored.filter(is_content), ("base", "currency", "booking_date"))
     return pl.concat([claimed, by_reference, by_content])
 
 
-def _with_base(stored: pl.DataFrame) -> pl.DataFrame:
+def _stored_with_base(stored: pl.DataFrame) -> pl.DataFrame:
     return stored.with_columns(base=base_of("identity")).filter(~pl.col("base").str.starts_with(PROVIDER))
 
 

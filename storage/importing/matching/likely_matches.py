@@ -6,13 +6,14 @@ what one costs, and of very many different ones each is compared with those that
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache, partial
 from itertools import islice, product
 from operator import itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from analytics.records import TransactionRecord
 from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
@@ -22,7 +23,11 @@ from storage.importing.teller import FILES
 PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
 PAIRS_MAX = 10_000  # of what bookings of one day and amount say; more are compared where they have a text in common
 CANDIDATES_MAX = 100  # of one booking, where they are many
+SHARED_WORDS_MIN = 0.5  # of the shorter text of what was pending
 BEGINNING = 12  # folded characters: no format cuts a text as short as that
+WORD = re.compile(r"[^\W\d_]{3,}")
+BEFORE, SAME_DAY, AFTER = range(-NEIGHBOUR_DAYS, 1), range(1), range(NEIGHBOUR_DAYS + 1)
+"""How many days a row may lie from a booking: a pending one is booked on its day or later."""
 
 T = TypeVar("T", "Item", StoredRow)
 
@@ -65,19 +70,32 @@ class Remaining:
         self._match_parts()
         if self._are_references_lasting:
             self._match_references()
-        rows = _by_money(self.rows.values())
-        for money, items in _by_money(self.items.values()).items():
-            if money in rows:
-                self._match_bucket(items, rows[money])
+        for items, rows in self._buckets(_money):
+            self._match_bucket(items, rows, self._difference)
+            left = [row for row in rows if row.id in self.rows and (row.is_whole or row.id in self._told_elsewhere)]
+            for item, row in zip([item for item in items if item.place in self.items], left, strict=False):
+                self._take(item, row)
+
+    def match_waiting(self, known: Iterable[tuple[int, str]], days: range) -> None:
+        """Pairs of which one is pending or taken back, beside those that are `known` by place and id: what the fields
+        say on one day, what has the same id, and last those of one amount with like words on the nearest of `days`."""
+        for place, id_ in known:
+            self._take(self.items[place], self.rows[id_])
+        for items, rows in self._buckets(_money):
+            self._match_bucket(items, rows, self._difference)
+        self._match_ids(has_words=True)
+        self._match_ids(has_words=False)
+        for items, rows in self._buckets(_amount):
+            self._match_bucket(items, rows, partial(_distance, days))
 
     def match_other_words(self, words: Mapping[str, Sequence[TransactionRecord]]) -> None:
         """Pairs of one day and amount where the booking is told as its row was told before, or by another source:
         `words` are such wordings by the row's id."""
-        told = _by_money(replace(row, record=each) for row in self.rows.values() for each in words.get(row.id, ()))
+        told = [replace(row, record=each) for row in self.rows.values() for each in words.get(row.id, ())]
         likely = [
             (score, item, row)
-            for money, items in _by_money(self.items.values()).items()
-            for item, row in islice(product(items, told.get(money, ())), PAIRS_MAX)
+            for items, rows in self._buckets(_money, told)
+            for item, row in islice(product(items, rows), PAIRS_MAX)
             if not self._is_another(item, self.rows[row.id])
             and (score := evidence(item.record, row.record, is_other_source=False)) is not None
         ]
@@ -106,8 +124,7 @@ class Remaining:
                 is_near = days == 0 or (row.is_whole and days <= NEIGHBOUR_DAYS)
                 is_it = is_near and evidence(told, stored, is_other_source=days == 0) is not None
             else:
-                is_same_amount = (told.amount, told.currency) == (stored.amount, stored.currency)
-                is_it = row.is_whole and (days == 0 or is_same_amount)
+                is_it = row.is_whole and (days == 0 or _amount(item) == _amount(row))
             if is_it and row.id in self.rows:
                 self._take(item, row)
 
@@ -143,20 +160,26 @@ class Remaining:
                     likely.append(((-days, score, len(set(texts).intersection(_texts(stored)))), row))
         return max(likely, key=itemgetter(0), default=None)
 
-    def _match_bucket(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
-        """Pairs of one day and amount, those with most evidence first; what is left of a whole day one to one."""
+    def _buckets(
+        self, key: Callable[[Item | StoredRow], Hashable], rows: Iterable[StoredRow] | None = None
+    ) -> Iterator[tuple[list[Item], list[StoredRow]]]:
+        """The bookings and rows (those that are left, if none are given) that have a key in common."""
+        told, stored = _by(key, self.items.values()), _by(key, self.rows.values() if rows is None else rows)
+        yield from ((items, stored[each]) for each, items in told.items() if each in stored)
+
+    def _match_bucket(
+        self, items: Sequence[Item], rows: Sequence[StoredRow], difference: Callable[[Item, StoredRow], Any]
+    ) -> None:
+        """Pairs of these, those with the least `difference` first, and none where that is None."""
         told, stored = _by_content(items), _by_content(rows)
         scored = [
-            (-score, place, number)
+            (found, place, number)
             for place, number in self._candidates(told, stored)
-            if (score := self._score(told[place][0], stored[number][0])) is not None
+            if (found := difference(told[place][0], stored[number][0])) is not None
         ]
         for _, place, number in sorted(scored):
             while told[place] and stored[number]:
                 self._take(told[place].popleft(), stored[number].popleft())
-        left = [row for each in stored for row in each if row.is_whole or row.id in self._told_elsewhere]
-        for item, row in zip((item for each in told for item in each), left, strict=False):
-            self._take(item, row)
 
     def _candidates(self, told: Sequence[deque[Item]], stored: Sequence[deque[StoredRow]]) -> Iterator[tuple[int, int]]:
         if len(told) * len(stored) <= PAIRS_MAX:
@@ -170,11 +193,12 @@ class Remaining:
             numbers = (number for text in _texts(items[0].record) for number in by_text.get(text, ()))
             yield from ((place, number) for number in dict.fromkeys(islice(numbers, CANDIDATES_MAX)))
 
-    def _score(self, item: Item, row: StoredRow) -> int | None:
+    def _difference(self, item: Item, row: StoredRow) -> int | None:
         if self._is_another(item, row):
             return None
         is_other_source = row.is_other_source and not self._has_another_reference(item, row)
-        return evidence(item.record, row.record, is_other_source=is_other_source)
+        score = evidence(item.record, row.record, is_other_source=is_other_source)
+        return None if score is None else -score
 
     def _is_another(self, item: Item, row: StoredRow) -> bool:
         """Whether ids or references that last say that this booking is not this row."""
@@ -238,11 +262,38 @@ def _money(one: Item | StoredRow) -> Hashable:
     return one.record.booking_date, one.record.amount, one.record.currency
 
 
-def _by_money(each: Iterable[T]) -> dict[Hashable, list[T]]:
+def _by(key: Callable[[Item | StoredRow], Hashable], each: Iterable[T]) -> dict[Hashable, list[T]]:
     found: dict[Hashable, list[T]] = defaultdict(list)
     for one in each:
-        found[_money(one)].append(one)
+        found[key(one)].append(one)
     return found
+
+
+def _amount(one: Item | StoredRow) -> Hashable:
+    return one.record.amount, one.record.currency
+
+
+def _distance(days: range, item: Item, row: StoredRow) -> tuple[int, bool, float] | None:
+    """How far a row that waits is from a booking of its amount, in days and then in words; None where it is not one of
+    these days, or neither a text nor half of the words of the shorter one is shared: card texts gain a place and lose
+    a prefix when they book. Nor are they one that name two counterparts, without a common word, and have nothing else
+    that says so."""
+    told, stored = item.record, row.record
+    apart = (stored.booking_date - told.booking_date).days
+    ours, theirs = (_words(each.counterpart_name) | _words(each.purpose) for each in (told, stored))
+    shared = len(ours & theirs) / max(1, min(len(ours), len(theirs)))
+    has_text = not set(_texts(told)).isdisjoint(_texts(stored))
+    if apart not in days or not (has_text or shared >= SHARED_WORDS_MIN):
+        return None
+    names = [_words(each.counterpart_name) for each in (told, stored)]
+    if all(names) and names[0].isdisjoint(names[1]) and evidence(told, stored, is_other_source=True) is None:
+        return None
+    return abs(apart), not has_text, -shared
+
+
+@lru_cache(maxsize=20_000)
+def _words(text: str | None) -> frozenset[str]:
+    return frozenset(WORD.findall((text or "").casefold()))
 
 
 def _by_content(each: Iterable[T]) -> list[deque[T]]:
@@ -254,6 +305,7 @@ def _by_content(each: Iterable[T]) -> list[deque[T]]:
             said.counterpart_iban,
             said.creditor_id,
             said.mandate_reference,
+            said.booking_date,
             said.value_date,
         )
         kinds = frozenset(reference.partition(":")[0] for reference in said.references)

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from analytics.records import TransactionRecord
 from analytics.statements.gaps import Stated, gaps
 from storage.importing import statements
-from storage.importing.matching.likely_matches import Item, Remaining
-from storage.importing.matching.pending_bookings import BEFORE, pending_matches
+from storage.importing.matching.likely_matches import BEFORE, Item, Remaining
 from storage.importing.matching.stored_bookings import StoredRow
 
 DAY = date(2026, 11, 2)
@@ -110,7 +109,8 @@ def test_alike_pending_rows_cost_the_same_each(made: Callable[[int], Case]) -> N
     def cost(count: int) -> int:
         told, waiting = made(count)
         booked = [replace(each, booking_date=DAY + timedelta(days=5)) for each in told]
-        return steps(lambda: pending_matches(items(booked), stored(waiting), direction=BEFORE))
+        remaining = Remaining(items(booked), stored(waiting), are_references_lasting=False)
+        return steps(lambda: remaining.match_waiting([], BEFORE))
 
     small, large = map(cost, SIZES)
     assert large / small < RATIO_MAX
