@@ -23,17 +23,28 @@ NONE = pl.DataFrame(schema=SUBSCRIPTIONS)
 ROUNDS = 2  # charges explained in the first round are removed; the rest at the same payees is examined once more
 
 
+def detect_both(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
+    """The recurring payments in both directions, ended ones included, as SUBSCRIPTIONS; the `user_id` of incoming ones
+    has a mark (`directions`). Salary is excluded as a payment but included as income."""
+    return detect(charges, users, incoming=True, with_ended=True)
+
+
 def detect(
-    charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, with_ended: bool = False
+    charges: pl.DataFrame,
+    users: pl.DataFrame,
+    *,
+    of_any_kind: bool = False,
+    incoming: bool = False,
+    with_ended: bool = False,
 ) -> pl.DataFrame:
     """The recurring payments of any number of users (interface 2.10, 4.7; docs/recurring.md).
 
     `charges` has the columns of `analytics.frames.CHARGES`, `users` has (user_id, today: Date); the result has those of
     `analytics.frames.SUBSCRIPTIONS`: per user by yearly cost descending, then name (decision 21). `of_any_kind` also
-    finds savings, loans, settlements and own transfers, which change a balance as payments do; `with_ended` includes
-    streams that are no longer listed.
+    finds savings, loans, settlements and own transfers, which change a balance as payments do; `incoming` also finds
+    what recurs as income; `with_ended` includes streams that are no longer listed.
     """
-    payments = eligible(charges, users, of_any_kind=of_any_kind)
+    payments = eligible(charges, users, of_any_kind=of_any_kind, incoming=incoming)
     del charges  # the frames below need the memory
     if payments.height < CHARGES_MIN:
         return NONE
