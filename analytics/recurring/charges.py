@@ -5,6 +5,7 @@ from functools import cache
 import polars as pl
 
 from analytics.frames import frame_of
+from analytics.recurring.directions import MARK
 from analytics.recurring.left_out_words import DEPOT, LEFT_OUT, RETURN, SHOP_DEPOT
 from analytics.search_text import fold_column, in_ascii
 from analytics.transfers import is_between_own
@@ -17,17 +18,20 @@ TEXTS = {"counterpart_name": "name", "purpose": "note", "merchant_name": "brand"
 EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"]
 
 
-def eligible(charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False) -> pl.DataFrame:
-    """The outgoing bookings of the evidence that may recur, oldest first, each with its `row` number; `of_any_kind`
-    includes those that pay for nothing, such as savings."""
-    payments, returns = [], []
-    for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]:
-        rows = _with_texts(_evidence(piece, users))
-        payments.append(_that_may_recur(rows, of_any_kind=of_any_kind))
-        returns.append(rows.filter(pl.col("amount") > 0, "is_return"))
-    outgoing = pl.concat(payments).sort("booking_date", "id")
-    del payments
-    return without_returned(outgoing, pl.concat(returns)).with_row_index("row")
+def eligible(
+    charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, incoming: bool = False
+) -> pl.DataFrame:
+    """The bookings of the evidence that may recur, oldest first, each with its `row` number, its `price` and a negative
+    amount; `of_any_kind` includes those that pay for nothing, such as savings. Incoming ones are there if they are
+    wanted, and the id of their user has a mark."""
+    pieces = [
+        _that_may_recur(_evidence(piece, users), of_any_kind=of_any_kind, incoming=incoming)
+        for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]
+    ]
+    rows = pl.concat(pieces).lazy()
+    del pieces
+    payments = rows.filter("may_recur").drop("may_recur", "is_return").sort("booking_date", "id").pipe(frame_of)
+    return without_returned(payments, rows.filter("is_return").pipe(frame_of)).with_row_index("row")
 
 
 def _evidence(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
@@ -45,7 +49,28 @@ def _evidence(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
+def _that_may_recur(rows: pl.DataFrame, *, of_any_kind: bool, incoming: bool) -> pl.DataFrame:
+    """The rows that `may_recur` or are the `is_return` of one, with the folded texts `name`, `note` and `brand`."""
+    comes_in = pl.col("amount") > 0
+    may_recur = pl.lit(value=True) if incoming else ~comes_in
+    if not of_any_kind:
+        is_excluded = pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False) & ~(comes_in & (pl.col("type") == "salary"))
+        may_recur &= ~(is_excluded | is_between_own() | _is_no_payment())
+    return (
+        _with_texts(rows)
+        .with_columns(
+            pl.when(comes_in).then(pl.col("user_id") + MARK).otherwise("user_id"),
+            -pl.col("amount").abs(),
+            price=pl.col("amount").abs().cast(pl.Float64),
+            may_recur=may_recur,
+        )
+        .filter(pl.col("may_recur") | pl.col("is_return"))
+        .drop("account_id", "transfer_account_id", "is_potential_duplicate", "is_adjusting_entry")
+        .pipe(frame_of)
+    )
+
+
+def _with_texts(rows: pl.DataFrame) -> pl.LazyFrame:
     """The rows with the folded texts `name`, `note` and `brand`, and `is_return`: whether the purpose says that money
     of a charge came back. Each text is folded once, however many rows have it."""
     texts = pl.concat([rows[column] for column in TEXTS]).unique().drop_nulls().to_frame("text")
@@ -56,17 +81,7 @@ def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
         added = [pl.col("said").alias(name), *(["is_return"] if name == "note" else [])]
         texts_of = said.select(pl.col("text").alias(column), *added)
         texted = texted.join(texts_of, on=column, how="left", maintain_order="left")
-    return texted.pipe(frame_of)
-
-
-def _that_may_recur(rows: pl.DataFrame, *, of_any_kind: bool) -> pl.DataFrame:
-    outgoing = rows.lazy().filter(pl.col("amount") < 0)
-    if not of_any_kind:
-        outgoing = outgoing.filter(~pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False), ~is_between_own())
-    outgoing = outgoing.with_columns(price=pl.col("amount").abs().cast(pl.Float64)).drop(
-        "account_id", "transfer_account_id", "is_potential_duplicate", "is_adjusting_entry", "is_return"
-    )
-    return (outgoing if of_any_kind else outgoing.filter(~_is_no_payment())).pipe(frame_of)
+    return texted
 
 
 @cache
@@ -82,23 +97,24 @@ def _folded_text(column: str) -> pl.Expr:
     return pl.when(text != "").then(text)
 
 
-def without_returned(outgoing: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
-    """The outgoing rows without charges whose money came back as a return of the same amount."""
+def without_returned(payments: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
+    """The payments, oldest first, without those whose money came back as a return of the same amount."""
     if returns.is_empty():
-        return outgoing
-    amount_key = pl.col("amount").abs().alias("amount_key")
+        return payments
+    back = pl.col("user_id").str.strip_suffix(MARK)  # what came back went in the other direction
+    user_id = pl.when(pl.col("user_id") == back).then(back + MARK).otherwise(back)
     came_back = (
-        returns.select("user_id", "currency", "booking_date", amount_key)
+        returns.select(user_id.alias("user_id"), "currency", "amount", "booking_date")
         .sort("booking_date")
         .join_asof(
-            outgoing.select("user_id", "currency", amount_key, "booking_date", "id").sort("booking_date"),
+            payments.select("user_id", "currency", "amount", "booking_date", "id"),
             on="booking_date",
-            by=["user_id", "currency", "amount_key"],
+            by=["user_id", "currency", "amount"],
             strategy="backward",
             tolerance=f"{RETURN_DAYS}d",
-            check_sortedness=False,  # both sides were sorted by day in the lines above
+            check_sortedness=False,  # both sides are sorted by day
         )
         .select("user_id", "id")
         .drop_nulls()
     )
-    return outgoing.join(came_back, on=["user_id", "id"], how="anti", maintain_order="left")
+    return payments.join(came_back, on=["user_id", "id"], how="anti", maintain_order="left")

@@ -1,13 +1,13 @@
 """The choice of streams among the accepted groups, and of the charges that belong to them."""
 
-from functools import cache
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, permutations
+from statistics import median
+from typing import NamedTuple
 
-import polars as pl
-
-from analytics.frames import frame_of
-from analytics.recurring.frequencies import PERIODS
-from analytics.recurring.groups import WHOSE
-from analytics.recurring.rhythm import on_lattice
+from analytics.recurring.evidence import Candidate
+from analytics.recurring.frequencies import PERIOD_DAYS
 
 TURNS_MAX = 12  # rounds of choosing; three or four are common
 KEPT_MIN = 0.9  # a group that lost more than 10 % of its charges to a coarser one is no stream of its own
@@ -22,171 +22,190 @@ CHANGES_MAX = 2
 STEADY_MIN = 0.5  # share of charges with a repeated price, from which on a single other price is doubtful
 
 
-def choose_groups(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
-    """The chosen groups and their charges (group, row): every charge goes to its coarsest, then best fitting group;
-    groups that lost too many are dropped.
+class Charge(NamedTuple):
+    """A charge with its place on the axes of the lattices."""
+
+    row: int
+    payee_id: int
+    price: float
+    days: float
+    business: float
+    months: float
+
+
+class Placed(NamedTuple):
+    """A charge on the lattice of a candidate: its slot, and how many days it is late (negative: early)."""
+
+    charge: Charge
+    candidate: Candidate
+    slot: int
+    late_days: float
+
+    @property
+    def rank(self) -> tuple[float, float, int]:
+        """Of the streams that a charge may belong to, the one where this is least has it."""
+        return abs(self.late_days), -self.candidate.score, self.candidate.group.group
+
+    @property
+    def is_off_its_day(self) -> bool:
+        """Whether it was bought, not collected, because it is well beyond the tolerance."""
+        return abs(self.late_days) > self.candidate.fit.tolerance_days + STRANGER_DAYS
+
+
+Streams = dict[int, list[Placed]]
+"""The charges of each stream, oldest first, by its group."""
+
+
+def place(charge: Charge, candidate: Candidate) -> Placed:
+    """The charge on the lattice of the candidate."""
+    fit = candidate.fit
+    offset = getattr(charge, fit.axis) / fit.period - fit.phase
+    slot = round(offset)
+    return Placed(charge, candidate, slot, (offset - slot) * fit.period * fit.unit_days)
+
+
+def choose_groups(ranked: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int]]:
+    """The chosen groups with their rows: of the groups in `ranked`, every charge goes to the first that has it; groups
+    that lost too many are dropped.
 
     Groups that come first for all of their charges win; then, among the remaining charges, the next ones do.
     """
-    ranked = (
-        candidates.select("group", "rank", "score", "n")
-        .sort("rank", "score", "n", "group", descending=[False, True, True, False])
-        .with_row_index("priority")
-        .select("group", "priority", "n")
-    )
-    claims = members.join(ranked, on="group")
-    won = [members.clear()]
+    claims, won = ranked, dict[int, Sequence[int]]()
     for _ in range(TURNS_MAX):
-        claims = claims.with_columns(first=pl.col("priority") == pl.col("priority").min().over("row"))
-        winners = claims.filter(pl.col("first").all().over("group")).select("group", "row")
-        won.append(winners)
-        claims = claims.join(winners, on="row", how="anti").filter(pl.len().over("group") >= KEPT_MIN * pl.col("n"))
-        if claims.is_empty():
+        first: dict[int, int] = {}
+        for group, rows in claims.items():
+            for row in rows:
+                first.setdefault(row, group)
+        winners = {group: rows for group, rows in claims.items() if all(first[row] == group for row in rows)}
+        won |= winners
+        left = {group: [row for row in rows if first[row] not in winners] for group, rows in claims.items()}
+        claims = {group: rows for group, rows in left.items() if len(rows) >= KEPT_MIN * len(ranked[group])}
+        if not claims:
             break
-    return pl.concat(won)
+    return won
 
 
-def complete_streams(charges: pl.DataFrame, streams: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
-    """The streams' charges (group, row, odd): without strangers of the same price, and with what else belongs to them
-    at the payee: second collections of the same price, and trial months and new prices in the slots before and after.
+def complete_streams(
+    charges: Mapping[int, Charge], chosen: Mapping[int, Sequence[int]], candidates: Mapping[int, Candidate]
+) -> tuple[Streams, set[int]]:
+    """The streams of the chosen groups, without strangers of the same price, and with what else belongs to them at the
+    payee: second collections of the same price, and trial months and new prices in the slots before and after.
 
-    Odd ones (`is_odd`) are no charges of the stream, and no beginning of another one.
+    Beside them the rows of odd charges (`odd_ones`): they are in no stream, and no beginning of another one.
     """
-    lattice = candidates.lazy().select(
-        "group", "axis", "period", "unit_days", "phase", "tolerance_days", "contract", "part", "score"
-    )
-    dated = charges.lazy().select("row", *WHOSE, "payee", "price", "days", "business", "months")
-    whole = pl.col("contract") | (pl.col("part") >= WHOLE)
-    late = pl.col("late_days").abs()
-    kept = (
-        on_lattice(streams.lazy().join(lattice, on="group").join(dated, on="row"))
-        .filter(whole | ~is_off_its_day())
-        .sort("row")
-        .with_columns(odd=is_odd())
-        .pipe(frame_of)
-        .lazy()
-    )
-    spans = (
-        kept.filter(~pl.col("odd"))
-        .group_by("group")
-        .agg(
-            pl.col(*WHOSE, "payee").last(),
-            first_slot=pl.col("slot").min(),
-            last_slot=pl.col("slot").max(),
-            first_price=pl.col("price").first(),
-            last_price=pl.col("price").last(),
-            stream_prices=pl.col("price").unique(),
-            size=pl.len(),
-        )
-        .filter(pl.len().over(*WHOSE, "payee") <= STREAMS_AT_A_PAYEE_MAX)
-    )
-    left = on_lattice(
-        dated.join(streams.lazy(), on="row", how="anti").join(spans, on=[*WHOSE, "payee"]).join(lattice, on="group")
-    )
-    left = left.pipe(frame_of).lazy()
-    added = pl.concat([collected_again(left), charged_later(left), charged_earlier(left)])
-    best = (
-        added.select("group", "row", "score", late=late)
-        .sort("late", "score", "group", descending=[False, True, False])
-        .unique("row", keep="first", maintain_order=True)
-    )
-    streams_and_more = [kept.select("group", "row", "odd"), best.select("group", "row", odd=pl.lit(value=False))]
-    return pl.concat(streams_and_more).pipe(frame_of)
+    streams: Streams = {}
+    odd: set[int] = set()
+    for group, rows in chosen.items():
+        candidate = candidates[group]
+        placed = [place(charges[row], candidate) for row in rows]
+        if not (candidate.group.contract or candidate.group.part >= WHOLE):
+            placed = [each for each in placed if not each.is_off_its_day]
+        odd |= (strange := odd_ones(placed))
+        if kept := [each for each in placed if each.charge.row not in strange]:
+            streams[group] = kept
+    taken = set(chain.from_iterable(chosen.values()))
+    left = defaultdict(list)
+    for row, charge in charges.items():
+        if row not in taken:
+            left[charge.payee_id].append(charge)
+    added: dict[int, Placed] = {}
+    for payee_id, groups in by_payee(streams).items():
+        for each in chain.from_iterable(belonging(streams[group], left[payee_id]) for group in groups):
+            if (row := each.charge.row) not in added or each.rank < added[row].rank:
+                added[row] = each
+    for each in added.values():
+        streams[each.candidate.group.group].append(each)
+    return {group: sorted(stream) for group, stream in streams.items()}, odd
 
 
-@cache
-def is_off_its_day() -> pl.Expr:
-    """Whether a charge was bought, not collected, because it is well beyond the tolerance."""
-    return pl.col("late_days").abs() > pl.col("tolerance_days") + STRANGER_DAYS
+def by_payee(streams: Streams) -> dict[int, list[int]]:
+    """The groups of the streams by payee, without payees that have too many."""
+    groups = defaultdict(list)
+    for group, placed in streams.items():
+        groups[placed[-1].charge.payee_id].append(group)
+    return {payee_id: together for payee_id, together in groups.items() if len(together) <= STREAMS_AT_A_PAYEE_MAX}
 
 
-@cache
-def is_odd() -> pl.Expr:
-    """Whether a charge of a steady stream, oldest first, is something else at the same payee: 55.00 once to somebody
-    who gets 1,000.00 each month.
+def odd_ones(stream: Sequence[Placed]) -> set[int]:
+    """The rows of a steady stream's charges that are something else at the same payee: 55.00 once to somebody who gets
+    1,000.00 each month.
 
-    Its price comes only once, and it is off the day, fills a slot that the steady price also fills, or is the latest
-    one and no likely new price. A price that is repeated is a new price.
+    The price of such a charge comes only once, and it is off the day, fills a slot with a price that comes twice there,
+    or is the latest one and no likely new price. A price that is repeated is a new price.
     """
-    lone = pl.len().over("group", "price") == 1
-    steady = lone.not_().mean().over("group") >= STEADY_MIN
-    beside = lone.not_().any().over("group", "slot")
-    usual = pl.col("price").median().over("group")
-    latest = pl.col("row") == pl.col("row").max().over("group")
-    unlikely = latest & (pl.col("price") < NEXT_PRICE_MIN * usual)
-    return steady & lone & (is_off_its_day() | beside | unlikely)
+    prices = Counter(each.charge.price for each in stream)
+    lone = [each for each in stream if prices[each.charge.price] == 1]
+    if not lone or len(stream) - len(lone) < STEADY_MIN * len(stream):
+        return set()
+    in_slots = Counter((each.slot, each.charge.price) for each in stream)
+    doubled = {slot for (slot, _), charges in in_slots.items() if charges > 1}
+    likely_min = NEXT_PRICE_MIN * median(each.charge.price for each in stream)
+    return {
+        each.charge.row
+        for each in lone
+        if each.is_off_its_day or each.slot in doubled or (each is stream[-1] and each.charge.price < likely_min)
+    }
 
 
-def collected_again(left: pl.LazyFrame) -> pl.LazyFrame:
-    """Further charges of a stream's price within its time: second collections and double charges, unless there are too
-    many."""
-    return left.filter(
-        pl.col("price").is_in("stream_prices"),
-        pl.col("slot").is_between(pl.col("first_slot"), pl.col("last_slot")),
-        pl.col("contract") | (pl.col("late_days").abs() <= pl.col("tolerance_days")),
-    ).filter(pl.col("contract") | (pl.len().over("group") <= ABSORBED_MAX * pl.col("size")))
+def belonging(stream: Sequence[Placed], left: Iterable[Charge]) -> list[Placed]:
+    """The charges left at the payee that belong to a stream: further ones of its price within its time (second
+    collections and double charges, unless there are too many); a new price in the slots after its last one; and an old
+    price, a trial month or a part of a month before its first."""
+    candidate = stream[0].candidate
+    is_contract, tolerance = candidate.group.contract, candidate.fit.tolerance_days
+    prices = {each.charge.price for each in stream}
+    first_price, last_price = stream[0].charge.price, stream[-1].charge.price
+    first, last = min(each.slot for each in stream), max(each.slot for each in stream)
+    again, later, earlier = [], [], []
+    for placed in (place(charge, candidate) for charge in left):
+        price, late = placed.charge.price, abs(placed.late_days)
+        if first <= placed.slot <= last:
+            if price in prices and (is_contract or late <= tolerance):
+                again.append(placed)
+        elif late <= min(tolerance, NEXT_DAYS_MAX):
+            if placed.slot > last and NEXT_PRICE_MIN <= price / last_price <= NEXT_PRICE_MAX:
+                later.append(placed)
+            elif placed.slot < first and price / first_price <= NEXT_PRICE_MAX:
+                earlier.append(placed)
+    if not is_contract and len(again) > ABSORBED_MAX * len(stream):
+        again = []
+    return [*again, *in_next_slots(later, last), *in_next_slots(earlier, first)]
 
 
-def charged_later(left: pl.LazyFrame) -> pl.LazyFrame:
-    """Charges of a new price in the slots after a stream's last one: one per slot, with at most one slot missed."""
-    ratio = pl.col("price") / pl.col("last_price")
-    ahead = pl.col("slot") - pl.col("last_slot")
-    return on_its_day(left.filter(ahead > 0, ratio.is_between(NEXT_PRICE_MIN, NEXT_PRICE_MAX))).filter(
-        ahead <= ahead.rank("ordinal").over("group") + 1
-    )
+def in_next_slots(placed: Iterable[Placed], edge: int) -> list[Placed]:
+    """For each slot beyond the edge of a stream the charge nearest to its day, with at most one slot missed."""
+    nearest: dict[int, Placed] = {}
+    for each in sorted(placed, key=lambda each: (abs(each.late_days), each.charge.row)):
+        nearest.setdefault(abs(each.slot - edge), each)
+    return [nearest[ahead] for number, ahead in enumerate(sorted(nearest), 1) if ahead <= number + 1]
 
 
-def charged_earlier(left: pl.LazyFrame) -> pl.LazyFrame:
-    """Charges in the slots before a stream's first one: an old price, a trial month, a part of a month."""
-    ratio = pl.col("price") / pl.col("first_price")
-    before = pl.col("first_slot") - pl.col("slot")
-    return on_its_day(left.filter(before > 0, ratio <= NEXT_PRICE_MAX)).filter(
-        before <= before.rank("ordinal").over("group") + 1
-    )
-
-
-def on_its_day(left: pl.LazyFrame) -> pl.LazyFrame:
-    """For each slot, the charge nearest to its day."""
-    late = pl.col("late_days").abs()
-    near = left.filter(late <= pl.min_horizontal("tolerance_days", pl.lit(NEXT_DAYS_MAX)))
-    return near.sort(late, "row").unique(["group", "slot"], keep="first", maintain_order=True)
-
-
-def join_successors(charges: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
+def join_successors(streams: Streams) -> Streams:
     """The streams, with two of the same payee and frequency joined where one ends when the other begins: a new mandate,
     a new price, a moved billing day. (A chain of two such changes within the evidence is joined, too.)"""
-    dated = charges.lazy().select("row", *WHOSE, "payee", "days", "price")
     for _ in range(CHANGES_MAX):
-        spans = (
-            streams.lazy()
-            .join(dated, on="row")
-            .sort("row")
-            .group_by("group")
-            .agg(
-                pl.col(*WHOSE, "payee", "frequency").last(),
-                first_day=pl.col("days").first(),
-                last_day=pl.col("days").last(),
-                first_price=pl.col("price").first(),
-                last_price=pl.col("price").last(),
-            )
-            .filter(pl.len().over(*WHOSE, "payee").is_between(2, STREAMS_AT_A_PAYEE_MAX))
-            .join(PERIODS.lazy(), on="frequency")
-            .pipe(frame_of)
-        )
-        pause = (pl.col("first_day_after") - pl.col("last_day")) / pl.col("period_days")
-        ratio = pl.col("first_price_after") / pl.col("last_price")
-        heirs = (
-            spans.lazy()
-            .join(spans.lazy(), on=[*WHOSE, "payee", "frequency"], suffix="_after")
-            .filter(pause.is_between(PAUSE_MIN, PAUSE_MAX), ratio.is_between(NEXT_PRICE_MIN, NEXT_PRICE_MAX))
-            .sort(pause, "group", "group_after")
-            .unique("group", keep="first", maintain_order=True)
-            .unique("group_after", keep="first", maintain_order=True)
-            .select("group", heir="group_after")
-            .pipe(frame_of)
-        )
-        if heirs.is_empty():
-            break
-        joined = streams.lazy().join(heirs.lazy(), on="group", how="left")
-        streams = joined.with_columns(group=pl.coalesce("heir", "group")).drop("heir").pipe(frame_of)
+        heirs = heirs_of(streams)
+        joined: Streams = defaultdict(list)
+        for group, placed in streams.items():
+            joined[heirs.get(group, group)] += placed
+        streams = {group: sorted(placed) for group, placed in joined.items()}
     return streams
+
+
+def heirs_of(streams: Streams) -> dict[int, int]:
+    """The groups of the streams that are continued by another stream, each with that one's group."""
+    pauses = []
+    for groups in by_payee(streams).values():
+        for group, other in permutations(groups, 2):
+            last, then = streams[group][-1], streams[other][0]
+            frequency = last.candidate.fit.frequency
+            if frequency == streams[other][-1].candidate.fit.frequency:
+                pause = (then.charge.days - last.charge.days) / PERIOD_DAYS[frequency]
+                ratio = then.charge.price / last.charge.price
+                if PAUSE_MIN <= pause <= PAUSE_MAX and NEXT_PRICE_MIN <= ratio <= NEXT_PRICE_MAX:
+                    pauses.append((pause, group, other))
+    heirs: dict[int, int] = {}
+    for _, group, other in sorted(pauses):
+        heirs.setdefault(group, other)
+    former = {heir: group for group, heir in reversed(heirs.items())}  # of two with one heir, the earlier
+    return {group: heir for heir, group in former.items()}

@@ -1,11 +1,15 @@
 """The detection of recurring payments: which outgoing charges repeat in a rhythm, what they cost and when they were
 last seen."""
 
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
+
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
 from analytics.recurring.charges import eligible
-from analytics.recurring.choice import choose_groups, complete_streams, join_successors
+from analytics.recurring.choice import Charge, Streams, choose_groups, complete_streams, join_successors
 from analytics.recurring.evidence import accept_fits, worth_fitting
 from analytics.recurring.groups import WHOSE, candidate_groups, with_group_keys
 from analytics.recurring.payees import with_payee
@@ -14,54 +18,77 @@ from analytics.recurring.report import report_streams
 from analytics.recurring.rhythm import fits, likely, with_axes
 
 CHARGES_MIN = 2  # the fewest that show a rhythm
+PLACED = {"group": pl.UInt64, "row": pl.UInt32, "frequency": pl.String, "lattice": pl.String, "score": pl.Float64}
 NONE = pl.DataFrame(schema=SUBSCRIPTIONS)
 ROUNDS = 2  # charges explained in the first round are removed; the rest at the same payees is examined once more
 
 
+def detect_both(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
+    """The recurring payments in both directions, ended ones included, as SUBSCRIPTIONS; the `user_id` of incoming ones
+    has a mark (`directions`). Salary is excluded as a payment but included as income."""
+    return detect(charges, users, incoming=True, with_ended=True)
+
+
 def detect(
-    charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, with_ended: bool = False
+    charges: pl.DataFrame,
+    users: pl.DataFrame,
+    *,
+    of_any_kind: bool = False,
+    incoming: bool = False,
+    with_ended: bool = False,
 ) -> pl.DataFrame:
     """The recurring payments of any number of users (interface 2.10, 4.7; docs/recurring.md).
 
     `charges` has the columns of `analytics.frames.CHARGES`, `users` has (user_id, today: Date); the result has those of
     `analytics.frames.SUBSCRIPTIONS`: per user by yearly cost descending, then name (decision 21). `of_any_kind` also
-    finds savings, loans, settlements and own transfers, which change a balance as payments do; `with_ended` includes
-    streams that are no longer listed.
+    finds savings, loans, settlements and own transfers, which change a balance as payments do; `incoming` also finds
+    what recurs as income; `with_ended` includes streams that are no longer listed.
     """
-    payments = eligible(charges, users, of_any_kind=of_any_kind)
+    payments = eligible(charges, users, of_any_kind=of_any_kind, incoming=incoming)
     del charges  # the frames below need the memory
     if payments.height < CHARGES_MIN:
         return NONE
     rows = with_group_keys(with_axes(with_payee(payments)))
     del payments
     left = rows
-    rounds: list[pl.DataFrame] = []
-    while len(rounds) < ROUNDS and (streams := streams_in(left)) is not None:
-        rounds.append(streams)
-        touched = left.join(streams, on="row", how="semi").select(*WHOSE, "payee").unique()
-        left = left.join(streams, on="row", how="anti").join(touched, on=[*WHOSE, "payee"], how="semi")
-    if not rounds:
+    streams: Streams = defaultdict(list)
+    for _ in range(ROUNDS):
+        found, others = streams_in(left)
+        for group, stream in found.items():
+            streams[group] = sorted([*streams[group], *stream])
+        left = left.filter(pl.col("row").is_in(others))
+    if not streams:
         return NONE
-    return report_streams(
-        rows, join_successors(rows, pl.concat(rounds).filter(~pl.col("odd")).drop("odd")), with_ended=with_ended
-    )
+    placed = [
+        (group, each.charge.row, each.candidate.fit.frequency, each.candidate.fit.lattice, each.candidate.score)
+        for group, stream in join_successors(streams).items()
+        for each in stream
+    ]
+    return report_streams(rows, pl.DataFrame(placed, schema=PLACED, orient="row"), with_ended=with_ended)
 
 
-def streams_in(rows: pl.DataFrame) -> pl.DataFrame | None:
-    """The streams in these charges (group, row, odd, frequency, lattice, score); None where no calendar is likely, as
-    in most new accounts and in what the first round leaves."""
+def streams_in(rows: pl.DataFrame) -> tuple[Streams, Sequence[int]]:
+    """The streams in these charges, and the rows left at their payees."""
     if rows.height < CHARGES_MIN:
-        return None
+        return {}, ()
     counted = rows.with_columns(
-        payee_n=pl.len().over(*WHOSE, "payee"),
+        payee_n=pl.len().over("payee_id"),
         mandate_n=pl.when(pl.col("contract_key").is_not_null()).then(pl.len().over(*WHOSE, "contract_key")),
     )
     members, groups = candidate_groups(counted)
     pairs = likely(groups)
-    if pairs.is_empty():
-        return None
+    if pairs.is_empty():  # as in most new accounts
+        return {}, ()
     members = members.join(pairs, on="group", how="semi")
     known = describe_groups(counted, members, groups)
     candidates = accept_fits(fits(counted, members, worth_fitting(pairs, known)), known)
-    streams = complete_streams(counted, choose_groups(members, candidates), candidates)
-    return streams.join(candidates.select("group", "frequency", "lattice", "score"), on="group")
+    claims: dict[int, list[int]] = {group: [] for group in candidates}
+    for group, row in members.filter(pl.col("group").is_in(list(claims))).iter_rows():
+        claims[group].append(row)
+    chosen = choose_groups(claims)
+    at_payees = pl.col("row").is_in(list(chain.from_iterable(chosen.values()))).any().over("payee_id")
+    charges = {row[0]: Charge._make(row) for row in rows.filter(at_payees).select(Charge._fields).iter_rows()}
+    streams, odd = complete_streams(charges, chosen, candidates)
+    explained = odd.union(*({each.charge.row for each in stream} for stream in streams.values()))
+    payees = {charges[row].payee_id for row in explained}
+    return streams, [row for row, charge in charges.items() if row not in explained and charge.payee_id in payees]

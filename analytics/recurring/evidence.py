@@ -1,14 +1,16 @@
 """The evidence for a recurring payment: with a contract little is needed, without one a steady price.
 
-Each rule is one expression, made once: to make them for each detection takes a twentieth of its time.
+The rules judge one group on one lattice, in plain Python: a thousand bookings have a hundred of these, and for so few
+an expression of Polars takes longer to set up than to compute.
 """
 
-from functools import cache
+from collections import Counter
+from typing import NamedTuple
 
 import polars as pl
 
 from analytics.frames import frame_of
-from analytics.recurring.groups import RECENT_RANK, WHOSE
+from analytics.recurring.groups import RECENT_RANK
 from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS
 
 # The rhythm (docs/recurring.md, "The calendar test")
@@ -19,19 +21,26 @@ REPEATS_MAX = 1.25  # a slot filled twice more often shows a second contract tha
 GAP_SHARE_MIN, GAP_SHARE_MIN_LONG, LONG = 0.79, 0.74, 6
 GAP_WOBBLE_DAYS_MAX = 1.25  # half the distance of the gaps' quartiles
 
-# The evidence (docs/recurring.md, "How much evidence"): how much a contract may vary in amount, how many charges a
-# payment without contract needs (second figure: when none was even a day off), how far its typical charges may spread
-RULES = pl.DataFrame(
-    [
-        ("weekly", 0.15, 5, 4, 0.85),
-        ("biweekly", 0.30, 4, 3, 1.4),
-        ("monthly", 0.60, 3, 3, 2.5),
-        ("quarterly", 0.45, 3, 3, 4.0),
-        ("yearly", 0.50, 2, 2, 18.0),
-    ],
-    schema=["frequency", "contract_variation", "free_charges", "free_charges_exact", "free_spread_days"],
-    orient="row",
-)
+
+class Rule(NamedTuple):
+    """How much a contract of a frequency may vary in amount, how many charges a payment without contract needs (exact:
+    when none was even a day off), and how far its typical charges may spread."""
+
+    contract_variation: float
+    charges: int
+    charges_exact: int
+    spread_days: float
+
+
+# The evidence (docs/recurring.md, "How much evidence")
+RULES = {
+    "weekly": Rule(0.15, 5, 4, 0.85),
+    "biweekly": Rule(0.30, 4, 3, 1.4),
+    "monthly": Rule(0.60, 3, 3, 2.5),
+    "quarterly": Rule(0.45, 3, 3, 4.0),
+    "yearly": Rule(0.50, 2, 2, 18.0),
+}
+FAST, SLOW = ("weekly", "biweekly"), ("quarterly", "yearly")
 EXACT_DAYS = 0.51  # two charges a day apart are each half a day from their middle
 VARIED_SHARE_MIN, VARIED_REPEATS_MAX = 0.8, 1.2
 PART_WHOLE, PART_NEARLY, PART_MOST, TOGETHER_MIN = 0.99, 0.95, 0.8, 0.85
@@ -49,215 +58,259 @@ CORE_FILLED_MIN, CORE_REPEATS_MAX, CHANCE_MAX = 0.85, 1.15, 0.001
 def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The pairs of group and lattice whose amounts some rule below could accept if they keep to the calendar."""
     steady = pl.col("constant") | pl.col("narrow")
-    basket = (pl.col("variation") <= BASKET_VARIATION) & pl.col("frequency").is_in(["weekly", "biweekly"])
+    basket = (pl.col("variation") <= BASKET_VARIATION) & pl.col("frequency").is_in(FAST)
     alone = (pl.col("part") >= PART_WHOLE) & pl.col("lattice").is_in(["month", "year"])
     amounts = groups.lazy().select("group", "contract", "constant", "narrow", "variation", "part")
     promising = pairs.lazy().join(amounts, on="group").filter(pl.col("contract") | steady | basket | alone)
     return promising.select(pairs.columns).with_row_index("fit").pipe(frame_of)
 
 
-def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """The fits with enough evidence, the best one per group, with the group's facts and a `score`."""
-    facts = fits.lazy().join(groups.lazy(), on="group").join(RULES.lazy(), on="frequency")
-    return (
-        with_claims(facts)
-        .with_columns(together=explained_together())
-        .filter(
-            (pl.col("regular") & (has_contract_evidence() | has_free_evidence() | is_yearly() | is_free_amount()))
-            | (pl.col("regular") & is_early_pair())
-            | stands_out()
-        )
-        .with_columns(
-            score=pl.col("share") * pl.col("coverage") / pl.col("repeats")
-            - pl.col("spread_days") / pl.col("period_days")
-        )
-        .sort("score", "fit", descending=[True, False])
-        .unique("group", keep="first", maintain_order=True)
-        .pipe(frame_of)
+class Group(NamedTuple):
+    """What is known of a candidate group apart from the calendar (`candidate_groups`, `describe_groups`)."""
+
+    group: int
+    level: str
+    rank: int
+    n: int
+    payee_id: int
+    payee_n: int
+    mandate_n: int | None
+    whole: bool
+    prices: int
+    changes: int
+    variation: float
+    first_price: float
+    last_price: float
+    gaps_weekly: float
+    gaps_biweekly: float
+    gaps_monthly: float
+    gaps_quarterly: float
+    gap_wobble: float
+    constant: bool
+    narrow: bool
+    contract: bool
+    part: float
+
+
+class Fit(NamedTuple):
+    """How a group fits a lattice (`rhythm.fits`)."""
+
+    fit: int
+    group: int
+    lattice: str
+    frequency: str
+    axis: str
+    period: float
+    tolerance_days: float
+    unit_days: float
+    period_days: float
+    phase: float
+    share: float
+    slots: float
+    filled: int
+    coverage: float
+    repeats: float
+    spread_days: float
+    worst_days: float
+    near_n: int
+    near_filled: int
+
+
+class Candidate(NamedTuple):
+    """A group with enough evidence, the lattice that it fits best, and how well."""
+
+    group: Group
+    fit: Fit
+    score: float
+
+    @property
+    def order(self) -> tuple[int, float, int, int]:
+        """Candidates for the same charges are tried in this order: the coarsest first, then the best fitting one."""
+        return self.group.rank, -self.score, -self.group.n, self.group.group
+
+
+def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> dict[int, Candidate]:
+    """The groups with enough evidence for a recurring payment, each with its best fit, in the order in which they are
+    tried."""
+    by_id = {row[0]: Group._make(row) for row in groups.select(Group._fields).iter_rows()}
+    judged = [(by_id[fit.group], fit) for fit in map(Fit._make, fits.select(Fit._fields).iter_rows())]
+    rhythmic = {group for group, fit in judged if group.level == "price" and is_rhythmic(group, fit)}
+    explained = Counter[int]()
+    for group in rhythmic:
+        explained[group.payee_id] += group.n
+    accepted: dict[int, Candidate] = {}
+    for group, fit in judged:
+        together = explained[group.payee_id] / group.payee_n
+        if has_evidence(group, fit, together) or stands_out(group, fit):
+            score = fit.share * fit.coverage / fit.repeats - fit.spread_days / fit.period_days
+            known = accepted.get(fit.group)
+            if known is None or (score, -fit.fit) > (known.score, -known.fit.fit):
+                accepted[fit.group] = Candidate(group, fit, score)
+    ranked = sorted(accepted.values(), key=lambda each: each.order)
+    return {candidate.group.group: candidate for candidate in ranked}
+
+
+def has_evidence(group: Group, fit: Fit, together: float) -> bool:
+    """Whether one of the rules accepts a regular group; `together` is the share of the payee's charges that belong to
+    single prices with a rhythm of their own."""
+    return is_regular(group, fit) and (
+        has_contract_evidence(group, fit)
+        or has_free_evidence(group, fit, together)
+        or is_yearly(group, fit)
+        or is_free_amount(group, fit)
+        or is_early_pair(group, fit)
     )
 
 
-def with_claims(facts: pl.LazyFrame) -> pl.LazyFrame:
-    """The facts with the claims that the rules use: fast, exact, once, equal, steady_gaps, regular."""
-    fast = pl.col("frequency").is_in(["weekly", "biweekly"])
-    extra = pl.col("n") - pl.col("filled")
-    return (
-        facts.with_columns(
-            fast=fast,
-            exact=pl.col("worst_days") <= EXACT_DAYS,
-            once=extra <= 1 + ONCE_SLACK * pl.col("n"),
-            steady_gaps=has_steady_gaps(),
-        )
-        .with_columns(regular=is_on_lattice() | pl.col("steady_gaps"), equal=is_equal())
-        .filter(pl.col("regular") | (pl.col("prices") == 1))
-    )
+def is_regular(group: Group, fit: Fit) -> bool:
+    """Whether the charges keep to the lattice, or their gaps to its period."""
+    return is_on_lattice(group, fit) or has_steady_gaps(group, fit)
 
 
-@cache
-def is_on_lattice() -> pl.Expr:
+def is_on_lattice(group: Group, fit: Fit) -> bool:
     """Whether enough charges are within tolerance, few slots are missed, and hardly any is filled twice (one double
     charge is allowed)."""
-    few = pl.col("slots") <= FEW
-    coverage_min = pl.when(few).then(COVERAGE_MIN_FEW).when("fast").then(COVERAGE_MIN_FAST).otherwise(COVERAGE_MIN)
-    share_min = pl.when(pl.col("n") <= FEW).then(1.0).otherwise(SHARE_MIN)
-    doubled_once = (pl.col("prices") == 1) & (pl.col("n") == pl.col("filled") + 1) & (pl.col("filled") >= 2)
+    coverage_min = COVERAGE_MIN_FAST if fit.frequency in FAST else COVERAGE_MIN
+    doubled_once = group.prices == 1 and group.n == fit.filled + 1 and fit.filled >= 2
     return (
-        (pl.col("share") >= share_min)
-        & (pl.col("coverage") >= coverage_min)
-        & ((pl.col("repeats") <= REPEATS_MAX) | doubled_once)
+        fit.share >= (1.0 if group.n <= FEW else SHARE_MIN)
+        and fit.coverage >= (COVERAGE_MIN_FEW if fit.slots <= FEW else coverage_min)
+        and (fit.repeats <= REPEATS_MAX or doubled_once)
     )
 
 
-@cache
-def has_steady_gaps() -> pl.Expr:
+def has_steady_gaps(group: Group, fit: Fit) -> bool:
     """Whether the gaps of a steady price are right, although a moved billing day or a pause breaks the lattice."""
-    gaps = pl.coalesce(
-        pl.when(pl.col("frequency") == name).then(f"gaps_{name}")
-        for name in ("weekly", "biweekly", "monthly", "quarterly")
-    )
-    enough = pl.when(pl.col("n") >= LONG).then(GAP_SHARE_MIN_LONG).otherwise(GAP_SHARE_MIN)
-    steady = (gaps >= enough) & (pl.col("gap_wobble") <= GAP_WOBBLE_DAYS_MAX)
     return (
-        (pl.col("constant") | pl.col("narrow")) & (pl.col("n") >= FEW) & steady & (pl.col("rank") < RECENT_RANK)
-    ).fill_null(False)
-
-
-@cache
-def is_equal() -> pl.Expr:
-    """Whether the amounts pass: constant, narrow, or those of a box with extras that comes on its day."""
-    basket = (
-        pl.col("fast")
-        & (pl.col("variation") <= BASKET_VARIATION)
-        & (pl.col("prices") <= BASKET_PRICES * pl.col("n"))
-        & (pl.col("share") >= CLOCKWORK)
-        & (pl.col("n") >= LONG)
-        & (pl.col("part") >= PART_NEARLY)
+        fit.frequency != "yearly"
+        and (group.constant or group.narrow)
+        and group.n >= FEW
+        and group.rank < RECENT_RANK
+        and getattr(group, f"gaps_{fit.frequency}") >= (GAP_SHARE_MIN_LONG if group.n >= LONG else GAP_SHARE_MIN)
+        and group.gap_wobble <= GAP_WOBBLE_DAYS_MAX
     )
-    swinging = pl.col("fast") & (pl.col("variation") > BASKET_VARIATION) & (pl.col("changes") > pl.col("prices"))
-    return (pl.col("constant") & ~swinging) | pl.col("narrow") | basket
 
 
-@cache
-def has_contract_evidence() -> pl.Expr:
+def is_once(group: Group, fit: Fit) -> bool:
+    """Whether there is hardly ever more than one charge a period."""
+    return group.n - fit.filled <= 1 + ONCE_SLACK * group.n
+
+
+def is_rhythmic(group: Group, fit: Fit) -> bool:
+    """Whether a group has a rhythm of its own, however few charges show it."""
+    spread_max = RULES[fit.frequency].spread_days
+    return group.n >= 3 and fit.spread_days <= spread_max and is_once(group, fit) and is_regular(group, fit)
+
+
+def is_equal(group: Group, fit: Fit) -> bool:
+    """Whether the amounts pass: constant, narrow, or those of a box with extras that comes on its day."""
+    fast, swings = fit.frequency in FAST, group.variation > BASKET_VARIATION
+    basket = (
+        fast
+        and not swings
+        and group.prices <= BASKET_PRICES * group.n
+        and fit.share >= CLOCKWORK
+        and group.n >= LONG
+        and group.part >= PART_NEARLY
+    )
+    swinging = fast and swings and group.changes > group.prices
+    return (group.constant and not swinging) or group.narrow or basket
+
+
+def has_contract_evidence(group: Group, fit: Fit) -> bool:
     """Whether a contract has enough charges: three, or two if they are slow or equal or begin with a part period. Its
     amounts may vary."""
-    slow = pl.col("frequency").is_in(["quarterly", "yearly"])
-    charges_min = pl.when(slow | (pl.col("prices") == 1)).then(2).when(pl.col("rank") == 0).then(3).otherwise(4)
+    if not group.contract:
+        return False
+    charges_min = 2 if fit.frequency in SLOW or group.prices == 1 else 3 if group.rank == 0 else 4
     varied = (
-        (pl.col("variation") <= pl.col("contract_variation"))
-        & (pl.col("share") >= VARIED_SHARE_MIN)
-        & (pl.col("repeats") <= VARIED_REPEATS_MAX)
+        group.variation <= RULES[fit.frequency].contract_variation
+        and fit.share >= VARIED_SHARE_MIN
+        and fit.repeats <= VARIED_REPEATS_MAX
     )
-    steady = pl.col("constant") | pl.col("narrow") | varied
     begun = (
-        (pl.col("n") == 2)
-        & (pl.col("mandate_n") == 2)
-        & (pl.col("first_price") < pl.col("last_price"))
-        & (pl.col("worst_days") <= EARLY_WORST_DAYS)
-        & pl.col("lattice").is_in(["month", "quarter", "year"])
-    ).fill_null(False)
-    return pl.col("contract") & (((pl.col("n") >= charges_min) & steady) | begun)
+        group.n == 2
+        and group.mandate_n == 2
+        and group.first_price < group.last_price
+        and fit.worst_days <= EARLY_WORST_DAYS
+        and fit.lattice in ("month", "quarter", "year")
+    )
+    return (group.n >= charges_min and (group.constant or group.narrow or varied)) or begun
 
 
-@cache
-def has_free_evidence() -> pl.Expr:
+def has_free_evidence(group: Group, fit: Fit, together: float) -> bool:
     """Whether a payment without a contract has enough evidence: a steady price, once a period, on its day, and the more
     charges the less clear these are."""
-    alone = (pl.col("part") >= PART_MOST) | (pl.col("together") >= TOGETHER_MIN)
-    one_price = pl.col("prices") == 1
-    short = pl.col("lattice").is_in(["days28", "days30"]) & ~pl.col("exact")
+    rule, fast, exact = RULES[fit.frequency], fit.frequency in FAST, fit.worst_days <= EXACT_DAYS
+    alone = group.part >= PART_MOST or together >= TOGETHER_MIN
+    one_price, once = group.prices == 1, is_once(group, fit)
+    any_payee = group.level == "recent_price" and (group.whole or fit.frequency == "quarterly")
+    if fit.frequency == "yearly" or any_payee or not (one_price or once) or not is_equal(group, fit):
+        return False
     needed = (
-        pl.when("exact").then("free_charges_exact").otherwise("free_charges")
-        + (~alone).cast(pl.Int8)
-        + SECOND_TRY_CHARGES * (~alone & ~pl.col("constant")).cast(pl.Int8)
-        + (pl.col("whole") & (pl.col("spread_days") > STRICT_SPREAD_DAYS)).cast(pl.Int8)
-        + (~one_price & pl.col("constant") & ~pl.col("narrow")).cast(pl.Int8)
-        + short.cast(pl.Int8)
-        + SECOND_TRY_CHARGES * (pl.col("lattice") == "business20").cast(pl.Int8)
+        (rule.charges_exact if exact else rule.charges)
+        + (not alone)
+        + SECOND_TRY_CHARGES * (not alone and not group.constant)
+        + (group.whole and fit.spread_days > STRICT_SPREAD_DAYS)
+        + (not one_price and group.constant and not group.narrow)
+        + (fit.lattice in ("days28", "days30") and not exact)
+        + SECOND_TRY_CHARGES * (fit.lattice == "business20")
     )
-    recent = pl.col("rank") >= RECENT_RANK
-    spread_max = pl.when(recent & ~pl.col("fast")).then(STRICT_SPREAD_DAYS).otherwise("free_spread_days")
-    on_its_day = pl.col("spread_days") <= spread_max
-    clocked = pl.col("once") & ((pl.col("share") >= CLOCKWORK) | (pl.col("coverage") >= CLOCKWORK))
-    any_payee = (pl.col("level") == "recent_price") & (pl.col("whole") | (pl.col("frequency") == "quarterly"))
-    return (
-        (pl.col("frequency") != "yearly")
-        & ~any_payee
-        & pl.col("equal")
-        & (one_price | pl.col("once"))
-        & (pl.col("n") >= needed)
-        & pl.when("fast")
-        .then(on_its_day & clocked)
-        .otherwise(on_its_day | (pl.col("steady_gaps") & (pl.col("n") >= LONG)))
-    )
+    is_recent = group.rank >= RECENT_RANK
+    on_its_day = fit.spread_days <= (STRICT_SPREAD_DAYS if is_recent and not fast else rule.spread_days)
+    if fast:
+        kept = on_its_day and once and (fit.share >= CLOCKWORK or fit.coverage >= CLOCKWORK)
+    else:
+        kept = on_its_day or (group.n >= LONG and has_steady_gaps(group, fit))
+    return kept and group.n >= needed
 
 
-@cache
-def explained_together() -> pl.Expr:
-    """The share of the payee's charges that belong to single prices with a rhythm of their own."""
-    rhythmic = (
-        (pl.col("level") == "price")
-        & pl.col("regular")
-        & pl.col("once")
-        & (pl.col("n") >= 3)
-        & (pl.col("spread_days") <= pl.col("free_spread_days"))
-    )
-    first = rhythmic & (rhythmic.cum_sum().over("group") == 1)
-    return pl.when(first).then("n").sum().over(*WHOSE, "payee") / pl.col("payee_n")
-
-
-@cache
-def is_yearly() -> pl.Expr:
+def is_yearly(group: Group, fit: Fit) -> bool:
     """Whether there are two charges a year apart, of about the same amount, and nothing else at the payee."""
-    step = pl.col("last_price") / pl.col("first_price") - 1
     return (
-        (pl.col("frequency") == "yearly")
-        & (pl.col("part") >= PART_WHOLE)
-        & (step.abs() <= YEARLY_STEP_MAX)
-        & (pl.col("worst_days") <= YEARLY_WORST_DAYS)
+        fit.frequency == "yearly"
+        and group.part >= PART_WHOLE
+        and abs(group.last_price / group.first_price - 1) <= YEARLY_STEP_MAX
+        and fit.worst_days <= YEARLY_WORST_DAYS
     )
 
 
-@cache
-def is_free_amount() -> pl.Expr:
+def is_free_amount(group: Group, fit: Fit) -> bool:
     """Whether amounts vary without a contract, but strictly on the day, every month, and with nothing else at the
     payee."""
-    spread_max = pl.coalesce(pl.when(pl.col("n") >= n).then(days) for n, days in FREE_AMOUNT_SPREAD_DAYS)
+    spread_max = next((days for n, days in FREE_AMOUNT_SPREAD_DAYS if group.n >= n), -1.0)
     return (
-        (pl.col("lattice") == "month")
-        & (pl.col("share") >= CLOCKWORK)
-        & (pl.col("coverage") >= CORE_FILLED_MIN)
-        & (pl.col("spread_days") <= spread_max).fill_null(False)
-        & (pl.col("part") >= PART_WHOLE)
+        fit.lattice == "month"
+        and fit.share >= CLOCKWORK
+        and fit.coverage >= CORE_FILLED_MIN
+        and fit.spread_days <= spread_max
+        and group.part >= PART_WHOLE
     )
 
 
-@cache
-def is_early_pair() -> pl.Expr:
+def is_early_pair(group: Group, fit: Fit) -> bool:
     """Whether there are two equal charges, not of a whole amount, a month or a quarter apart, and nothing else at the
     payee."""
     return (
-        (pl.col("n") == 2)
-        & (pl.col("payee_n") == 2)
-        & (pl.col("prices") == 1)
-        & ~pl.col("whole")
-        & pl.col("lattice").is_in(["month", "quarter"])
-        & (pl.col("worst_days") <= EARLY_WORST_DAYS)
+        group.n == 2
+        and group.payee_n == 2
+        and group.prices == 1
+        and not group.whole
+        and fit.lattice in ("month", "quarter")
+        and fit.worst_days <= EARLY_WORST_DAYS
     )
 
 
-@cache
-def stands_out() -> pl.Expr:
+def stands_out(group: Group, fit: Fit) -> bool:
     """Whether one price at a payee has a monthly core so complete that purchases by chance would not fill it."""
     near = 2 * NEAR_DAYS / DAYS_PER_MONTH
-    a_slot = 1 - (1 - near) ** (pl.col("n") / pl.col("slots"))
-    by_chance = a_slot ** pl.col("near_filled") * DAYS_PER_MONTH
+    a_slot = 1 - (1 - near) ** (group.n / fit.slots)
     return (
-        (pl.col("lattice") == "month")
-        & (pl.col("prices") == 1)
-        & (pl.col("near_filled") >= LONG)
-        & (pl.col("near_filled") >= CORE_FILLED_MIN * pl.col("slots"))
-        & (pl.col("near_n") <= CORE_REPEATS_MAX * pl.col("near_filled"))
-        & (pl.col("gaps_biweekly") < 0.5)
-        & (by_chance <= CHANCE_MAX)
+        fit.lattice == "month"
+        and group.prices == 1
+        and fit.near_filled >= LONG
+        and fit.near_filled >= CORE_FILLED_MIN * fit.slots
+        and fit.near_n <= CORE_REPEATS_MAX * fit.near_filled
+        and group.gaps_biweekly < 0.5
+        and a_slot**fit.near_filled * DAYS_PER_MONTH <= CHANCE_MAX
     )

@@ -6,19 +6,13 @@ Another one needs a word in the contract, a row in each table here, a lattice in
 
 from typing import Literal
 
-import polars as pl
-
 Unit = Literal["day", "week", "month"]
 
 CHARGES_A_YEAR = {"weekly": 52, "biweekly": 26, "monthly": 12, "quarterly": 4, "yearly": 1}
 OVER_AFTER = {"weekly": "15d", "biweekly": "29d", "monthly": "2mo1d", "quarterly": "6mo1d", "yearly": "2y1d"}
 """The time after its latest charge at which a payment is over: two periods and a day (decision 21)."""
 
-PERIODS = pl.DataFrame(
-    [("weekly", 7.0), ("biweekly", 14.0), ("monthly", 30.44), ("quarterly", 91.3), ("yearly", 365.25)],
-    schema=["frequency", "period_days"],
-    orient="row",
-)
+PERIOD_DAYS = {"weekly": 7.0, "biweekly": 14.0, "monthly": 30.44, "quarterly": 91.3, "yearly": 365.25}
 """The average number of days between two charges."""
 
 RHYTHMS: dict[str, tuple[tuple[int, Unit], ...]] = {  # several kinds of month count as monthly (rhythm.py)

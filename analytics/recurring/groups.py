@@ -36,10 +36,12 @@ WHOSE = ("user_id", "currency")
 
 def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
     """The charges with the keys of groups besides payee, mandate, IBAN and price: `recent` (true or null),
-    `day_band`."""
+    `day_band`; and `payee_id`, one number for each payee of a user in a currency."""
     recently = pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")
     dated = charges.with_columns(
-        recent=pl.when(recently).then(True), month_day=pl.col("booking_date").dt.day().cast(pl.Int32)
+        recent=pl.when(recently).then(True),
+        month_day=pl.col("booking_date").dt.day().cast(pl.Int32),
+        payee_id=pl.struct(*WHOSE, "payee").hash(),
     ).lazy()
     mandate_days = dated.select(*WHOSE, "contract_key", "month_day").drop_nulls().unique()
     keys = [*WHOSE, "contract_key", "month_day"]

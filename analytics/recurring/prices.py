@@ -5,7 +5,6 @@ from functools import cache
 import polars as pl
 
 from analytics.frames import frame_of
-from analytics.recurring.groups import WHOSE
 
 SAME_PRICE = 0.001  # two amounts are one price when they differ by no more than 0.1 %
 SAME_STEPS_MIN = 0.5  # share of consecutive pairs with equal prices, for a price that rarely changes
@@ -21,9 +20,7 @@ def describe_groups(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.Dat
     """The groups with properties of their amounts (`prices`, `constant`, `narrow`, `variation`), their gaps, whether
     they have a `contract`, and which `part` of the payee's charges they are."""
     price, gap, mandate = pl.col("price"), pl.col("gap"), pl.col("contract_key")
-    facts = charges.lazy().select(
-        "row", *WHOSE, "payee", "days", "price", "contract_key", "type", "payee_n", "mandate_n"
-    )
+    facts = charges.lazy().select("row", "payee_id", "days", "price", "contract_key", "type", "payee_n", "mandate_n")
     follows = pl.col("group") == pl.col("group").shift(1)
     return (
         members.lazy()
@@ -38,7 +35,7 @@ def describe_groups(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.Dat
         .with_columns(gap.is_between(low, high).alias(f"gaps_{name}") for name, (low, high) in GAP_DAYS.items())
         .group_by("group")
         .agg(
-            pl.col(*WHOSE, "payee").last(),
+            pl.col("payee_id").last(),
             pl.col("payee_n", "mandate_n").max(),
             pl.col("whole").all(),
             pl.col("ordered", *(f"gaps_{name}" for name in GAP_DAYS)).mean(),

@@ -12,7 +12,8 @@ from analytics.frames import CHARGES, SUBSCRIPTIONS
 from analytics.recurring.added import with_added
 from analytics.recurring.confirmations import DISMISSED, with_confirmations
 from analytics.recurring.contract_ids import named_as_in
-from analytics.recurring.directions import OUTGOING, detect_both, of_user, with_direction
+from analytics.recurring.detection import detect_both
+from analytics.recurring.directions import OUTGOING, of_user, with_direction
 from analytics.recurring.report import is_listed, is_over
 from handlers.sync.recurring import recurring_news
 from storage import accounts, detections, transactions
