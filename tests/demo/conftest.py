@@ -34,7 +34,7 @@ def today() -> date:
     return TODAY
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fetched() -> Fetch:
     """The records of all connections of a demo user."""
 

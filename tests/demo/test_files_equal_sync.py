@@ -1,9 +1,12 @@
 """The same demo history by sync and by file gives the same bookings, through the real import core."""
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import BinaryIO
 
 import pytest
@@ -23,6 +26,8 @@ from storage import connections, users
 from storage.database import Database
 from storage.importing import ingest
 from storage.importing.batches import read_batch
+from tests.conftest import NOW, empty_store
+from tests.engines import ENGINE, STORE, opened
 from tests.statements import mt940_writer as mt940_statement
 
 pytestmark = pytest.mark.no_cover  # whole histories, see tests/conftest.py
@@ -49,6 +54,7 @@ class Ledger:
     user: users.User
     now: datetime
     jobs: int = 0
+    booked: int = 0  # new rows of the last import
 
     def bring(self, records: Iterable[Record], *, connector: str = "demo", bank: str = "Musterbank") -> int:
         self.jobs += 1
@@ -74,7 +80,8 @@ class Ledger:
             )
             return report.new_transactions
 
-        return self.database.atomically(work)
+        self.booked = self.database.atomically(work)
+        return self.booked
 
     def rows(self, columns: str) -> list[tuple[object, ...]]:
         """Booked rows that a bank told, in the order of their content."""
@@ -91,15 +98,56 @@ class Ledger:
         return [tuple(row.values()) for row in found]
 
 
+def new_ledger(database: Database, name: str, now: datetime) -> Ledger:
+    """A new user without data."""
+    user = users.add(database, name=name, password_hash=None, has_subscription=True, home_currency="EUR", now=now)
+    return Ledger(database, user, now)
+
+
 @pytest.fixture
 def ledger(database: Database, now: datetime) -> Callable[[str], Ledger]:
     """A new user without data."""
+    return lambda name: new_ledger(database, name, now)
 
-    def make(name: str) -> Ledger:
-        user = users.add(database, name=name, password_hash=None, has_subscription=True, home_currency="EUR", now=now)
-        return Ledger(database, user, now)
 
-    return make
+Brought = Callable[..., Ledger]
+
+
+@pytest.fixture(scope="module")
+def brought(fetched: Fetch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brought]:
+    """The ledger of a user whose history was synced, or came in a file of a format: made once for all tests, which
+    only read it."""
+    with ExitStack() as stores:
+
+        @cache
+        def bring(user: str, format_: str | None = None) -> Ledger:
+            store = stores.enter_context(closing(empty_store(tmp_path_factory.mktemp("brought") / STORE)))
+            made = new_ledger(store, user, NOW)
+            if format_ is None:
+                made.bring(fetched(user))
+            else:
+                made.bring(by_file(format_, fetched(user)), connector="files")
+            return made
+
+        yield bring
+
+
+@pytest.fixture(scope="module")
+def solo(fetched: Fetch, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, users.User]:
+    """The closed store of a user with a synced history, which tests copy."""
+    folder = tmp_path_factory.mktemp("solo")
+    with closing(empty_store(folder / STORE)) as store:
+        made = new_ledger(store, "solo", NOW)
+        made.bring(fetched("solo"))
+    return folder, made.user
+
+
+@pytest.fixture
+def synced(solo: tuple[Path, users.User], tmp_path: Path) -> Iterator[Ledger]:
+    """A ledger with the synced history of one user, for one test."""
+    folder, user = solo
+    with closing(opened(ENGINE.url(ENGINE.copy(folder, tmp_path / "copy") / STORE))) as store:
+        yield Ledger(store, user, NOW, jobs=1)
 
 
 def by_file(format_: str, records: Sequence[Record]) -> list[Record]:
@@ -114,35 +162,23 @@ def by_file(format_: str, records: Sequence[Record]) -> list[Record]:
 @pytest.mark.requirement("import.files-equal-sync")
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("user", ["demo", "solo", "lapsed", "globe"])
-def test_a_file_of_the_history_gives_the_bookings_of_the_sync(
-    format_: str, user: str, fetched: Fetch, ledger: Callable[[str], Ledger]
-) -> None:
-    synced, filed = ledger("synced"), ledger("filed")
-    booked = synced.bring(fetched(user))
-    assert filed.bring(by_file(format_, fetched(user)), connector="files") == booked
+def test_a_file_of_the_history_gives_the_bookings_of_the_sync(format_: str, user: str, brought: Brought) -> None:
+    synced, filed = brought(user), brought(user, format_)
+    assert filed.booked == synced.booked
     assert filed.rows(SAID) == synced.rows(SAID)
     assert filed.balances() == synced.balances()
 
 
 @pytest.mark.requirement("import.files-equal-sync")
 @pytest.mark.parametrize("format_", FORMATS)
-def test_types_are_those_of_the_sync_whatever_the_format(
-    format_: str, fetched: Fetch, ledger: Callable[[str], Ledger]
-) -> None:
-    synced, filed = ledger("synced"), ledger("filed")
-    synced.bring(fetched("solo"))
-    filed.bring(by_file(format_, fetched("solo")), connector="files")
+def test_types_are_those_of_the_sync_whatever_the_format(format_: str, brought: Brought) -> None:
     same = f"{SAID}, type, merchant_name"
-    assert filed.rows(same) == synced.rows(same)
+    assert brought("solo", format_).rows(same) == brought("solo").rows(same)
 
 
 @pytest.mark.requirement("import.files-equal-sync")
 @pytest.mark.parametrize("format_", ["camt053", "mt940", "csv"])
-def test_a_file_of_what_was_synced_brings_no_new_row(
-    format_: str, fetched: Fetch, ledger: Callable[[str], Ledger]
-) -> None:
-    synced = ledger("synced")
-    synced.bring(fetched("solo"))
+def test_a_file_of_what_was_synced_brings_no_new_row(format_: str, fetched: Fetch, synced: Ledger) -> None:
     before = synced.rows("id, created_at")
     assert synced.bring(by_file(format_, fetched("solo")), connector="files") == 0
     assert synced.rows("id, created_at") == before
@@ -150,11 +186,7 @@ def test_a_file_of_what_was_synced_brings_no_new_row(
 
 @pytest.mark.requirement("export.again")
 @pytest.mark.parametrize("format_", ["camt053", "ofx", "csv"])
-def test_an_export_under_our_own_ids_comes_back_without_a_new_row(
-    format_: str, fetched: Fetch, ledger: Callable[[str], Ledger]
-) -> None:
-    synced = ledger("synced")
-    synced.bring(fetched("solo"))
+def test_an_export_under_our_own_ids_comes_back_without_a_new_row(format_: str, fetched: Fetch, synced: Ledger) -> None:
     account, *_, statement = fetched("solo")
     own = synced.database.rows("SELECT * FROM transactions WHERE user_id = $1", synced.user.id)
     exported = [
@@ -213,11 +245,8 @@ def test_every_announced_row_that_books_keeps_its_id(today: date, ledger: Callab
 
 
 @pytest.mark.requirement("demo.content")
-def test_all_types_and_all_categories_and_none_of_them_occur_for_demo(
-    fetched: Fetch, ledger: Callable[[str], Ledger]
-) -> None:
-    demo = ledger("demo")
-    demo.bring(fetched("demo"))
+def test_all_types_and_all_categories_and_none_of_them_occur_for_demo(brought: Brought) -> None:
+    demo = brought("demo")
     assert {row[0] for row in demo.rows("DISTINCT type")} == {
         None,
         "direct_debit", "transfer", "standing_order", "cash_withdrawal", "cash_deposit", "card_payment", "interest",
