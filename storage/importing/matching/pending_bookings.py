@@ -1,4 +1,5 @@
-"""Which pending booking a booked one was, and which are pending still: by words, by id, by likeness within a week."""
+"""Finds the pending booking that a booked one was, and those that are still pending: by words, by id, by likeness
+within a week."""
 
 import re
 from collections import defaultdict, deque
@@ -18,9 +19,9 @@ BEFORE, SAME_DAY, AFTER = -1, 0, 1
 
 
 def pending_matches(items: Iterable[Item], rows: Iterable[StoredRow], *, direction: int) -> list[Pair]:
-    """The bookings that are these rows, each once: by our own id, by day, amount and words (first under the source's
-    id), by the source's id with the amount, or without it for what is pending still, and last by amount and likeness on
-    the nearest of the days before or after (`direction`)."""
+    """The pairs of bookings and rows that are the same, each used once. Tried in this order: our own id; day, amount
+    and words (first those with the source's id); the source's id with the amount, or alone if the booking is still
+    pending; and at last amount and likeness, on the nearest day before or after (`direction`)."""
     free = {row.id: row for row in rows}
     pairs: list[Pair] = []
     left = {item.place: item for item in items} if free else {}
@@ -81,8 +82,8 @@ def _nearest(
 def _alike(
     record: TransactionRecord, rows: dict[Hashable, list[StoredRow]], free: Container[str]
 ) -> Iterator[StoredRow]:
-    """Of each text the oldest row that is free: those of the same counterpart, and those that share half of the words
-    of the shorter text."""
+    """For each text that they share, the oldest free row: rows of the same counterpart first, then those that share
+    half of the words of the shorter text."""
     ours = _words(record)
     worded = (key for key in list(rows) if isinstance(key, frozenset))
     for key in chain(_parties(record), [ours], islice(worded, CANDIDATES_MAX)):
@@ -102,7 +103,7 @@ def _parties(what: TransactionRecord) -> list[Hashable]:
 
 
 def _is_other_counterpart(told: TransactionRecord, stored: TransactionRecord) -> bool:
-    """Whether both are named, without a common word, and nothing else says that they are one."""
+    """Whether both counterparts are named without a common word, and no evidence says that they are the same."""
     names = [_words_of(each.counterpart_name) for each in (told, stored)]
     return all(names) and names[0].isdisjoint(names[1]) and evidence(told, stored, is_other_source=True) is None
 
