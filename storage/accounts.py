@@ -65,7 +65,7 @@ class StoredAccount:
 
     @property
     def called(self) -> str:
-        """The name, else the IBAN, else the id: what a message to a person calls the account."""
+        """The name by which a message to a person calls the account: its name, else the IBAN, else the id."""
         return self.name or self.iban or self.id
 
     @property
@@ -160,7 +160,7 @@ def ask_whether_same(session: Session, *, user_id: str, account_id: str, other: 
 def bring(
     session: Session, connection: StoredConnection, account: AccountRecord, *, account_id: str, now: datetime
 ) -> bool:
-    """Add the account that the connection tells of, or fill in the properties that were unknown so far; True when the
+    """Add the account that the connection reports, or fill in properties that were unknown so far; True when the
     account is new to the user."""
     user_id = connection.user_id
     known = session.rows("SELECT id FROM accounts WHERE user_id = $1 AND id = $2", user_id, account_id)

@@ -52,8 +52,9 @@ def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An operation that reads one state of a user's data: the function, what it reads, and when its answer is quickly
-    made. The function takes the services, the request, the user's data, and the contract's parameters in snake_case."""
+    """An operation that reads one state of a user's data: its function, the parts of the data that it needs, and
+    whether its answer is quickly made. The function takes the services, the request, the user's data, and the
+    contract's parameters in snake_case."""
 
     function: Callable[..., Answer]
     needs: Need
@@ -62,7 +63,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """A feed of changes: the function that makes a page of it, and its kind."""
+    """A feed of changes: the function that returns the next page of it, and the kind of its rows."""
 
     function: Callable[..., Any]
     kind: str

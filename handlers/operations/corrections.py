@@ -32,8 +32,8 @@ COMPARED = {
 def create_correction(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Remember a category; `matching` is how many bookings it decides, `changed` how many now have another one. A dry
-    run answers the same and keeps nothing."""
+    """Remember a category; `matching` is the number of bookings for which it decides, `changed` the number of those
+    that get another one. A dry run answers the same and stores nothing."""
     user_id, now = owner_of(request), services.clock.now()
     row = transactions.find(services.of(user_id), user_id, body["transactionId"])
     if row is None:

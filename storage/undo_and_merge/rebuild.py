@@ -163,7 +163,7 @@ def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -
 
 
 def _batch(contribution: Contribution) -> tuple[str, str, str]:
-    """The key of what was stored in one go: the parts of a container (such as a ZIP file) together."""
+    """The key of what was stored together: the parts of a container (such as a ZIP file)."""
     return contribution.job_id, contribution.connection_id, contribution.batch_id.partition("/")[0]
 
 

@@ -155,7 +155,7 @@ class OwnWords:
 
 
 def first_said(one: Tag, other: Tag) -> Tag:
-    """The earlier one of two spellings of a tag, which is the one to show."""
+    """The earlier of two spellings of a tag, which is the one to show."""
     return min(one, other, key=lambda each: (each.tagged_at, each.name))
 
 
@@ -219,7 +219,8 @@ def own_categories(session: Session, user_id: str) -> dict[str, OwnCategory]:
 
 
 def spellings(session: Session, user_id: str, annotation: Annotation) -> OwnWords:
-    """The words on all bookings that share a tag with this annotation; enough to find each tag's earliest spelling."""
+    """The words on all bookings that share a tag with this annotation; enough to find the earliest spelling of each
+    tag."""
     tags = list(annotation.all_tags)
     if not tags:
         return OwnWords({}, {})
@@ -243,7 +244,7 @@ def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
 
 
 def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
-    """For each booking with parts, also one that is gone, the category of its largest part (the first of equal ones),
+    """For each booking with parts, even one that is gone, the category of its largest part (the first of equal ones),
     by id."""
     parts = _fitting_parts(
         session.rows(
@@ -335,7 +336,7 @@ def forget(session: Transaction, user_id: str, transaction_ids: Collection[str])
 
 
 def _fitting_parts(rows: Sequence[Row]) -> pl.DataFrame:
-    """The rows, each a part with its booking's amount, of those bookings whose parts add up to it, as PARTS."""
+    """The parts that add up to their booking's amount, as PARTS; each row of `rows` is a part, with that amount."""
     found: list[Row] = []
     for _, each in groupby(rows, key=lambda row: row["transaction_id"]):
         parts = list(each)

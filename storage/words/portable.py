@@ -249,7 +249,7 @@ def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
 
 
 def _moment(text: str) -> datetime:
-    """As stores keep it, in UTC without saying so: another zone could lead beyond what calendars have."""
+    """The moment as the store keeps it, in UTC without a zone; another zone could lead beyond what calendars have."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is not None:
         raise ValueError("not a moment")

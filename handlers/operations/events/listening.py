@@ -40,7 +40,7 @@ async def listen_to_events(services: Services, request: Request, *, types: str |
 
 
 def _owner(caller: Principal) -> Hashable:
-    """By whom open streams are counted: an app's grant."""
+    """The key by which open streams are counted: the app's grant."""
     return caller.user_id, caller.client_id, caller.grant_id
 
 

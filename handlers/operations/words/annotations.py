@@ -55,7 +55,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
 
 
 def list_tags(services: Services, request: Request) -> Json:
-    """List the tags of bookings that the caller may see, by name, each with the number of its bookings."""
+    """List the tags on bookings that the caller may see, by name, each with the number of its bookings."""
     user_id = request.principal.user_id
     names = annotations.of_user(services.of(user_id), user_id).names(request.principal.covers)
     by_name = sorted(names.items(), key=lambda each: each[0])
