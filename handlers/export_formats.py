@@ -98,8 +98,8 @@ class Export:
     def as_table(self, piece: pl.DataFrame) -> pl.DataFrame:
         """The frame with the columns of a table, and the codes of finer categories replaced by their exported names."""
         if self.leaf is not None:
-            told = [self.leaf(code) for code in piece["detailed_category"]]
-            piece = piece.with_columns(pl.Series("detailed_category", told, dtype=pl.String))
+            names = [self.leaf(code) for code in piece["detailed_category"]]
+            piece = piece.with_columns(pl.Series("detailed_category", names, dtype=pl.String))
         return piece.select(*_columns(self))
 
     def leaf_of(self, row: Mapping[str, Any]) -> str | None:
@@ -181,8 +181,8 @@ def _words(said: Said) -> dict[str, Any]:
     """The user's own words as members of a line of JSON; what the user has not said is absent."""
     splits = [part.json() for _, part in said.splits]
     place = {"chosenCategory": said.category, "ownCategory": said.own}
-    told = {"note": said.note, "tags": said.tags, **place, "splits": splits}
-    return {name: value for name, value in told.items() if value}
+    members = {"note": said.note, "tags": said.tags, **place, "splits": splits}
+    return {name: value for name, value in members.items() if value}
 
 
 def _statements(write_pairs: Callable[[Iterator[Pair], BinaryIO, Export], None]) -> "Write":

@@ -49,7 +49,7 @@ def print_calendar_link(services: Services, report: Report, *, user: User) -> No
     """Make and print a new address of a user's calendar of payments, alone on standard output; the previous one
     ends."""
     address = services.authorization.calendar.make(user.id)
-    report.note("Subscribe to this address in a calendar app. It is told this once, and one from before has ended.")
+    report.note("Subscribe to this address in a calendar app. It is shown only this once; an earlier one has ended.")
     report.line(address)
 
 

@@ -128,7 +128,7 @@ def watch_balance(services: Services, report: Report, *, user: User, account: st
     report.note(
         f"The balance of {chosen.called} is watched no more."
         if limit is None
-        else f"balance.low is told when the balance of {chosen.called} comes below {amount} {chosen.currency}."
+        else f"A balance.low event is sent when the balance of {chosen.called} falls below {amount} {chosen.currency}."
     )
 
 

@@ -1,6 +1,7 @@
 """The page /account: each app's access with a button to revoke it, the password, signing out (ASVS 5.0 10.4.9,
 10.7.3)."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -58,7 +59,7 @@ class ConnectedApp:
     name: str
     last_used_at: datetime
     simplefin: SetupToken | None = None
-    told_at: str = ""  # the hosts to which its webhooks go
+    webhook_hosts: str = ""  # the hosts to which its webhooks go
     ends_soon: bool = False
     twin: str = ""  # the end of the app's id, where another one has the same name
 
@@ -251,14 +252,16 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
 def connected_apps(server: AuthorizationServer, user_id: str) -> list[ConnectedApp]:
     """One entry per grant, the newest first. The server's own page, which has a grant for each signed-in browser, is
     listed once."""
-    told = server.grants.webhook_addresses(user_id)
+    hosts: dict[str, set[str]] = defaultdict(set)
+    for grant_id, url in server.grants.webhook_addresses(user_id):
+        hosts[grant_id].add(urlsplit(url).hostname or "")
     apps = [
         ConnectedApp(
             grant=each.grant,
             name=each.client_name,
             last_used_at=each.last_used_at or each.grant.created_at,
             simplefin=each.simplefin,
-            told_at=", ".join(sorted({urlsplit(url).hostname or "" for id_, url in told if id_ == each.grant.id})),
+            webhook_hosts=", ".join(sorted(hosts[each.grant.id])),
             ends_soon=each.grant.expires_at < server.grants.end_of(REMINDED_BEFORE),
         )
         for each in server.grants.connected_apps(user_id)

@@ -161,8 +161,8 @@ def _as_csv(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
 
 def _cells(entry: Entry) -> tuple[str | int | None, ...]:
     name = guard_cell(entry.client_name)  # an app may be named by anybody: no cell may begin a formula
-    told = (instant(entry.hour), name, entry.client_id, entry.grant_id, entry.operation)
-    return (*told, entry.calls, entry.refusals, instant(entry.last_at))
+    cells = (instant(entry.hour), name, entry.client_id, entry.grant_id, entry.operation)
+    return (*cells, entry.calls, entry.refusals, instant(entry.last_at))
 
 
 def _as_json(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:

@@ -58,8 +58,8 @@ def list_corrections(services: Services, request: Request) -> Json:
     user_id = owner_of(request)
     with services.of(user_id).transaction() as session:
         known = rules.corrections(session, user_id)
-        told = [_shape(session, user_id, key, choice) for key, choice in known.items()]
-    return {"corrections": sorted(told, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
+        shapes = [_shape(session, user_id, key, choice) for key, choice in known.items()]
+    return {"corrections": sorted(shapes, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
 
 
 def delete_correction(services: Services, request: Request, *, id: str) -> Json:

@@ -142,7 +142,9 @@ def test_a_balance_that_is_told_again_keeps_the_days_that_were_told(scene: Scene
     ]
 
 
-SILENT = "Giro: The bank told no booking of this account, not even those of the last days. The next sync asks again."
+SILENT = (
+    "Giro: The bank reported no booking of this account, not even those of the last days. The next sync asks again."
+)
 
 
 @pytest.mark.requirement("integrity.silence")
