@@ -58,7 +58,7 @@ def taken_back_lately(
 ) -> dict[str, list[str]]:
     """A sentence for each booking that a bank has taken back within SAID_FOR, by account id."""
     by_id, said = {account.id: account for account in accounts}, dict[str, list[str]]()
-    for row in stored_transactions.taken_back(session, user_id, list(by_id)):
+    for row in stored_transactions.list_taken_back(session, user_id, list(by_id)):
         if row["taken_back_at"] is not None and row["taken_back_at"].date() > today - SAID_FOR:
             text = TAKEN_BACK.format(amount=_money(row["amount"], row["currency"]), first=_day(row["booking_date"]))
             said.setdefault(row["account_id"], []).append(f"{by_id[row['account_id']].called}: {text}")

@@ -232,7 +232,7 @@ def run(
     server = _Server(config, ready, peers, stopping=services.sync_engine.stop)
     sys.setswitchinterval(SWITCH_SECONDS)
     threading.excepthook = logs.log_escaped
-    stop = {number: signal.signal(number, server.asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    stop = {number: signal.signal(number, server.request_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         server.run(sockets=[listener])
     finally:
@@ -286,7 +286,7 @@ class _Server(uvicorn.Server):
             self._peers.close_overdue(asyncio.get_running_loop().time())
         return await super().on_tick(counter)
 
-    def asked_to_stop(self, _number: int, _frame: FrameType | None) -> None:
+    def request_stop(self, _number: int, _frame: FrameType | None) -> None:
         """Handle a signal as a request to stop. uvicorn's own handler raises the signal again after the shutdown, which
         would end the process as killed."""
         self.should_exit = True

@@ -116,7 +116,7 @@ def every(session: Session, user_id: str) -> list[StoredAccount]:
     return [StoredAccount(**row) for row in rows]
 
 
-def named(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
+def resolve(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
     """The account with this id, IBAN or name, hidden or not. Raises AccountUnknown and AccountAmbiguous."""
     owned = every(session, user_id)
     wanted = id_or_name.strip()

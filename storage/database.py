@@ -176,7 +176,7 @@ class Store(Protocol):
         nobody."""
         ...
 
-    async def known_state(self, user_id: str) -> int | None:
+    async def state_without_thread(self, user_id: str) -> int | None:
         """The state of the user's data, read on an event loop without a thread; None where that is not possible."""
         ...
 

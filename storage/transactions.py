@@ -149,7 +149,7 @@ def count(session: Session, user_id: str, selection: Selection) -> int:
     return int(session.rows(f"SELECT count(*) AS n FROM transactions WHERE {condition}", *values)[0]["n"])
 
 
-def taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Row]:
+def list_taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Row]:
     """The bookings of these accounts that their banks have taken back, the latest first; `taken_back_at` is when that
     was noticed, None where it was not recorded."""
     return session.rows(

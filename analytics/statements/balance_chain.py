@@ -84,8 +84,8 @@ class _Chain:
         )
 
     def is_overtaken(self, earlier: ReportedBalance, following: Sequence[ReportedBalance]) -> bool:
-        """Whether the first balance and perhaps some after it were reported without a statement, and the one after
-        these adds up with `earlier`."""
+        """Whether the next balance can be skipped: it, and perhaps some after it, came without a statement, and a later
+        balance adds up with `earlier`."""
         alone = takewhile(lambda balance: balance.known_at is not None, following)
         return any(not self.period(earlier, after).difference for _, after in zip(alone, following[1:], strict=False))
 

@@ -26,7 +26,7 @@ class Reader:
 
     async def is_present(self, user_id: str, data: UserData) -> bool:
         """Whether these data are of the present state, as far as the event loop can tell without a thread."""
-        if await self._store.known_state(user_id) != data.state:
+        if await self._store.state_without_thread(user_id) != data.state:
             return False
         self.cache.touch(user_id)
         return True

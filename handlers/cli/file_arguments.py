@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import data_option, opened, plain_command, run, settings_of, user_option
+from handlers.cli.server_or_here import data_option, open_service, plain_command, run, settings_of, user_option
 from handlers.cli.terminal import Terminal, stop
 from handlers.settings import Settings
 
@@ -121,7 +121,7 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
         if settings.store_path is not None:  # which a server may have open
             profiles = profiles_of_folder(settings.data_dir)
         else:
-            with closing(opened(settings)) as services:
+            with closing(open_service(settings)) as services:
                 profiles = services.own_profiles.read()
     except ProfileError as error:
         stop(str(error))

@@ -36,7 +36,7 @@ def print_setup_token(
     """Print a new setup token for an app that speaks SimpleFIN, alone on standard output."""
     if not services.settings.simplefin_server:
         raise CommandError("SimpleFIN is not served: BANKDATA_SIMPLEFIN_SERVER is off.")
-    named = [stored_accounts.named(services.everybody, user.id, each).id for each in accounts]
+    named = [stored_accounts.resolve(services.everybody, user.id, each).id for each in accounts]
     terms = Terms(accounts=tuple(sorted(set(named))) if named else None, figures_only=figures_only)
     token = services.authorization.simplefin.setup_token(
         user.id, app_name, terms=terms, lifetime=timedelta(days=days), deed="issueToken"

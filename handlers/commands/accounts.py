@@ -42,7 +42,7 @@ def list_accounts(services: Services, report: Report, *, user: User | None) -> N
 def rename_account(services: Services, report: Report, *, user: User, account: str, name: str | None) -> None:
     """Give an account a name of the user's own, which later imports leave alone; None restores the name from the
     source."""
-    chosen = accounts.named(services.everybody, user.id, account)
+    chosen = accounts.resolve(services.everybody, user.id, account)
     if name is not None:
         name = name.strip()
         if not name or len(name) > limits.NAME_CHARACTERS_MAX or not name.isprintable():
@@ -57,7 +57,7 @@ def rename_account(services: Services, report: Report, *, user: User, account: s
 
 def hide_account(services: Services, report: Report, *, user: User, account: str, is_hidden: bool) -> None:
     """Leave an account out of everything that apps see, or show it again; its data are kept and go on growing."""
-    chosen = accounts.named(services.everybody, user.id, account)
+    chosen = accounts.resolve(services.everybody, user.id, account)
     now = services.clock.now()
     services.change(
         user.id,
@@ -77,7 +77,7 @@ def merge_accounts(
 ) -> None:
     """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later
     ones."""
-    source, target = (accounts.named(services.everybody, user.id, each) for each in (account, into))
+    source, target = (accounts.resolve(services.everybody, user.id, each) for each in (account, into))
     merged = merge(services, user, source, target, is_dry_run=is_dry_run)
     names = f"{source.called} into {target.called}"
     if is_dry_run:
@@ -107,7 +107,7 @@ def separate_accounts(services: Services, report: Report, *, user: User, account
 
 def delete_account(services: Services, report: Report, *, user: User, account: str) -> None:
     """Delete an account with its bookings and statements; a later import of the same account brings it back."""
-    chosen, now = accounts.named(services.everybody, user.id, account), services.clock.now()
+    chosen, now = accounts.resolve(services.everybody, user.id, account), services.clock.now()
     rebuilt = services.change(
         user.id, lambda session: rebuild.delete(session, user=user, account_id=chosen.id, now=now)
     )
@@ -120,7 +120,7 @@ def delete_account(services: Services, report: Report, *, user: User, account: s
 
 def watch_balance(services: Services, report: Report, *, user: User, account: str, amount: str) -> None:
     """Send a `balance.low` event when the account's balance falls below an amount in its currency; `off` stops that."""
-    chosen = accounts.named(services.everybody, user.id, account)
+    chosen = accounts.resolve(services.everybody, user.id, account)
     if amount != OFF and not AMOUNT.fullmatch(amount):
         raise CommandError(f"An amount is a number such as 100 or -250.50, or {OFF} to watch the balance no more.")
     limit = Decimal(amount) if amount != OFF else None

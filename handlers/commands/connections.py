@@ -74,7 +74,7 @@ def connect_folder(
             )
     settings = {"folder": str(path)}
     if account is not None:
-        settings["account"] = accounts.named(services.everybody, user.id, account).id
+        settings["account"] = accounts.resolve(services.everybody, user.id, account).id
     stored = _make_or_renew(services, user, connector=Folder.name, bank_name=name, settings=settings)
     if not _sync_and_say(services, report, user, stored):
         report.note(f"{name} was synced recently; its next sync reads what is new.")
@@ -188,7 +188,7 @@ def _come_back(connecting: Connecting, report: Dialogue, user_id: str, attempt: 
         while isinstance(attempt.step, Redirect):
             pasted = report.ask("", seconds=WATCH_PAUSE)
             if pasted:
-                _, attempt = connecting.returned(dict(parse_qsl(urlsplit(pasted).query)), browser=None)
+                _, attempt = connecting.resume(dict(parse_qsl(urlsplit(pasted).query)), browser=None)
             else:
                 attempt = connecting.find(user_id, attempt.id, browser=None)
     except (AttemptUnknown, ValueError) as error:

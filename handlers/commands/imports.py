@@ -45,7 +45,7 @@ def import_files(
     """Import the files one after the other, each whole or not at all; raises CommandError if a file was refused.
     `account` is the id, IBAN or name of the account that they are about; without it, the person is asked where a file
     does not say."""
-    choice = accounts.named(services.everybody, user.id, account).id if account else None
+    choice = accounts.resolve(services.everybody, user.id, account).id if account else None
     profiles = services.own_profiles.of_user(user.id)
     target = bank_name(connection) if connection else CONNECTION_DEFAULT
     refused, lane = 0, services.sync_engine.import_lane

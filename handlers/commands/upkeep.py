@@ -44,7 +44,7 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
     report.line(f"keys       signing key {services.authorization.keys.active().kid}")
     report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
     if has_accounts:
-        faults += unproven(services, report)
+        faults += contradictions(services, report)
     if settings.is_in_clear:
         faults.append(IN_CLEAR)
     for fault in faults:
@@ -53,7 +53,7 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
         raise CommandError(f"{counted(len(faults), 'problem')} found.")
 
 
-def unproven(services: Services, report: Report) -> list[str]:
+def contradictions(services: Services, report: Report) -> list[str]:
     """A sentence, beginning with the user's name, for each contradiction between bookings and balances."""
     faults, today, count = [], services.clock.today(), 0
     for user in users.everyone(services.everybody):

@@ -8,7 +8,7 @@ from typing import Any
 from analytics.classification.facts import CATEGORIES
 from handlers import json_shapes
 from handlers.http.errors import NotFound
-from handlers.mcp import foretold
+from handlers.mcp import forecast_shapes
 from handlers.mcp.asking import Asking, account_texts, day, ref_of
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.fence import DETAIL_LENGTH_MAX, NamedTexts, bank_text
@@ -130,8 +130,8 @@ async def get_forecast(asking: Asking, accountIds: Sequence[str] | None, days: i
     return {
         "today": asking.today,
         "until": found["until"],
-        "currencies": await asking.shape(lambda: [foretold.of_currency(each) for each in found["currencies"]]),
-        "accounts": [foretold.of_account(each) for each in found["accounts"]],
+        "currencies": await asking.shape(lambda: [forecast_shapes.of_currency(each) for each in found["currencies"]]),
+        "accounts": [forecast_shapes.of_account(each) for each in found["accounts"]],
         "leftOut": _left_out(found),
     }
 

@@ -92,8 +92,8 @@ def preset_choices(details: AccountInformation | None, owned: Sequence[StoredAcc
             for account in owned
             if named is None or any(each.is_of(account.id, account.iban) for each in named)
         ),
-        later=details.is_with_later_accounts,
-        bookings=details.is_with_bookings,
+        later=details.asks_for_later_accounts,
+        bookings=details.asks_for_bookings,
         full_numbers=details.full_numbers,
         lasts=str(details.lasts_days or ""),
     )

@@ -31,7 +31,7 @@ from handlers.operations.changes import feeds
 from handlers.operations.events import listening, webhooks
 from handlers.operations.forecasts import forecast
 from handlers.operations.searching import search
-from handlers.operations.words import annotations, proposed_rules, some
+from handlers.operations.words import annotations, correction_batches, proposed_rules
 from handlers.services import Services
 
 LIGHT_ROWS_MAX = 50_000  # filters by day, category and account bisect; the page itself is bounded
@@ -128,7 +128,7 @@ SHOWS_BOOKINGS = _by_id(
     annotations.get_annotation,
     annotations.change_annotation,
     annotations.list_tags,
-    some.correct_some,
+    correction_batches.correct_some,
 )
 """The operations that show bookings or payees, which a grant of figures only does not cover; a grant of some accounts
 does."""

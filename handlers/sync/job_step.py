@@ -208,7 +208,7 @@ class JobStep:
             )
             ids = [each.account_id for each in reports]
             is_empty = not any(each.new or each.known for each in reports)
-            is_silent = is_empty and not may_be_empty and _should_tell(session, job.user_id, ids, read)
+            is_silent = is_empty and not may_be_empty and _are_bookings_stored(session, job.user_id, ids, read)
             if cursor is not None and not is_silent:
                 connections.keep_cursor(session, job.user_id, connection.id, cursor)
             return ids, is_silent
@@ -230,7 +230,7 @@ class JobStep:
         return self.store.of(job.user_id)
 
 
-def _should_tell(session: Session, user_id: str, account_ids: Sequence[str], read: ReadBatch) -> bool:
+def _are_bookings_stored(session: Session, user_id: str, account_ids: Sequence[str], read: ReadBatch) -> bool:
     """Whether bookings are stored for days that the source claims to have reported; the first and last day do not
     count, as they may be reported in part."""
     day = timedelta(days=1)

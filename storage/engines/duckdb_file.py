@@ -221,7 +221,7 @@ class DuckDBFile:
         """The state of the user's data, raised by every commit that changes what the user can read; 0 for nobody."""
         return self._states.present(user_id, lambda: state_in(self.of(user_id), user_id))
 
-    async def known_state(self, user_id: str) -> int | None:
+    async def state_without_thread(self, user_id: str) -> int | None:
         """The state of the user's data if it is known in memory, else None; costs no query."""
         return self._states.known(user_id)
 

@@ -129,8 +129,8 @@ def test_a_consent_that_ends_soon_is_noticed_once_for_each_of_three_days_and_the
     def told_at(days: float) -> list[tuple[str, object]]:
         before = now_at(life)
         services.clock.offset += start + timedelta(days=days) - services.clock.now()
-        outbox.tell_notices(everybody, now=services.clock.now())
-        outbox.tell_notices(everybody, now=services.clock.now())
+        outbox.record_notices(everybody, now=services.clock.now())
+        outbox.record_notices(everybody, now=services.clock.now())
         return [(each.type, each.data.get("notice")) for each in told(life, before)]
 
     assert told_at(1) == []

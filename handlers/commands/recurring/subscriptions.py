@@ -56,7 +56,7 @@ def add_subscription(
     is_incoming: bool,
 ) -> None:
     """Add a recurring payment that detection does not find; adding it again with another amount or day changes it."""
-    chosen = accounts.named(services.everybody, user.id, account)
+    chosen = accounts.resolve(services.everybody, user.id, account)
     if not AMOUNT.fullmatch(amount):
         raise CommandError("An amount is a number above 0 such as 12.99; --incoming says that it comes in.")
 

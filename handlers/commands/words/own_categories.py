@@ -11,7 +11,7 @@ from storage.database import Session, Transaction
 from storage.importing import derivation
 from storage.users import User
 from storage.words import annotations, own_categories
-from storage.words.annotations import OwnCategory, folded
+from storage.words.annotations import OwnCategory, fold_tag
 from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 
 UNKNOWN = "There is no category called so. `bankdata categories list` shows all of them."
@@ -73,7 +73,7 @@ def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
 
 def _find(session: Session, user_id: str, text: str) -> OwnCategory:
     own = annotations.own_categories(session, user_id).values()
-    found = [each for each in own if text == each.id] or [each for each in own if folded(text) == folded(each.name)]
+    found = [each for each in own if text == each.id] or [each for each in own if fold_tag(text) == fold_tag(each.name)]
     if not found:
         raise CommandError(UNKNOWN)
     if len(found) > 1:

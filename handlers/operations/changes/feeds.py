@@ -65,7 +65,7 @@ class Feed:
         """The answer if nothing is new and the event loop can tell that from the number of the data's state alone; else
         None."""
         poll = self._poll(request, **arguments)
-        if poll.known is None or not poll.may_stay(await self.services.store.known_state(poll.caller.user_id)):
+        if poll.known is None or not poll.may_stay(await self.services.store.state_without_thread(poll.caller.user_id)):
             return None
         return Answer(body=_nothing_new(arguments["cursor"]))
 
@@ -82,10 +82,10 @@ def list_transaction_changes(services: Services, poll: _Poll) -> Json:
     with services.of(caller.user_id).transaction() as session:
         start, state = _start(session, poll)
         selected = selected_or_all(accounts.of_user(session, caller.user_id), poll.account_ids, caller)
-        rows = feed.transactions_changed(
+        rows = feed.changed_transactions(
             session, caller.user_id, selected.filter, after=start.position, limit=limit + 1
         )
-        gone = feed.transactions_removed(
+        gone = feed.removed_transactions(
             session,
             caller.user_id,
             AccountFilter(named, is_all_but=False) if named else _account_filter(caller),

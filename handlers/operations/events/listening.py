@@ -135,7 +135,7 @@ class EventStream:
         """The principal of the stream's token, checked like that of a request; None if it may no longer read."""
         access = self._services.authorization.access
         try:
-            caller = access.remembered(self._token)
+            caller = access.principal_in_memory(self._token)
             if caller is None:
                 caller = await run_in_threadpool(access.principal, self._token)
         except InvalidToken:
@@ -144,7 +144,7 @@ class EventStream:
 
     async def _state(self) -> int:
         store = self._services.store
-        known = await store.known_state(self._user_id)
+        known = await store.state_without_thread(self._user_id)
         return known if known is not None else await run_in_threadpool(store.state, self._user_id)
 
     def _read(self, caller: Principal) -> tuple[list[bytes], bool]:

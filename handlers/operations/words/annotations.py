@@ -14,7 +14,7 @@ from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import NOWHERE, PLACES, Place, place_after
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
-from handlers.operations.words.said import word_members
+from handlers.operations.words.row_words import word_members
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import transactions
