@@ -1,5 +1,5 @@
-"""What differs between a store that one process has for itself and one in which other processes work, too: where its
-keys and rates lie, what a start may clear away, and what a server does besides."""
+"""The differences between a store that one process has for itself and one in which other processes work, too: where its
+keys and rates are, what a start may release, and which threads a server needs."""
 
 import logging
 from collections.abc import Callable, Sequence

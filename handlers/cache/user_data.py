@@ -49,7 +49,7 @@ class UserData:
     statuses: Mapping[str, Status]  # of connections by id
     own_rules: Sequence[Rule]  # of classification
     words: OwnWords
-    figures: pl.DataFrame  # analytics.frames.COUNTED: of all accounts, what reads them chooses by itself
+    figures: pl.DataFrame  # analytics.frames.COUNTED, of all accounts
     entries: Entries  # of LIST, and of DETAILS
     waiting: pl.DataFrame  # of PENDING: storage.transactions.KEPT
 

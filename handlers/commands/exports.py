@@ -1,4 +1,4 @@
-"""All that is booked, in one file."""
+"""The command that exports all booked transactions of a user into one file."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the steps of the HTTP loop pass on about one request, and how an answer is sent."""
+"""The state of one request, which the steps of the HTTP loop pass on, and the sending of its answer."""
 
 import json
 import os

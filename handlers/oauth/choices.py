@@ -1,4 +1,4 @@
-"""What a person chooses on the consent and account pages: accounts, bookings, whole account numbers, and how long."""
+"""The choices of a person on the consent and account pages: accounts, bookings, whole account numbers, and how long."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

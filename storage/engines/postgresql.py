@@ -94,7 +94,7 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # the pool logs each 
 
 
 class _ConnectionDead(StoreUnavailable):
-    """The connection was dead before the statement was sent; the statement may work on another connection."""
+    """The connection was lost at once, without a wait; another connection may work."""
 
 
 class PostgreSQL:

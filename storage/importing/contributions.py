@@ -120,7 +120,7 @@ def _repeats(session: Session, user_id: str, last: Contribution, before: Contrib
     if _but_for_days(_statement_of(last)) != _but_for_days(_statement_of(before)):
         return False
     if (last.batch_id, last.imported_at) == (before.batch_id, before.imported_at):
-        return False  # what is kept of the one could not be told from what is kept of the other
+        return False  # deleting the statements of one would delete those of the other
     if session.rows("SELECT job_id FROM journal WHERE user_id = $1 AND job_id = $2 LIMIT 1", user_id, last.job_id):
         return False
     rows = session.rows(

@@ -48,7 +48,7 @@ class Spool:
         self._wordings: list[bytes] = []
         self._keys: list[tuple[object, ...]] = []
         self._frames: list[pl.DataFrame] = []
-        self.with_words: list[int] = []  # places of bookings of which their owner says something
+        self.with_words: list[int] = []  # places of bookings on which their owner has words
         self._ends = [0]  # of the chunks in the file
         self._descriptor: int | None = None
 

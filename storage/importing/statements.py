@@ -196,7 +196,7 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl
     for earlier, later in between:
         closings = _at_the_end([one for one in stated if one.closing_date == earlier.closing_date], totals)
         if len(closings) != 1:
-            continue  # what follows within that day is told, or something of it is not
+            continue  # the day has bookings after its last statement, or lacks some
         missing = missing_amount(closings.pop(), earlier.closing_date, later, totals)
         if missing:
             day = max(earlier.closing_date, later.opening_date - DAY)

@@ -38,6 +38,9 @@ class Rate:
     seconds: int
 
 
+DEFAULT_RATE = Rate(requests=60, seconds=60)  # of one address, over the operations that list 429 (interface section 8)
+
+
 @dataclass(frozen=True, slots=True)
 class Quota:
     """What is left of a budget after a request."""

@@ -1,7 +1,8 @@
-"""Sends events to webhooks: finds due deliveries, has them sent by a process without a store, and keeps their outcome.
+"""Sends events to webhooks: finds due deliveries, has them sent by a process without a store, and stores their outcome.
 
 The server's own process opens no connection for them (decision 66): it prepares whole requests with their signatures,
-and learns of receivers only what the sending process reports.
+and learns of receivers only what the sending process reports. The pauses before it tries again are the setting
+`webhooks_retry_seconds`.
 """
 
 import logging

@@ -9,7 +9,7 @@ import polars as pl
 from storage.importing.batches import AccountStatement
 
 DAY = timedelta(days=1)
-HAS_TOLD = pl.col("told_print").is_not_null()  # whether the source of a batch has told a row before
+HAS_TOLD = pl.col("told_print").is_not_null()  # whether the source of the batch has reported the row before
 
 
 class ToldWindow(NamedTuple):
