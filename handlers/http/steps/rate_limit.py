@@ -38,7 +38,8 @@ class Rate:
     seconds: int
 
 
-DEFAULT_RATE = Rate(requests=60, seconds=60)  # of one address, over the operations that list 429 (interface section 8)
+# Of one address, over all operations that list 429 (interface section 8)
+DEFAULT_RATE = Rate(requests=60, seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
