@@ -79,7 +79,7 @@ def keep(
         look_at=look_at,
         accounts=as_json(list(look.accounts)),
         payments=as_json([_payment_json(each) for each in look.payments]),
-        events=as_json([(each.type, each.id, _event_data(each)) for each in events]) if events else "",
+        untold=as_json([(each.type, each.id, _event_data(each)) for each in events]) if events else "",
     )
 
 
