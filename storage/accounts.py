@@ -64,8 +64,8 @@ class StoredAccount:
         return self.bank_name if self.stable_key == UNNAMED else self.stable_key.replace("/", " / ")
 
     @property
-    def called(self) -> str:
-        """The name by which a message to a person calls the account: its name, else the IBAN, else the id."""
+    def label(self) -> str:
+        """The name by which messages to people call the account: its name, else the IBAN, else the id."""
         return self.name or self.iban or self.id
 
     @property

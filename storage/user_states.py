@@ -24,7 +24,7 @@ class States:
         self._turns: dict[str, threading.RLock] = {}
         self._changes: Counter[str] = Counter()  # begun or ended; a state read in between may be outdated
 
-    def known(self, user_id: str) -> int | None:
+    def in_memory(self, user_id: str) -> int | None:
         """The user's state if it is in memory, else None."""
         return self._known.get(user_id)
 

@@ -112,7 +112,7 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
 
     from connectors.bank_csv.profile import ProfileError
     from handlers.clock import Clock
-    from handlers.commands.counts import counted
+    from handlers.commands.counts import quantity
     from handlers.commands.recognition import explain_file
     from handlers.own_profiles import kept_profile, profiles_of_folder
     from storage.kept_layouts import KeptLayout
@@ -129,7 +129,7 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
     today = Clock(settings.time_zone).today()
     refused = sum(not _print_lines(explain_file(path, profiles, today=today)) for path in files)
     if refused:
-        stop(f"{refused} of {counted(len(files), 'file')} refused.")
+        stop(f"{refused} of {quantity(len(files), 'file')} refused.")
 
 
 def _print_lines(lines: Generator[str, None, bool]) -> bool:

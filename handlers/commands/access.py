@@ -8,7 +8,7 @@ import orjson
 from auth.apps.clients import ClientUnknown
 from auth.scopes import ALL_SCOPES
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.json_shapes import record_entry
 from handlers.services import Services
 from storage import accounts as stored_accounts
@@ -77,7 +77,7 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
         ended = services.authorization.clients.remove(client_id)
     except ClientUnknown as error:
         raise CommandError("There is no client with this id. `bankdata clients list` shows them.") from error
-    report.note(f"Removed the client and ended {counted(ended, 'grant')}.")
+    report.note(f"Removed the client and ended {quantity(ended, 'grant')}.")
 
 
 def list_grants(services: Services, report: Report, *, user: User | None) -> None:
@@ -116,7 +116,7 @@ def rotate_keys(services: Services, report: Report, *, of_connections: bool = Fa
     instead a new key for the secrets that open banks, and encrypt all of them anew at once."""
     if of_connections:
         count = connection_secrets.rotate(services.everybody, services.connection_keys)
-        report.line(f"Encrypted {counted(count, 'secret')} anew.")
+        report.line(f"Encrypted {quantity(count, 'secret')} anew.")
         return
     report.line(services.authorization.rotate_keys())
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.operations.accounts import merge, separate
 from handlers.services import Services
 from storage import accounts, transactions, users
@@ -33,7 +33,7 @@ def list_accounts(services: Services, report: Report, *, user: User | None) -> N
                 each.iban or "",
                 each.bank_name,
                 _balance(each.balance, each.currency, each.balance_date) or f"no balance {each.currency}",
-                counted(count, "booking"),
+                quantity(count, "booking"),
                 f"the same as {each.same_as}?" if each.same_as else "hidden" if each.is_hidden else "shown",
             )
             report.line("\t".join(cells))
@@ -79,17 +79,17 @@ def merge_accounts(
     ones."""
     source, target = (accounts.resolve(services.everybody, user.id, each) for each in (account, into))
     merged = merge(services, user, source, target, is_dry_run=is_dry_run)
-    names = f"{source.called} into {target.called}"
+    names = f"{source.label} into {target.label}"
     if is_dry_run:
         balance = _balance(merged.balance, target.currency, merged.balance_date) or "none"
         report.line(
-            f"Merge {names}: {counted(merged.bookings, 'booking')} would go there; {merged.in_both} of them stand in"
+            f"Merge {names}: {quantity(merged.bookings, 'booking')} would go there; {merged.in_both} of them stand in"
             f" both and would count once. The balance would be {balance}."
-            f" {counted(merged.access_narrowed, 'app')} would no longer see it."
+            f" {quantity(merged.access_narrowed, 'app')} would no longer see it."
         )
         return
     services.authorization.record.note(user.id, "mergeAccount")
-    report.line(f"Merged {names}: {counted(merged.in_both, 'booking')} stood in both and count once.")
+    report.line(f"Merged {names}: {quantity(merged.in_both, 'booking')} stood in both and count once.")
     report.note(f"To take it back: bankdata accounts separate {source.id} --user {user.name}")
 
 
@@ -113,7 +113,7 @@ def delete_account(services: Services, report: Report, *, user: User, account: s
     )
     services.authorization.record.note(user.id, "deleteAccount")
     report.note(
-        f"Deleted {chosen.called} with {counted(rebuilt.removed, 'booking')}."
+        f"Deleted {chosen.label} with {quantity(rebuilt.removed, 'booking')}."
         " A later import or sync of the same account brings it back; to keep it away, hide it instead."
     )
 
@@ -126,9 +126,9 @@ def watch_balance(services: Services, report: Report, *, user: User, account: st
     limit = Decimal(amount) if amount != OFF else None
     services.everybody.atomically(lambda session: outbox.set_alert(session, user.id, chosen.id, limit))
     report.note(
-        f"The balance of {chosen.called} is watched no more."
+        f"The balance of {chosen.label} is watched no more."
         if limit is None
-        else f"A balance.low event is sent when the balance of {chosen.called} falls below {amount} {chosen.currency}."
+        else f"A balance.low event is sent when the balance of {chosen.label} falls below {amount} {chosen.currency}."
     )
 
 
@@ -138,7 +138,7 @@ def note_questions(session: Session, report: Report, owner: User) -> None:
         if each.same_as is not None:
             command, whose = "bankdata accounts", f"--user {owner.name}"
             report.note(
-                f"{each.called} waits for your answer. The same account:"
+                f"{each.label} waits for your answer. The same account:"
                 f" {command} merge {each.id} {each.same_as} {whose}. Another one: {command} show {each.id} {whose}."
             )
 

@@ -16,7 +16,7 @@ from connectors.sources.folder import Folder, checked_folder, is_waiting
 from connectors.statements import format_name
 from handlers.commands.accounts import note_questions
 from handlers.commands.control_socket import CommandError, Dialogue, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.commands.syncs import WATCH_PAUSE, first_sync, new_transactions, refused_files
 from handlers.services import Services
 from handlers.sync.connecting import Attempt, AttemptUnknown, Connecting
@@ -265,8 +265,8 @@ def _sync_and_say(services: Services, report: Report, owner: User, connection: S
     if job is None:
         return False
     new = sum(each.id not in known for each in accounts.every(services.everybody, owner.id))
-    report.line(f"{connection.bank_name}: {counted(new, 'new account')}, {new_transactions(job)}")
+    report.line(f"{connection.bank_name}: {quantity(new, 'new account')}, {new_transactions(job)}")
     note_questions(services.everybody, report, owner)
     if refused := refused_files(job):
-        raise CommandError(f"{counted(refused, 'file')} refused.")
+        raise CommandError(f"{quantity(refused, 'file')} refused.")
     return True

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.commands.failures import failures_in_words
 from handlers.commands.upkeep import contradictions
 from handlers.services import BACKUPS_FOLDER, Services, open_services
@@ -58,7 +58,7 @@ def _check_restored(settings: Settings, report: Report) -> None:
             others = distribution.others_of(store.for_everybody())
         if others:
             raise CommandError(
-                f"{settings.store_name} has {counted(others, 'other open connection')}. It would be changed: restore"
+                f"{settings.store_name} has {quantity(others, 'other open connection')}. It would be changed: restore"
                 " the dump into a database that nobody uses."
             )
         with TemporaryDirectory(prefix="bankdata-upgrade-check-") as place:
@@ -104,7 +104,7 @@ def open_restored(what: str, settings: Settings, report: Report) -> Iterator[Ser
         steps = [each for each in runner.migrations() if each.number > version]
         after, grown = _holdings(services.store), (services.store.bytes - size) // MB
         report.line(
-            f"steps      {counted(len(steps), 'step')} in {took:.1f} s, {grown:+d} MB"
+            f"steps      {quantity(len(steps), 'step')} in {took:.1f} s, {grown:+d} MB"
             if steps
             else "steps      none: store and program belong together"
         )
@@ -190,5 +190,5 @@ def _check(settings: Settings, report: Report, *, base: Path, seconds: float) ->
         for fault in faults:
             report.line(f"WRONG      {fault}")
         if faults:
-            raise CommandError(f"{counted(len(faults), 'problem')} found.")
+            raise CommandError(f"{quantity(len(faults), 'problem')} found.")
     report.line("ok         this backup can be restored")

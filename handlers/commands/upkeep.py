@@ -8,7 +8,7 @@ from connectors.connector import SourceError
 from connectors.reference.exchange_rates import update_rates
 from handlers import integrity_sentences
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR
 from storage import accounts, backup, compaction, store_facts, users
@@ -50,7 +50,7 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
     for fault in faults:
         report.line(f"WRONG      {fault}")
     if faults:
-        raise CommandError(f"{counted(len(faults), 'problem')} found.")
+        raise CommandError(f"{quantity(len(faults), 'problem')} found.")
 
 
 def contradictions(services: Services, report: Report) -> list[str]:
@@ -81,7 +81,7 @@ def compact(services: Services, report: Report) -> None:
     """Sort the stored transactions again into the order that makes reading them fast."""
     if services.store.is_shared:
         raise CommandError("PostgreSQL keeps its tables in order by itself (autovacuum).")
-    report.line(f"Sorted {counted(compaction.compact(services.everybody), 'transaction')}.")
+    report.line(f"Sorted {quantity(compaction.compact(services.everybody), 'transaction')}.")
 
 
 def advance_clock(services: Services, report: Report, *, seconds: int) -> None:

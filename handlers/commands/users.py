@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from auth.people.new_passwords import LENGTH_MIN, Weakness, weakness
 from handlers.commands.connections import end_access
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.operations.profile import keep_home_currency
 from handlers.services import IS_DEMO, Services
 from storage import connections, store_facts, users
@@ -52,7 +52,7 @@ def list_users(services: Services, report: Report) -> None:
     for user in everyone:
         count = len(connections.of_user(services.everybody, user.id))
         state = "active subscription" if user.has_subscription else "no subscription"
-        report.line(f"{user.name}\t{state}\t{counted(count, 'bank connection')}")
+        report.line(f"{user.name}\t{state}\t{quantity(count, 'bank connection')}")
     if not everyone:
         report.note("There are no users yet. Add one with `bankdata users add NAME`.")
 

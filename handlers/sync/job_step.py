@@ -182,8 +182,8 @@ class JobStep:
         assert found is not None, "a job vanished"
         excused = {refusal.name for refusal in found.refusals}
         for account in accounts.of_user(self._of(job), job.user_id):
-            if account.id in brought and account.id not in reported and account.called not in excused:
-                self._refuse(job, RefusedBatch(name=account.called, reason=UNTOLD))
+            if account.id in brought and account.id not in reported and account.label not in excused:
+                self._refuse(job, RefusedBatch(name=account.label, reason=UNTOLD))
 
     def _keep(
         self,

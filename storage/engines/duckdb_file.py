@@ -223,7 +223,7 @@ class DuckDBFile:
 
     async def state_without_thread(self, user_id: str) -> int | None:
         """The state of the user's data if it is known in memory, else None; costs no query."""
-        return self._states.known(user_id)
+        return self._states.in_memory(user_id)
 
     def of(self, user_id: str) -> Database:  # noqa: ARG002 - there is no wall between users in one file
         """The store for this user."""

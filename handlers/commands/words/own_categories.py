@@ -5,7 +5,7 @@ from collections.abc import Callable
 from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import TAG_LENGTH_MAX, ChosenCategory, is_tag
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.services import Services
 from storage.database import Session, Transaction
 from storage.importing import derivation
@@ -57,7 +57,7 @@ def remove_category(services: Services, report: Report, *, user: User, name: str
         own_categories.remove(session, user.id, _find(session, user.id, name).id)
         return derivation.apply_rules(session, user.id, now=now).height
 
-    report.line(f"{counted(services.alone(user.id, work), 'booking')} changed.")
+    report.line(f"{quantity(services.alone(user.id, work), 'booking')} changed.")
 
 
 def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
