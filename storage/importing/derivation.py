@@ -156,7 +156,7 @@ def apply_rules(
     `derive_again`."""
     session.hold(user_id)
     changed = derive_again(session, user_id, transaction_ids)
-    changes = journal.changed(changed["id"], "modified")
+    changes = journal.change_rows(changed["id"], "modified")
     journal.record(session, user_id=user_id, job_id="rules", changes=changes, now=now)
     return changed
 

@@ -73,10 +73,10 @@ def store(
     asked = same_accounts.ask(teller, {each.account_id for each in reports})
     reports = [replace(each, same_as=asked.get(each.account_id)) for each in reports]
     if asked or not changes.is_empty():
-        changes = pl.concat([changes, journal.changed(transfer_pairs.pair_again(session, user.id), "modified")])
+        changes = pl.concat([changes, journal.change_rows(transfer_pairs.pair_again(session, user.id), "modified")])
     if not changes.is_empty():
         _check_number(session, user.id)
-        changes = pl.concat([changes, journal.changed(settle_words(session, user.id), "modified")])
+        changes = pl.concat([changes, journal.change_rows(settle_words(session, user.id), "modified")])
         rule_tags.apply(session, user.id, rules.of_user(session, user.id), changes["transaction_id"].to_list())
     changes = _each_once(changes)
     version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
@@ -176,7 +176,7 @@ class _Import:
         records = spool.records(places)
         got = exported.take_over(self.session, self.user.id, account_id, records, now=self.teller.now)
         changed = derive_again(self.session, self.user.id, got)["id"]
-        self.changes.append(journal.changed(changed, "modified"))
+        self.changes.append(journal.change_rows(changed, "modified"))
 
     def _owner(self, batch: ReadBatch, account: AccountRecord, told: Sequence[AccountStatement]) -> Owner:
         """The account that the statements belong to: the chosen one, that of an imported export, or the one known as

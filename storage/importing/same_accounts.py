@@ -68,7 +68,7 @@ def hide(session: Transaction, *, user_id: str, account_id: str, is_hidden: bool
     """Hide the account from lists and sums, or show it again. If its user was asked whether it is another account, this
     answers that it is not, so that its bookings may be legs of transfers."""
     accounts.hide(session, user_id=user_id, account_id=account_id, since=now if is_hidden else None)
-    changes = journal.changed(transfer_pairs.pair_again(session, user_id), "modified")
+    changes = journal.change_rows(transfer_pairs.pair_again(session, user_id), "modified")
     journal.record(session, user_id=user_id, job_id="hide", changes=changes, now=now)
 
 

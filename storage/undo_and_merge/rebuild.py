@@ -189,7 +189,7 @@ def _changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         "added": after.join(before, on="id", how="anti"),
         "modified": common.join(before, on=list(STATE), how="anti", nulls_equal=True),
     }
-    return pl.concat(journal.changed(rows["id"].sort(), change) for change, rows in of_kinds.items())
+    return pl.concat(journal.change_rows(rows["id"].sort(), change) for change, rows in of_kinds.items())
 
 
 def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:
