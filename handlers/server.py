@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from auth.people.password_hashing import Busy
 from auth.principal import Principal
-from auth.record import DEEDS, Record
+from auth.record import DEEDS, AccessRecord
 from handlers import logs
 from handlers.calendar.endpoint import calendar_api
 from handlers.commands import control_socket
@@ -173,7 +173,7 @@ def application(
     )
 
 
-def _record_request(record: Record, caller: Principal, operation: str, status: int, is_dry_run: bool) -> None:
+def _record_request(record: AccessRecord, caller: Principal, operation: str, status: int, is_dry_run: bool) -> None:
     """Note a request of an app in the user's access record: as a deed only where something was done. Calls of an
     assistant are left to the MCP endpoint, which records the tool that was called."""
     if operation != MESSAGE:

@@ -83,13 +83,13 @@ def merge_accounts(
     if is_dry_run:
         balance = _balance(merged.balance, target.currency, merged.balance_date) or "none"
         report.line(
-            f"Merge {names}: {quantity(merged.bookings, 'booking')} would go there; {merged.in_both} of them stand in"
+            f"Merge {names}: {quantity(merged.bookings, 'booking')} would go there; {merged.in_both} of them are in"
             f" both and would count once. The balance would be {balance}."
             f" {quantity(merged.access_narrowed, 'app')} would no longer see it."
         )
         return
     services.authorization.record.note(user.id, "mergeAccount")
-    report.line(f"Merged {names}: {quantity(merged.in_both, 'booking')} stood in both and count once.")
+    report.line(f"Merged {names}: {quantity(merged.in_both, 'booking')} were in both and count once.")
     report.note(f"To take it back: bankdata accounts separate {source.id} --user {user.name}")
 
 

@@ -80,11 +80,11 @@ class EndedApp:
 
     name: str
     is_page: bool
-    lines: list["Seen"]
+    lines: list["RecordLine"]
 
 
 @dataclass(slots=True)
-class Seen:
+class RecordLine:
     """One line of the page; `kind` is the name of a text of the page, or of an operation."""
 
     kind: str
@@ -99,11 +99,11 @@ def record_routes(site: Site) -> list[BaseRoute]:
     return [*site.user_routes(pages)]
 
 
-def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[Seen]], list[Seen]]:
+def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[RecordLine]], list[RecordLine]]:
     """The lines of what each grant did in the last 30 days, by its id (`record_id`), and of what was done to the
     account; the latest first."""
-    apps: dict[str, dict[str, Seen]] = {}
-    deeds: dict[str, Seen] = {}
+    apps: dict[str, dict[str, RecordLine]] = {}
+    deeds: dict[str, RecordLine] = {}
     for entry in site.server.record.overview(user_id, within=SHOWN_FOR):
         is_deed = entry.operation in DEEDS
         lines = deeds if is_deed else apps.setdefault(record_id(entry.grant_id, entry.client_id), {})
@@ -116,7 +116,7 @@ def ended_apps(site: Site, user_id: str, *, but: Collection[str]) -> list[EndedA
     """What apps did through grants that have ended, in all the time for which the record is kept; `but` are the ids
     (`record_id`) of those listed on the page already. The app that did something last comes first."""
     names: dict[str, str] = {}
-    apps: dict[str, dict[str, Seen]] = {}
+    apps: dict[str, dict[str, RecordLine]] = {}
     for entry in site.server.record.overview(user_id, within=KEPT_FOR):
         if entry.operation not in DEEDS and record_id(entry.grant_id, entry.client_id) not in but:
             names.setdefault(entry.client_id, entry.client_name)
@@ -128,8 +128,8 @@ def _kind(entry: Entry) -> str:
     return KIND_OF.get(entry.operation, entry.operation)
 
 
-def _add(lines: dict[str, Seen], entry: Entry, kind: str) -> None:
-    line = lines.setdefault(kind, Seen(kind, 0, 0, aware(entry.last_at)))  # the latest comes first
+def _add(lines: dict[str, RecordLine], entry: Entry, kind: str) -> None:
+    line = lines.setdefault(kind, RecordLine(kind, 0, 0, aware(entry.last_at)))  # the latest comes first
     line.calls += entry.calls
     line.refusals += entry.refusals
 

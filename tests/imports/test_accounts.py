@@ -194,7 +194,7 @@ def test_merged_accounts_have_every_booking_once_whatever_their_sources_call_it(
     assert len(amounts(eva)) == 6
     eva.lines.clear()
     command(eva, "accounts merge", account=csv_account.id, into=target.id)
-    assert eva.lines == [f"Merged N26 into {target.iban}: 3 bookings stood in both and count once."]
+    assert eva.lines == [f"Merged N26 into {target.iban}: 3 bookings were in both and count once."]
     assert only(eva).id == target.id
     assert amounts(eva) == [10, 20, 30]
     eva.bring(write("a.sta", THE_SAME))
@@ -258,7 +258,7 @@ def test_a_merge_is_said_before_and_taken_back_with_what_came_since(eva: Househo
     eva.lines.clear()
     command(eva, "accounts merge", account=csv_account.id, into=target.id, is_dry_run=True)
     (plan,) = eva.lines
-    assert plan.startswith(f"Merge Mine into {target.iban}: 3 bookings would go there; 3 of them stand in both")
+    assert plan.startswith(f"Merge Mine into {target.iban}: 3 bookings would go there; 3 of them are in both")
     assert eva.rows("transactions") == before
     with pytest.raises(CommandError, match=r"Merged accounts: none\."):
         command(eva, "accounts separate", account="Mine")
