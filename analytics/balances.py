@@ -122,12 +122,12 @@ def _dated_balances(
     before = pl.min("booking_date") - timedelta(days=1)
     begun = dict(bookings.group_by("account_id").agg(before).iter_rows())
     by_id = converted.sort("day").partition_by("id", as_dict=True)
-    told = []
+    dated = []
     for id_, currency, until in counted.select("id", "currency", "until").iter_rows():
         first = min(begun.get(id_, until), until)
         held = {row["day"]: row for row in by_id[(id_,)].iter_rows(named=True)}
         day = min(max(as_of, first), until)
-        told.append(
+        dated.append(
             DatedBalance(
                 account_id=id_,
                 day=day,
@@ -138,7 +138,7 @@ def _dated_balances(
                 points=[(each, held[each]["balance"]) for each in days if each >= first],
             )
         )
-    return told
+    return dated
 
 
 def _with_day(accounts: pl.DataFrame, *, today: date) -> pl.DataFrame:

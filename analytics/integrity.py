@@ -15,7 +15,7 @@ import polars as pl
 from analytics.day_totals import ZERO, DayTotals
 from analytics.ledger_periods import LedgerPeriod
 from analytics.source_windows import hole_before_window
-from analytics.statements.balance_chain import ToldBalance, between_balances
+from analytics.statements.balance_chain import ReportedBalance, between_balances
 from analytics.statements.gaps import DAY, Stated, gaps, missing_amount
 from analytics.statements.sums import statement_sums
 
@@ -81,13 +81,13 @@ def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> Accou
     balances = _balances(stated) if totals.is_any else []  # a depot reports its balance and never a booking
     chain = between_balances(balances, totals, waiting["amount"].to_list())
     missing = list(_missing_statements(stated, totals, spoilt))
-    told = list(_differing_balances(chain, [*missing, *map(_statement_problem, spoilt)]))
-    missing, told = _with_untold_days(stated, totals, chain, missing, told)
+    differing = list(_differing_balances(chain, [*missing, *map(_statement_problem, spoilt)]))
+    missing, differing = _with_unreported_days(stated, totals, chain, missing, differing)
     periods = sorted([*sums, *chain], key=lambda one: (one.last, one.first))
     problems = [
         *missing,
         *map(_statement_problem, spoilt),
-        *told,
+        *differing,
         *_flagged_problems(flagged, "is_adjusting_entry", "adjusting_entry"),
         *_flagged_problems(flagged, "is_potential_duplicate", "possible_duplicate"),
         *_old_pending_problems(waiting, today),
@@ -95,23 +95,23 @@ def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> Accou
     return AccountIntegrity(account_id=account_id, periods=periods, problems=problems)
 
 
-def _balances(stated: pl.DataFrame) -> list[ToldBalance]:
+def _balances(stated: pl.DataFrame) -> list[ReportedBalance]:
     """The balance of each day, sorted by day: the closing balance of a statement that proves it, where those of the day
     agree, else the one reported last."""
-    by_day: dict[date, ToldBalance] = {}
+    by_day: dict[date, ReportedBalance] = {}
     closing = stated.filter(pl.col("closing").is_not_null() & pl.col("closing_date").is_not_null())
     alone = closing.filter(pl.col("opening").is_null()).sort("received_at", "position")
     for row in alone.iter_rows(named=True):
         day = row["closing_date"]
-        by_day[day] = ToldBalance(day=day, balance=row["closing"], known_at=row["received_at"])
+        by_day[day] = ReportedBalance(day=day, balance=row["closing"], known_at=row["received_at"])
     proven = closing.filter(pl.col("is_authoritative"))
     for (day,), of_day in proven.group_by("closing_date"):
         assert isinstance(day, date)
         begun_with = set(of_day.filter(pl.col("opening") != pl.col("closing"))["opening"])
         last = set(of_day["closing"]) - (begun_with if of_day["closing"].n_unique() > 1 else set())
         if len(last) == 1:
-            by_day[day] = ToldBalance(day=day, balance=last.pop(), known_at=None)
-    return sorted(by_day.values(), key=lambda told: told.day)
+            by_day[day] = ReportedBalance(day=day, balance=last.pop(), known_at=None)
+    return sorted(by_day.values(), key=lambda balance: balance.day)
 
 
 def _missing_statements(
@@ -119,8 +119,8 @@ def _missing_statements(
 ) -> Iterator[LedgerProblem]:
     proven = stated.filter(pl.col("is_authoritative") & pl.col("opening_date").is_not_null())
     names = ("sequence", "opening", "opening_date", "closing", "closing_date")
-    told = [Stated(**row) for row in proven.select(names).unique().iter_rows(named=True)]
-    for earlier, later in gaps(told):
+    proven_statements = [Stated(**row) for row in proven.select(names).unique().iter_rows(named=True)]
+    for earlier, later in gaps(proven_statements):
         first, last = earlier.closing_date + DAY, later.opening_date - DAY
         amount = missing_amount(earlier.closing, earlier.closing_date, later, totals)
         if amount is None:
@@ -149,29 +149,29 @@ def _differing_balances(chain: Iterable[LedgerPeriod], explained: Sequence[Ledge
             yield LedgerProblem(kind="balance_differs", first=one.first, last=one.last, amount=amount)
 
 
-def _with_untold_days(
+def _with_unreported_days(
     stated: pl.DataFrame,
     totals: DayTotals,
     chain: Sequence[LedgerPeriod],
     missing: Sequence[LedgerProblem],
-    told: Sequence[LedgerProblem],
+    differing: Sequence[LedgerProblem],
 ) -> tuple[list[LedgerProblem], list[LedgerProblem]]:
     """The gaps and the remaining differences, with the days that a source could not report any more as gaps.
 
     A gap has the amount by which the balances around it differ; there is none where they add up. Without balances, any
     booking of these days that became known later closes the gap.
     """
-    untold: list[LedgerProblem] = []
-    others = list(told)
+    unreported: list[LedgerProblem] = []
+    others = list(differing)
     for hole in hole_before_window(stated):
         around = [one for one in chain if one.first <= hole.first and hole.last <= one.last]
-        differing = next((one for one in others if one.first <= hole.first and hole.last <= one.last), None)
-        if differing is not None:
-            others.remove(differing)
-            untold.append(LedgerProblem(kind="gap", first=hole.first, last=hole.last, amount=differing.amount))
+        spanning = next((one for one in others if one.first <= hole.first and hole.last <= one.last), None)
+        if spanning is not None:
+            others.remove(spanning)
+            unreported.append(LedgerProblem(kind="gap", first=hole.first, last=hole.last, amount=spanning.amount))
         elif not around and not totals.is_any_known_since(hole.met_at, hole.first, hole.last):
-            untold.append(LedgerProblem(kind="gap", first=hole.first, last=hole.last, amount=None))
-    return sorted([*missing, *untold], key=lambda one: (one.first, one.last)), others
+            unreported.append(LedgerProblem(kind="gap", first=hole.first, last=hole.last, amount=None))
+    return sorted([*missing, *unreported], key=lambda one: (one.first, one.last)), others
 
 
 def _flagged_problems(flagged: pl.DataFrame, mark: str, kind: Kind) -> list[LedgerProblem]:

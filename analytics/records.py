@@ -89,15 +89,14 @@ TEXTS = tuple(each.name for each in fields(TransactionRecord) if each.type == st
 
 
 class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What the source says of the account as a whole; None where it says nothing.
+    """What the source says about the account as a whole; None where it says nothing.
 
-    `closing` is the booked balance (CLBD and its like, never an available one). `is_pending_complete` claims
-    that the pending rows before it are all there are: stored ones that are missing have been dropped by the bank.
-    `are_days_complete` claims that of each day with a booking before it all bookings are told. Sources say
-    `told_from` and `told_until` instead; it is read from what was kept of earlier imports.
-    `told_from` and `told_until` claim that the bookings of these days, both included, are told by a source that is
-    asked for days: what lies before them it may not be able to tell any more.
-    `is_authoritative` claims that closing minus the bookings is the opening balance of a gapless history.
+    `closing` is the booked balance (CLBD and its like, never an available one). `is_pending_complete` claims that the
+    pending rows before it are all there are: the bank has dropped any other. `told_from` and `told_until` claim that a
+    source that is asked for days has reported all bookings of these days, both included; it may be unable to report
+    earlier ones. `are_days_complete` is the same claim in records of earlier imports: of each day with a booking, all
+    bookings are there. `is_authoritative` claims that closing minus the bookings is the opening balance of a gapless
+    history.
     """
 
     opening: Decimal | None = None
@@ -117,10 +116,10 @@ Record = AccountRecord | TransactionRecord | StatementRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What is read in one go (one file, one answer of a bank): references are unique within it or not keys at all.
+    """What is read at once (one file, one answer of a bank): references are unique within it, or are no keys at all.
 
-    `name` is what its user calls it (the name of a file). `cursor` is where the next fetch goes on once this batch is
-    stored; None leaves the place as it is.
+    `name` is the name that its user knows (such as that of the file). `cursor` says where the next fetch goes on once
+    this batch is stored; None leaves the cursor unchanged.
     """
 
     id: str

@@ -62,12 +62,12 @@ class AccountInformation(msgspec.Struct, forbid_unknown_fields=True, omit_defaul
         return frozenset(SCOPE_OF[action] for action in self.actions) if self.actions is not None else None
 
     @property
-    def is_with_bookings(self) -> bool:
+    def asks_for_bookings(self) -> bool:
         """Whether the app asks for bookings, and not only for figures."""
         return self.actions is None or "read_transactions" in self.actions
 
     @property
-    def is_with_later_accounts(self) -> bool:
+    def asks_for_later_accounts(self) -> bool:
         """Whether the app asks for accounts that are added later; it does if it names no accounts, unless it says
         otherwise."""
         return self.accounts is None if self.later_accounts is None else self.later_accounts

@@ -39,13 +39,13 @@ class InvalidGrant(OAuthError):
 
 
 class LoginRequired(OAuthError):
-    """Nobody is signed in with this browser, and prompt=none forbids to ask."""
+    """Nobody is signed in with this browser, and prompt=none forbids asking."""
 
     code = "login_required"  # OpenID Connect Core 1.0 section 3.1.2.6
 
 
 class ConsentRequired(OAuthError):
-    """The user has to be asked, and prompt=none forbids to ask."""
+    """The user has to be asked, and prompt=none forbids asking."""
 
     code = "consent_required"  # OpenID Connect Core 1.0 section 3.1.2.6
 

@@ -7,7 +7,7 @@ addresses as they are, for fail2ban. Tokens, codes and passwords are never passe
 
 import logging
 
-from auth.record import Deed, Record
+from auth.record import AccessRecord, Deed
 from auth.secret_text import keyed_hash
 
 HASH_CHARACTERS = 12  # 72 bits: enough to tell people apart
@@ -19,7 +19,7 @@ class Events:
     """Writes the lines: `info` for normal events, `alarm` for possible attacks. `did` adds an entry to the record
     that a person can read about their own account."""
 
-    def __init__(self, key: bytes, *, shows_addresses: bool, record: Record) -> None:
+    def __init__(self, key: bytes, *, shows_addresses: bool, record: AccessRecord) -> None:
         self._key = key
         self._record = record
         self._shows_addresses = shows_addresses

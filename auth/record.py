@@ -54,7 +54,7 @@ DEEDS = frozenset(get_args(Deed))
 log = logging.getLogger("bankdata.record")
 
 
-class Record:
+class AccessRecord:
     """Counts calls and deeds, and writes the counts to the store; safe from any thread."""
 
     def __init__(self, database: Database, now: Now) -> None:

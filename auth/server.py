@@ -18,7 +18,7 @@ from auth.people.sessions import Sessions
 from auth.people.sign_in import SignIn
 from auth.people.throttle import Throttles
 from auth.policy import Policy, Resource
-from auth.record import Record
+from auth.record import AccessRecord
 from auth.scopes import ALL_SCOPES
 from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import LEEWAY_SECONDS, AccessTokens
@@ -71,7 +71,7 @@ class AuthorizationServer:
             other_audiences=[policy.address_of("mcp")],
             lifetime=policy.access_lifetime,
         )
-        self.record = Record(database, now)
+        self.record = AccessRecord(database, now)
         events = Events(self.keys.secret("log"), shows_addresses=policy.shows_addresses, record=self.record)
         recheck = OTHER_PROCESSES_SEEN_WITHIN if has_other_processes else None
         self.access = AccessCheck(database, tokens, now, recheck=recheck)

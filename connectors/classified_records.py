@@ -9,7 +9,7 @@ from typing import NamedTuple
 from analytics.records import Record
 
 
-class SaidPart(NamedTuple):
+class PartWords(NamedTuple):
     """A part of a booking's amount, with its category, note and tags."""
 
     amount: Decimal
@@ -25,14 +25,14 @@ class SaidPart(NamedTuple):
         return {name: value for name, value in members.items() if value}
 
 
-class Said(NamedTuple):
+class OwnerWords(NamedTuple):
     """The owner's words on one booking. `splits` add up to its amount, each with its main category. `own` is the name
     of the chosen own category, which is below `category`."""
 
     category: str | None = None
     note: str | None = None
     tags: Sequence[str] = ()
-    splits: Sequence[tuple[str, SaidPart]] = ()
+    splits: Sequence[tuple[str, PartWords]] = ()
     own: str | None = None
 
     def cells(self) -> dict[str, str | None]:
@@ -48,7 +48,7 @@ class Said(NamedTuple):
         }
 
 
-WORDS = tuple(Said().cells())
+WORDS = tuple(OwnerWords().cells())
 
 
 class Classification(NamedTuple):
@@ -57,7 +57,7 @@ class Classification(NamedTuple):
     type: str | None = None
     category: str | None = None
     detailed_category: str | None = None
-    said: Said = Said()
+    said: OwnerWords = OwnerWords()
 
 
 UNCLASSIFIED = Classification()

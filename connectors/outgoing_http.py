@@ -38,7 +38,7 @@ RETRY_AFTER_MAX = 86_400.0
 _STARTING = threading.Lock()
 
 Method = Literal["GET", "POST", "DELETE"]
-Told = TypeVar("Told")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +263,7 @@ class _Outgoing:
     auth: tuple[str, str] | None = None
 
 
-def _run_on_loop(work: Coroutine[Any, Any, Told]) -> Told:
+def _run_on_loop(work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`. All requests run on one thread's event loop, where any of them can be given up at any
     point."""
     with _STARTING:

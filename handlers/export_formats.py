@@ -15,7 +15,7 @@ from msgspec import structs
 from analytics.currencies import in_digits, minor_digits
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.camt import writer as camt053
-from connectors.classified_records import UNCLASSIFIED, WORDS, Classification, Pair, Said, SaidPart
+from connectors.classified_records import UNCLASSIFIED, WORDS, Classification, OwnerWords, Pair, PartWords
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
@@ -57,21 +57,21 @@ class Export:
     leaf: Callable[[str | None], str | None] | None = None
     words: OwnWords | None = None
 
-    def said(self, row: Mapping[str, Any]) -> Said:
+    def words_on(self, row: Mapping[str, Any]) -> OwnerWords:
         """The user's own words on this booking (category, note, tags, parts); empty where they are not exported."""
         annotation = self.words.by_id.get(row["id"]) if self.words is not None else None
         if annotation is None:
-            return Said()
+            return OwnerWords()
         tags = [self._names[tag][0] for tag in annotation.tags]
         splits = [(part.place.category, self._part(part, row["currency"])) for part in annotation.parts]
         place = annotation.detailed_category or annotation.category
-        return Said(place, annotation.note, tags, splits, self._own_category_name(annotation.own_category_id))
+        return OwnerWords(place, annotation.note, tags, splits, self._own_category_name(annotation.own_category_id))
 
-    def _part(self, part: Split, currency: str) -> SaidPart:
+    def _part(self, part: Split, currency: str) -> PartWords:
         tags = [self._names[tag][0] for tag in part.tags]
         amount = in_digits(part.amount, currency)
         category, leaf, own_id = part.place
-        return SaidPart(amount, leaf or category, part.note, tags, self._own_category_name(own_id))
+        return PartWords(amount, leaf or category, part.note, tags, self._own_category_name(own_id))
 
     def _own_category_name(self, own_id: str | None) -> str | None:
         own = self.words.own.get(own_id or "") if self.words is not None else None
@@ -98,8 +98,8 @@ class Export:
     def as_table(self, piece: pl.DataFrame) -> pl.DataFrame:
         """The frame with the columns of a table, and the codes of finer categories replaced by their exported names."""
         if self.leaf is not None:
-            told = [self.leaf(code) for code in piece["detailed_category"]]
-            piece = piece.with_columns(pl.Series("detailed_category", told, dtype=pl.String))
+            names = [self.leaf(code) for code in piece["detailed_category"]]
+            piece = piece.with_columns(pl.Series("detailed_category", names, dtype=pl.String))
         return piece.select(*_columns(self))
 
     def leaf_of(self, row: Mapping[str, Any]) -> str | None:
@@ -147,7 +147,7 @@ def _jsonl(session: Session, export: Export, stream: BinaryIO) -> int:
             if leaf is not None:
                 detail["detailedCategory"] = leaf
             if export.words is not None:
-                detail |= _words(export.said(row))
+                detail |= _words(export.words_on(row))
             stream.write(jsonl.line(detail, about, closing, _record(row)))
             count += 1
     return count
@@ -173,16 +173,16 @@ def _with_words(export: Export, pieces: Iterator[pl.DataFrame]) -> Iterator[pl.D
         if export.words is None:
             yield piece
         else:
-            said = [export.said(row).cells() for row in piece.select("id", "currency").iter_rows(named=True)]
+            said = [export.words_on(row).cells() for row in piece.select("id", "currency").iter_rows(named=True)]
             yield piece.with_columns(pl.Series(name, [each[name] for each in said], dtype=pl.String) for name in WORDS)
 
 
-def _words(said: Said) -> dict[str, Any]:
+def _words(said: OwnerWords) -> dict[str, Any]:
     """The user's own words as members of a line of JSON; what the user has not said is absent."""
     splits = [part.json() for _, part in said.splits]
     place = {"chosenCategory": said.category, "ownCategory": said.own}
-    told = {"note": said.note, "tags": said.tags, **place, "splits": splits}
-    return {name: value for name, value in told.items() if value}
+    members = {"note": said.note, "tags": said.tags, **place, "splits": splits}
+    return {name: value for name, value in members.items() if value}
 
 
 def _statements(write_pairs: Callable[[Iterator[Pair], BinaryIO, Export], None]) -> "Write":
@@ -210,7 +210,7 @@ def _pairs(session: Session, export: Export) -> Iterator[Pair]:
             if row["is_adjusting_entry"]:
                 continue
             first = first or row["booking_date"]
-            words = export.said(row)
+            words = export.words_on(row)
             yield _record(row), Classification(row["type"], row["category"], export.leaf_of(row), words)
         said = export.closing(account)
         opening = None if said.closing is None else _without_extra_zeros(said.closing - total, account.currency)

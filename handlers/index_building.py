@@ -1,5 +1,5 @@
-"""The background thread of a server that does what an upgrade has left over: it builds indexes, then gives the bookings
-that were already stored their finer categories."""
+"""The background thread that finishes an upgrade: it builds indexes, then assigns finer categories to bookings that
+were stored before."""
 
 import logging
 import threading

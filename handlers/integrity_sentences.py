@@ -47,7 +47,7 @@ def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
     """By account id: the question for its user whether the account is the same as another one of theirs."""
     by_id = {account.id: account for account in owned}
     return {
-        account.id: [f"{account.called}: {PERHAPS_SAME.format(other=by_id[account.same_as].called)}"]
+        account.id: [f"{account.label}: {PERHAPS_SAME.format(other=by_id[account.same_as].label)}"]
         for account in owned
         if account.same_as in by_id
     }
@@ -58,10 +58,10 @@ def taken_back_lately(
 ) -> dict[str, list[str]]:
     """A sentence for each booking that a bank has taken back within SAID_FOR, by account id."""
     by_id, said = {account.id: account for account in accounts}, dict[str, list[str]]()
-    for row in stored_transactions.taken_back(session, user_id, list(by_id)):
+    for row in stored_transactions.list_taken_back(session, user_id, list(by_id)):
         if row["taken_back_at"] is not None and row["taken_back_at"].date() > today - SAID_FOR:
             text = TAKEN_BACK.format(amount=_money(row["amount"], row["currency"]), first=_day(row["booking_date"]))
-            said.setdefault(row["account_id"], []).append(f"{by_id[row['account_id']].called}: {text}")
+            said.setdefault(row["account_id"], []).append(f"{by_id[row['account_id']].label}: {text}")
     return said
 
 
@@ -80,7 +80,7 @@ def warnings(found: Iterable[AccountIntegrity], accounts: Iterable[StoredAccount
     said: dict[str, list[str]] = {}
     for each in found:
         account = by_id[each.account_id]
-        name = account.called
+        name = account.label
         unsound = [sentence(problem, account.currency) for problem in each.problems if problem.is_unsound]
         if unsound:
             said[each.account_id] = [f"{name}: {text}" for text in unsound]

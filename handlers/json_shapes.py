@@ -227,21 +227,21 @@ STANDING = frozenset(
 """The fields of a SubscriptionDetail that only requests with a status or a direction get."""
 
 
-def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable[Json], today: date) -> Json:
+def subscription_detail(row: Mapping[str, Any], past: History, charges: Iterable[Json], today: date) -> Json:
     """SubscriptionDetail of the contract."""
     currency = row["currency"]
-    stands = standing(told, is_over=row["is_over"], today=today)
+    stands = standing(past, is_over=row["is_over"], today=today)
     has_ended = stands.status == "ended"
     return {
         **subscription(row),
         "id": row["id"],
         "confidence": round(row["confidence"], 2),
-        "firstCharged": day(told.first_charged),
-        "nextExpected": None if has_ended else day(told.next_expected),
-        "comingCharges": [] if has_ended else [day(coming) for coming in told.coming],
-        "cadence": members(told.cadence, "every", "unit", "weekday", "dayOfMonth", "month"),
-        "yearlyCost": money(told.yearly_cost, currency),
-        "priceChange": price_change(told.prices, currency),
+        "firstCharged": day(past.first_charged),
+        "nextExpected": None if has_ended else day(past.next_expected),
+        "comingCharges": [] if has_ended else [day(coming) for coming in past.coming],
+        "cadence": members(past.cadence, "every", "unit", "weekday", "dayOfMonth", "month"),
+        "yearlyCost": money(past.yearly_cost, currency),
+        "priceChange": price_change(past.prices, currency),
         "priceHistory": [
             {
                 "since": day(price.since),
@@ -250,9 +250,9 @@ def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable
                 "change": money(price.change, currency) if price.change is not None else None,
                 "charges": price.charges,
             }
-            for price in told.prices
+            for price in past.prices
         ],
-        "missedCharges": [day(missed) for missed in told.missed],
+        "missedCharges": [day(missed) for missed in past.missed],
         "charges": list(charges),
         "status": stands.status,
         "direction": row["direction"],

@@ -68,7 +68,7 @@ class OwnProfiles:
 
     @property
     def is_unread(self) -> bool:
-        """Whether the folder has profiles that nobody reads."""
+        """Whether the data folder contains profiles that are not used."""
         return False
 
     def read(self) -> Sequence[Profile]:
@@ -112,7 +112,7 @@ class SharedProfiles(OwnProfiles):
 
     @property
     def is_unread(self) -> bool:
-        """Whether the folder has profiles that nobody reads."""
+        """Whether the data folder contains profiles that are not used."""
         return any(self.folder.glob("*.json"))
 
     def read(self) -> Sequence[Profile]:

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from auth.people.password_hashing import Busy
 from auth.principal import Principal
-from auth.record import DEEDS, Record
+from auth.record import DEEDS, AccessRecord
 from handlers import logs
 from handlers.calendar.endpoint import calendar_api
 from handlers.commands import control_socket
@@ -173,7 +173,7 @@ def application(
     )
 
 
-def _record_request(record: Record, caller: Principal, operation: str, status: int, is_dry_run: bool) -> None:
+def _record_request(record: AccessRecord, caller: Principal, operation: str, status: int, is_dry_run: bool) -> None:
     """Note a request of an app in the user's access record: as a deed only where something was done. Calls of an
     assistant are left to the MCP endpoint, which records the tool that was called."""
     if operation != MESSAGE:
@@ -232,7 +232,7 @@ def run(
     server = _Server(config, ready, peers, stopping=services.sync_engine.stop)
     sys.setswitchinterval(SWITCH_SECONDS)
     threading.excepthook = logs.log_escaped
-    stop = {number: signal.signal(number, server.asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    stop = {number: signal.signal(number, server.request_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         server.run(sockets=[listener])
     finally:
@@ -286,7 +286,7 @@ class _Server(uvicorn.Server):
             self._peers.close_overdue(asyncio.get_running_loop().time())
         return await super().on_tick(counter)
 
-    def asked_to_stop(self, _number: int, _frame: FrameType | None) -> None:
+    def request_stop(self, _number: int, _frame: FrameType | None) -> None:
         """Handle a signal as a request to stop. uvicorn's own handler raises the signal again after the shutdown, which
         would end the process as killed."""
         self.should_exit = True

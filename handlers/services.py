@@ -104,14 +104,14 @@ class Services:
         return self.store.of(user_id)
 
     def user(self, user_id: str) -> User:
-        """The user with this id, whom a request is for."""
+        """The user with this id, who is sending the present request."""
         user = users.find(self.of(user_id), user_id)
         assert user is not None, "a request outlived its user"
         return user
 
     def alone(self, user_id: str, work: Callable[[Transaction], T], *, is_dry_run: bool = False) -> T:
-        """The result of this work, done in one transaction that no other change of the user's data comes into. A dry
-        run has the same result and is rolled back."""
+        """The result of this work, done in one transaction, during which nobody else changes the user's data. A dry run
+        has the same result and is rolled back."""
 
         def hold_and_work(session: Transaction) -> T:
             session.hold(user_id)
@@ -120,7 +120,8 @@ class Services:
         return atomically(self.of(user_id), hold_and_work, is_dry_run=is_dry_run)
 
     def change(self, user_id: str, work: Callable[[Transaction], T], *, is_dry_run: bool = False) -> T:
-        """The same for work on the user's bookings, whose recurring payments are detected again afterwards."""
+        """The result of this work on the user's bookings, done as by `alone`; afterwards recurring payments are
+        detected again."""
         result = self.alone(user_id, work, is_dry_run=is_dry_run)
         if not is_dry_run:
             detect_after_import(self.of(user_id), [user_id], today=self.clock.today())

@@ -1,5 +1,5 @@
-"""What differs between a store that one process has for itself and one in which other processes work, too: where its
-keys and rates lie, what a start may clear away, and what a server does besides."""
+"""The differences between a store that one process has for itself and one in which other processes work, too: where its
+keys and rates are, what a start may release, and which threads a server needs."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -30,8 +30,8 @@ log = logging.getLogger("bankdata")
 
 
 class StoreSharing:
-    """What a process does with its store, depending on who else works in it; as it stands here, for a store that no
-    other process has open: a DuckDB file, beside which lie keys and rates."""
+    """What a process does depending on who else works in its store. These methods are for a store that no other process
+    has open: a DuckDB file, with keys and rates in files beside it."""
 
     has_other_processes = False
 
@@ -42,7 +42,7 @@ class StoreSharing:
         self._clock = clock
 
     def begin(self) -> None:
-        """Do what an upgrade has left over, and release what a process that was killed had at work."""
+        """Finish what an upgrade has left to do, and release the work of a process that was killed."""
         later_leaves.fill(self._store)
         jobs.release_all(self._everybody)
         deliveries.release_all(self._everybody, now=self._clock.now())
@@ -60,7 +60,8 @@ class StoreSharing:
         return OwnProfiles(self._settings.data_dir, self._store)
 
     def look_after(self, keys: ConnectionKeys, *, for_server: bool) -> Callable[[], object]:
-        """What to do each minute about the keys of bank connections: a server marks connections whose key is gone."""
+        """The function to call each minute for the keys of bank connections: a server marks connections whose key is
+        gone."""
         return partial(missing_keys.settle, self._everybody, keys) if for_server else keys.look_again
 
     def fetch_rates(self) -> None:
@@ -70,20 +71,21 @@ class StoreSharing:
         """Give rates that were just installed here to all processes of the store."""
 
     def check_writable(self) -> None:
-        """Raise StoreError where the store cannot be written to, if that is for others to decide."""
+        """Raise StoreError where the store cannot be written to; this one always can."""
 
     def background(self, sync_engine: SyncEngine) -> Sequence[tuple[str, Callable[[], object]]]:  # noqa: ARG002 - as below
-        """The names and functions of the threads that a server needs besides."""
+        """The names and functions of the additional threads of a server."""
         return ()
 
 
 class SharedStore(StoreSharing):
-    """A PostgreSQL store: keys, sealed, and rates lie in it, and leases tell who works at what."""
+    """What a process does with a PostgreSQL store: keys (sealed) and rates are in it, and leases say who works on
+    what."""
 
     has_other_processes = True
 
     def begin(self) -> None:
-        """Clear nothing away: others may be at work at it."""
+        """Release nothing, because other processes may be at work."""
 
     def connection_keys(self) -> ConnectionKeys:
         """The keys of bank connections, with those of the file that an earlier version wrote."""
@@ -105,7 +107,8 @@ class SharedStore(StoreSharing):
         return SharedProfiles(self._settings.data_dir, self._store)
 
     def look_after(self, keys: ConnectionKeys, *, for_server: bool) -> Callable[[], object]:  # noqa: ARG002 - as there
-        """What to do each minute about the keys of bank connections: others may have changed them."""
+        """The function to call each minute for the keys of bank connections: it reads them again if others have changed
+        them."""
         return keys.look_again
 
     def fetch_rates(self) -> None:
@@ -128,7 +131,7 @@ class SharedStore(StoreSharing):
         store_facts.remember(self._everybody, IS_WRITABLE, "yes")
 
     def background(self, sync_engine: SyncEngine) -> Sequence[tuple[str, Callable[[], object]]]:
-        """The threads that renew leases and do what an upgrade has left over."""
+        """The threads that renew leases, and finish what an upgrade has left to do."""
         return (
             ("leases", sync_engine.leases.keep_renewing),
             ("indexes", partial(keep_building, self._store, sync_engine.stopped)),
@@ -139,5 +142,5 @@ class SharedStore(StoreSharing):
 
 
 def sharing_of(store: Store, settings: Settings, clock: Clock) -> StoreSharing:
-    """What a process of these settings does with this store."""
+    """The StoreSharing for this store."""
     return (SharedStore if store.is_shared else StoreSharing)(store, settings, clock)

@@ -46,10 +46,10 @@ def run(
     logging.config.dictConfig(logs.configuration(settings.log_level, settings.log_format))
     context = multiprocessing.get_context("spawn")
 
-    def asked_to_stop(_number: int, _frame: FrameType | None) -> None:
+    def request_stop(_number: int, _frame: FrameType | None) -> None:
         until.set()
 
-    before = {number: signal.signal(number, asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, request_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     said = context.Semaphore(0)
 
     figures = TemporaryDirectory(prefix="bankdata-figures-")

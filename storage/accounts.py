@@ -64,8 +64,8 @@ class StoredAccount:
         return self.bank_name if self.stable_key == UNNAMED else self.stable_key.replace("/", " / ")
 
     @property
-    def called(self) -> str:
-        """The name, else the IBAN, else the id: what a message to a person calls the account."""
+    def label(self) -> str:
+        """The name by which messages to people call the account: its name, else the IBAN, else the id."""
         return self.name or self.iban or self.id
 
     @property
@@ -116,7 +116,7 @@ def every(session: Session, user_id: str) -> list[StoredAccount]:
     return [StoredAccount(**row) for row in rows]
 
 
-def named(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
+def resolve(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
     """The account with this id, IBAN or name, hidden or not. Raises AccountUnknown and AccountAmbiguous."""
     owned = every(session, user_id)
     wanted = id_or_name.strip()
@@ -160,7 +160,7 @@ def ask_whether_same(session: Session, *, user_id: str, account_id: str, other: 
 def bring(
     session: Session, connection: StoredConnection, account: AccountRecord, *, account_id: str, now: datetime
 ) -> bool:
-    """Add the account that the connection tells of, or fill in the properties that were unknown so far; True when the
+    """Add the account that the connection reports, or fill in properties that were unknown so far; True when the
     account is new to the user."""
     user_id = connection.user_id
     known = session.rows("SELECT id FROM accounts WHERE user_id = $1 AND id = $2", user_id, account_id)

@@ -46,7 +46,7 @@ def backup(store: Store, folder: Path, *, also: Iterable[Path] = ()) -> Path:
             shutil.rmtree(partial, ignore_errors=True)
 
 
-def found_in(backups: Path) -> list[Path]:
+def list_backups(backups: Path) -> list[Path]:
     """The backups in this folder, oldest first: folders that are named as `bankdata backup` names them and hold a
     store."""
     found = [
@@ -59,7 +59,7 @@ def found_in(backups: Path) -> list[Path]:
 
 def remove_older(backups: Path, *, keep: int) -> list[Path]:
     """Delete all but the newest `keep` backups in this folder; returns the deleted ones. Raises BackupFailed."""
-    older = found_in(backups)[:-keep]
+    older = list_backups(backups)[:-keep]
     for path in older:
         try:
             shutil.rmtree(path)

@@ -1,4 +1,4 @@
-"""Where threads begin, and where failures end that nobody foresaw. Every other place names the exceptions it catches
+"""The boundary at which threads begin and unforeseen failures end; everywhere else, exceptions are caught by name
 (decision 146)."""
 
 import logging
@@ -13,19 +13,19 @@ log = logging.getLogger("bankdata")
 
 
 class Away(Exception):
-    """Something that this program needs is away for a while; the log need not say where that was noticed."""
+    """Something that this program needs does not answer at present; the log need not say where that was noticed."""
 
 
 def carry(work: Callable[[], object]) -> Callable[[], object]:
-    """The work in the context of the caller, so that what it logs names the request it is for."""
+    """The work bound to the caller's context, so that its log lines name the request that it is for."""
     return partial(copy_context().run, work)
 
 
 def begin_thread(name: str, work: Callable[[], object]) -> threading.Thread:
-    """Start a thread that does this work in the context of the caller; what escapes the work is logged.
+    """Start a thread that does this work in the caller's context; an exception that escapes the work is logged.
 
-    It is a daemon on purpose: a process waits at its end for other threads, and a source that does not answer would
-    keep a server from stopping.
+    The thread is a daemon on purpose: at its end a process waits for all other threads, and a source that does not
+    answer would keep a server from stopping.
     """
 
     def run() -> None:
@@ -38,8 +38,7 @@ def begin_thread(name: str, work: Callable[[], object]) -> threading.Thread:
 
 
 class contain(AbstractContextManager[None, bool]):
-    """A context that no exception leaves but those of `passes`: it is logged, and the caller goes on behind the
-    context."""
+    """A context that logs any exception raised in it and goes on after the block, except those in `passes`."""
 
     def __init__(
         self,
@@ -49,9 +48,9 @@ class contain(AbstractContextManager[None, bool]):
         is_expected: Callable[[], bool] = lambda: False,
         passes: tuple[type[Exception], ...] = (),
     ) -> None:
-        """`is_expected` says that a failure is no news: the same one again, or that of work which the end of the
-        process cuts off. Of such a failure the log has a line of level info, of level debug where something is still
-        `Away`, which monitors meet each second; of what is news a warning if it is `Away`, else its traceback."""
+        """`is_expected` says that a failure is no news, because it repeats the last one or the process is ending. Such
+        a failure is logged in one line, at level info, or debug for an `Away`, which monitors cause each second. Any
+        other failure is logged with its traceback, or as a warning for an `Away`."""
         self._logger, self._message, self._values = logger, message, values
         self._is_expected, self._passes = is_expected, passes
 
@@ -73,7 +72,7 @@ class contain(AbstractContextManager[None, bool]):
 
 @contextmanager
 def undo_on_failure(undo: Callable[[], object]) -> Iterator[None]:
-    """A context that calls `undo` when it is left by an exception of any kind, which goes on."""
+    """A context that calls `undo` if any exception leaves it; the exception goes on."""
     with ExitStack() as stack:
         stack.callback(undo)
         yield

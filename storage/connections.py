@@ -55,8 +55,8 @@ class StoredConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A connection whose schedule has to be checked since `due_at`; `planned_at` is the last planned sync that was
-    begun, and no sync may begin before `free_at`."""
+    """A connection whose schedule has to be checked since `due_at`. `planned_at` is the last planned sync that was
+    begun; before `free_at` no sync may begin."""
 
     connection: StoredConnection
     due_at: datetime
@@ -143,7 +143,7 @@ def due(session: Session, *, now: datetime, after: Due | None) -> list[Due]:
 
 
 def due_since(session: Session, *, now: datetime) -> datetime | None:
-    """Since when the longest waiting connection is due; None where none is due."""
+    """The time since when the longest waiting connection has been due; None where none is due."""
     rows = session.rows(f"SELECT min(greatest(due_at, created_at)) AS since FROM connections WHERE {IS_DUE}", now)
     since: datetime | None = rows[0]["since"]
     return since
@@ -233,8 +233,8 @@ def renew(
 ) -> StoredConnection:
     """Store that the user has connected the bank again.
 
-    A connection that needed its user becomes ACTIVE and may be synced at once, any other one may too if
-    `is_synced_next`. The consent holds until `consent_expires_at` where the bank names an end.
+    A connection that needed its user becomes ACTIVE and may be synced at once; with `is_synced_next`, so may any other
+    one. The consent holds until `consent_expires_at`, where the bank names an end.
     """
     session.changes(connection.user_id)
     renewed = session.rows(

@@ -67,7 +67,7 @@ class Conflict(Exception):
 
 
 class ConstraintViolated(Conflict):
-    """A row of this key is there already, or a value is missing that must be there."""
+    """A row with this key exists already, or a required value is missing."""
 
 
 class Session(Protocol):
@@ -176,7 +176,7 @@ class Store(Protocol):
         nobody."""
         ...
 
-    async def known_state(self, user_id: str) -> int | None:
+    async def state_without_thread(self, user_id: str) -> int | None:
         """The state of the user's data, read on an event loop without a thread; None where that is not possible."""
         ...
 
@@ -267,17 +267,17 @@ def columns_of(session: Session, table: str) -> list[str]:
 
 
 def add_row(session: Session, table: str, /, **values: Any) -> None:
-    """Add a row of these values, by column; raises ConstraintViolated where one of its key is there."""
+    """Add a row with these values, by column. Raises ConstraintViolated where a row with its key exists."""
     session.execute(_insertion(table, values), *values.values())
 
 
 def add_row_unless_there(session: Session, table: str, /, **values: Any) -> bool:
-    """The same, but leave one of its key as it is; whether the row was added."""
+    """Add a row with these values, by column, unless a row with its key exists; returns whether it was added."""
     return session.execute(f"{_insertion(table, values)} ON CONFLICT DO NOTHING", *values.values()) > 0
 
 
 def put_row(session: Session, table: str, key: Collection[str], /, **values: Any) -> None:
-    """Add a row of these values, by column, or give them to the one that has the same in the columns of the key."""
+    """Add a row with these values, by column; where a row with the same `key` exists, set the values there."""
     others = ", ".join(f"{name} = excluded.{name}" for name in values if name not in key)
     conflict = f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {others}"
     session.execute(_insertion(table, values) + conflict, *values.values())
@@ -289,15 +289,15 @@ def _insertion(table: str, values: Mapping[str, Any]) -> str:
 
 
 def values_of(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass as the columns that bear their names."""
+    """The values of a dataclass by field name, for the columns with the same names."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def names_of(record: type) -> str:
-    """The columns that bear the names of its fields, as SQL lists them."""
+    """The field names of a dataclass as a list of columns in SQL."""
     return ", ".join(field.name for field in fields(record))
 
 
 def as_json(value: Any) -> str:
-    """The JSON text of a value as TEXT columns keep it; equal values have equal texts."""
+    """The JSON text of a value, as TEXT columns keep it; equal values have equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

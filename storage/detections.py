@@ -12,7 +12,7 @@ from analytics.frames import SUBSCRIPTIONS
 from storage.database import Session, as_json
 
 
-def stored(session: Session, user_id: str, account_ids: Iterable[str], *, day: date) -> tuple[int, pl.DataFrame | None]:
+def find(session: Session, user_id: str, account_ids: Iterable[str], *, day: date) -> tuple[int, pl.DataFrame | None]:
     """The user's present data version, and the recurring payments of these accounts if stored for that version and
     `day`.
 

@@ -25,8 +25,8 @@ def add(session: Session, name: str, content: str, *, now: datetime) -> None:
 
 
 def replace(session: Session, name: str, content: str, *, before: str | None, now: datetime) -> None:
-    """Replace a document's content, which has to be `before` (None: no document). Raises Conflict where it is not any
-    more."""
+    """Replace a document whose present content is `before` (None: no document). Raises Conflict where it has
+    changed."""
     if before is None:
         add(session, name, content, now=now)
         is_ours = find(session, name) == content

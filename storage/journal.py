@@ -13,7 +13,7 @@ Change = Literal["added", "modified", "removed"]
 CHANGES: dict[str, pl.DataType] = {"transaction_id": pl.String(), "change": pl.String()}
 
 
-def changed(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:
+def change_rows(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:
     """One row per transaction with this change: the columns of CHANGES."""
     return pl.DataFrame({"transaction_id": ids}, schema_overrides=CHANGES).with_columns(change=pl.lit(change))
 

@@ -36,7 +36,7 @@ def restored_until(session: Session) -> datetime | None:
 
 
 def clock(session: Session) -> datetime | None:
-    """The present time in UTC on the machine of the database; None where that is this machine."""
+    """The present time on the database's machine, in UTC; None where that is this machine."""
     if not session.is_shared:
         return None
     moment = session.rows("SELECT clock_timestamp() AT TIME ZONE 'UTC' AS moment")[0]["moment"]

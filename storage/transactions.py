@@ -132,7 +132,7 @@ class Selection(NamedTuple):
         )
 
     def with_parts(self, parts: pl.DataFrame) -> "Selection":
-        """The selection extended to bookings of which at least one part (analytics.searching.parts.PARTS) is in the
+        """The selection, extended to bookings with at least one part (analytics.searching.parts.PARTS) in the selected
         place."""
         places = [pl.col(each) == getattr(self, each) for each in _PLACES if getattr(self, each) is not None]
         return self._replace(split_ids=with_part_in(parts, *places).to_list() if places else ())
@@ -149,7 +149,7 @@ def count(session: Session, user_id: str, selection: Selection) -> int:
     return int(session.rows(f"SELECT count(*) AS n FROM transactions WHERE {condition}", *values)[0]["n"])
 
 
-def taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Row]:
+def list_taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Row]:
     """The bookings of these accounts that their banks have taken back, the latest first; `taken_back_at` is when that
     was noticed, None where it was not recorded."""
     return session.rows(
@@ -167,8 +167,8 @@ def everything(
     hidden: Sequence[str] = (),
     only: str | None = None,
 ) -> pl.DataFrame:
-    """These columns of the user's booked transactions but those of hidden accounts, in no order; `only` the one with
-    this id where it is given."""
+    """These columns of the user's booked transactions, in no order, without those of `hidden` accounts; or only the
+    transaction with the id `only`."""
     condition = "user_id = $1"
     values: list[object] = [user_id]
     if hidden:
@@ -181,7 +181,7 @@ def everything(
 
 
 def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.DataFrame:
-    """The user's pending transactions but those of hidden accounts, as KEPT."""
+    """The user's pending transactions as KEPT, without those of `hidden` accounts."""
     query = f"SELECT {', '.join(KEPT)} FROM pending_transactions WHERE user_id = $1"
     rows = session.frame(query, user_id, schema=KEPT)
     return rows.filter(~pl.col("account_id").is_in(list(hidden)))

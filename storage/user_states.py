@@ -24,7 +24,7 @@ class States:
         self._turns: dict[str, threading.RLock] = {}
         self._changes: Counter[str] = Counter()  # begun or ended; a state read in between may be outdated
 
-    def known(self, user_id: str) -> int | None:
+    def in_memory(self, user_id: str) -> int | None:
         """The user's state if it is in memory, else None."""
         return self._known.get(user_id)
 
@@ -33,7 +33,7 @@ class States:
         return self._changes[user_id]
 
     def learn(self, user_id: str, state: int, *, mark: int) -> None:
-        """Keep a state read from the store after taking `mark`, unless the user's data changed in between."""
+        """Keep a state that was read from the store after `mark`, unless the user's data have changed in between."""
         with self._lock:
             if mark == self._changes[user_id] and not self._changing[user_id]:
                 self._known[user_id] = state

@@ -68,7 +68,7 @@ def find_by_name(session: Session, name: str) -> User | None:
     return max(alike, key=lambda user: (user.name == name, user.name.lower() == name.lower()), default=None)
 
 
-def named(session: Session, name: str) -> User:
+def get_by_name(session: Session, name: str) -> User:
     """The user with this name. Raises UserUnknown."""
     user = find_by_name(session, name)
     if user is None:

@@ -19,7 +19,7 @@ LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only w
 
 
 class Evidence(NamedTuple):
-    """A booking with its type and merchant, and whether its counterpart is an own account of which kind."""
+    """A booking with its type and merchant, whether its counterpart is an own account, and the kind of that account."""
 
     booking: BookingFacts
     kind: str | None

@@ -60,7 +60,7 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def edition() -> str:
-    """What tells these tables from those of a version that knew more or less: a hash of all of them."""
+    """A hash of all tables, which differs from that of a version with more or fewer facts."""
     tables = sorted(files("analytics.classification").joinpath("data").iterdir(), key=lambda table: table.name)
     return hashlib.sha256(b"".join(table.read_bytes() for table in tables)).hexdigest()
 

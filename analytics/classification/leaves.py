@@ -41,7 +41,8 @@ def own_transfer(kinds: Iterable[str | None]) -> str:
 
 
 def _is_doubtful(category: Verdict, leaf: Verdict, evidence: Evidence) -> bool:
-    """Whether too little tells the category, which stays what it is: no leaf is then better than one below it."""
+    """Whether the evidence for the category is weak: the category stays, but no leaf below it is better than a wrong
+    one."""
     if not category.rule.startswith(TOLD_BY_WORDS):
         return False
     if leaf.rule.startswith("default:"):  # a person's name
@@ -55,7 +56,8 @@ def _is_doubtful(category: Verdict, leaf: Verdict, evidence: Evidence) -> bool:
 
 
 def _is_elsewhere(category: Verdict, leaf: Verdict, evidence: Evidence, *, unheard: Set[str] = frozenset()) -> bool:
-    """Whether a longer word than any of this category stands for another one, or the word of the leaf for both."""
+    """Whether the texts speak for another category: by a longer word than any for this one, or because the word of the
+    leaf also stands for another category."""
     assert category.value is not None
     heard = (*_texts(evidence), *_other_texts(evidence))
     own = [hit.length for place, words in heard for hit in _words(category.value, place, words)]

@@ -169,8 +169,8 @@ def _unrest(days: Sequence[date], cadence: Cadence) -> int:
 
 
 def _usual_deviation(days: Sequence[date], cadence: Cadence, frequency: str) -> int:
-    """The number of days by which nine of ten charges differ at most; at least one, and no more than makes a charge
-    missed."""
+    """The number of days by which nine of ten charges are early or late at most; at least one, and never so many that a
+    charge counts as missed."""
     deviations = sorted(_deviations(days, cadence))
     usual = deviations[-(-9 * len(deviations) // 10) - 1] if deviations else 0
     return min(max(usual, 1), GRACE_DAYS[frequency])

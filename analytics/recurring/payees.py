@@ -127,7 +127,8 @@ def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def elect_payees(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
-    """The rows, in which those of a user with the same `by` get as payee the most frequent `ballot` among them."""
+    """The rows, in which all rows of a user with the same `by` get as payee the `ballot` that is most frequent among
+    them."""
     keys = ["user_id", "currency", by]
     winners = (
         charges.lazy()

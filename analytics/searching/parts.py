@@ -88,7 +88,7 @@ def apart(
         amounts = [amount for *_, amount in each]
         homes += [None] * len(amounts) if home is None else shares(home, amounts, currency=currency)
     names = [name for name in PARTS if name != "id" and name in whole.columns]
-    told = split.with_columns(
+    parted = split.with_columns(
         pl.Series("home_amount", homes, dtype=FIGURE), *(pl.col(f"{name}_of_part").alias(name) for name in names)
     ).filter(*in_own(own_category))
-    return pl.concat([whole.filter(~has), told.select(whole.columns)]).lazy().sort("booking", maintain_order=True)
+    return pl.concat([whole.filter(~has), parted.select(whole.columns)]).lazy().sort("booking", maintain_order=True)

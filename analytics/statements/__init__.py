@@ -1,0 +1,1 @@
+"""Checks of bookings against the statements and balances of their account."""

@@ -27,7 +27,7 @@ DOUBTFUL_MAX = 8  # bookings of an edge that are tried in all combinations; with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldBalance:
+class ReportedBalance:
     """A balance of a day. `known_at` is when the bank reported it; None for the balance at the end of the day."""
 
     day: date
@@ -36,7 +36,7 @@ class ToldBalance:
 
 
 def between_balances(
-    balances: Sequence[ToldBalance], totals: DayTotals, pending: Sequence[Decimal]
+    balances: Sequence[ReportedBalance], totals: DayTotals, pending: Sequence[Decimal]
 ) -> list[LedgerPeriod]:
     """The periods between balances, given in order with at most one per day; none between two statements, which prove
     themselves.
@@ -46,7 +46,7 @@ def between_balances(
     """
     chain = _Chain(totals, pending, balances)
     found: list[LedgerPeriod] = []
-    earlier: ToldBalance | None = None
+    earlier: ReportedBalance | None = None
     is_proven = False  # whether the earlier balance is known to contain all bookings of its day
     for place, later in enumerate(balances):
         if earlier is None:
@@ -68,12 +68,12 @@ def between_balances(
 
 
 class _Chain:
-    def __init__(self, totals: DayTotals, pending: Sequence[Decimal], balances: Sequence[ToldBalance]) -> None:
+    def __init__(self, totals: DayTotals, pending: Sequence[Decimal], balances: Sequence[ReportedBalance]) -> None:
         self._totals = totals
         self._pending = pending
         self._last = balances[-1] if balances else None
 
-    def period(self, earlier: ToldBalance, later: ToldBalance, *, further: Decimal = ZERO) -> LedgerPeriod:
+    def period(self, earlier: ReportedBalance, later: ReportedBalance, *, further: Decimal = ZERO) -> LedgerPeriod:
         """The period between two balances; `further` is the sum of bookings that belong to it contrary to the rule."""
         return LedgerPeriod(
             first=min(earlier.day + timedelta(days=1), later.day),
@@ -83,47 +83,47 @@ class _Chain:
             closing=later.balance,
         )
 
-    def is_overtaken(self, earlier: ToldBalance, following: Sequence[ToldBalance]) -> bool:
-        """Whether the first balance and perhaps some after it were reported without a statement, and the one after
-        these adds up with `earlier`."""
-        alone = takewhile(lambda told: told.known_at is not None, following)
+    def is_overtaken(self, earlier: ReportedBalance, following: Sequence[ReportedBalance]) -> bool:
+        """Whether the next balance can be skipped: it, and perhaps some after it, came without a statement, and a later
+        balance adds up with `earlier`."""
+        alone = takewhile(lambda balance: balance.known_at is not None, following)
         return any(not self.period(earlier, after).difference for _, after in zip(alone, following[1:], strict=False))
 
-    def _sum_within(self, told: ToldBalance) -> Decimal:
+    def _sum_within(self, balance: ReportedBalance) -> Decimal:
         """The sum of the bookings that are taken to be in a balance."""
-        before = self._totals.before(told.day)
-        if told.known_at is None:
-            return before + self._totals.between(told.day, told.day)
-        of_day = [amount for amount, at in self._totals.of_day(told.day) if at <= told.known_at]
+        before = self._totals.before(balance.day)
+        if balance.known_at is None:
+            return before + self._totals.between(balance.day, balance.day)
+        of_day = [amount for amount, at in self._totals.of_day(balance.day) if at <= balance.known_at]
         former = [
             amount
-            for day, amount, at in self._totals.former_at(told.known_at)
-            if day < told.day or (day == told.day and at <= told.known_at)
+            for day, amount, at in self._totals.former_at(balance.known_at)
+            if day < balance.day or (day == balance.day and at <= balance.known_at)
         ]
         return before + sum(of_day, ZERO) + sum(former, ZERO)
 
-    def doubts(self, told: ToldBalance) -> set[Decimal]:
+    def doubts(self, balance: ReportedBalance) -> set[Decimal]:
         """The differences that a balance may have for good reason: every sum of bookings that may or may not be in
         it."""
-        if told.known_at is None:
+        if balance.known_at is None:
             return set()
-        in_day = [amount if at > told.known_at else -amount for amount, at in self._totals.of_day(told.day)]
+        in_day = [amount if at > balance.known_at else -amount for amount, at in self._totals.of_day(balance.day)]
         amended: list[Decimal] = []
-        for day, amount, at in self._totals.former_at(told.known_at):
-            if day <= told.day and at <= told.known_at:
+        for day, amount, at in self._totals.former_at(balance.known_at):
+            if day <= balance.day and at <= balance.known_at:
                 amended.append(-amount)
-            if day == told.day and amount in in_day:
+            if day == balance.day and amount in in_day:
                 in_day.remove(amount)
-        around = [told.day + timedelta(days=days) for days in range(-LATE_DAYS_MAX, LATE_DAYS_MAX + 1) if days]
+        around = [balance.day + timedelta(days=days) for days in range(-LATE_DAYS_MAX, LATE_DAYS_MAX + 1) if days]
         late: dict[datetime, Decimal] = defaultdict(Decimal)  # bookings of one import are late together
         ahead: list[Decimal] = []
         for day in around:
             for amount, at in self._totals.of_day(day):
-                if day < told.day and at > told.known_at:
+                if day < balance.day and at > balance.known_at:
                     late[at] -= amount
-                elif day > told.day and at <= told.known_at:
+                elif day > balance.day and at <= balance.known_at:
                     ahead.append(amount)
-        kinds = [in_day, list(late.values()), ahead, amended, list(self._pending) if told is self._last else []]
+        kinds = [in_day, list(late.values()), ahead, amended, list(self._pending) if balance is self._last else []]
         if sum(map(len, kinds)) > DOUBTFUL_MAX:
             kinds = [[sum(kind, ZERO)] for kind in kinds]
         sums = {ZERO}

@@ -47,11 +47,11 @@ def _whole_statements(stated: pl.DataFrame) -> list[_Whole]:
     ordered = sorted(
         rows.iter_rows(named=True), key=lambda row: (row["closing_date"], number(row["sequence"]), row["opening_date"])
     )
-    told = [
+    periods = [
         _Whole(first=row["opening_date"], last=row["closing_date"], opening=row["opening"], closing=row["closing"])
         for row in ordered
     ]
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(periods))
 
 
 def _period_of(one: _Whole, totals: DayTotals, *, is_shared: bool) -> LedgerPeriod:

@@ -43,7 +43,7 @@ class Passkeys:
         self._now = now
 
     @property
-    def can_be(self) -> bool:
+    def are_possible(self) -> bool:
         """Whether browsers can make passkeys for the address of the pages."""
         return self._policy.passkey_host is not None
 
@@ -51,7 +51,7 @@ class Passkeys:
         """All passkeys of a user, the oldest first, those for an earlier address of the pages included."""
         return passkeys.of_user(self._database, user_id)
 
-    def to_make_one(self, user: User, browser: Browser) -> str:
+    def creation_options(self, user: User, browser: Browser) -> str:
         """The options for a browser to have a device make a passkey: PublicKeyCredentialCreationOptions as JSON."""
         import webauthn
         from webauthn.helpers import structs
@@ -73,7 +73,7 @@ class Passkeys:
             )
         )
 
-    def to_use_one(self, half: Browser) -> str | None:
+    def request_options(self, half: Browser) -> str | None:
         """The options for a browser to have a device sign: PublicKeyCredentialRequestOptions as JSON; None where the
         half signed-in user has no passkey for this address."""
         usable = self._usable_passkeys(half.awaits_user_id or "")

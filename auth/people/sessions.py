@@ -104,9 +104,9 @@ class Sessions:
 
     def end(self, browser: Browser) -> None:
         """Sign a browser out."""
-        self.end_hashed(browser.id_hash)
+        self.end_by_hash(browser.id_hash)
 
-    def end_hashed(self, id_hash: str) -> None:
+    def end_by_hash(self, id_hash: str) -> None:
         """Sign out the browser whose session is stored under this hash."""
         self._database.atomically(lambda session: browsers.remove(session, id_hash))
         self._ended()

@@ -103,7 +103,7 @@ class SignIn:
                 self._events.did(user.id, "useRecoveryCode")
             return self._sign_in(user, half, address=address)
 
-    def prove(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
+    def check_password(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
         """Check a signed-in user's password once more; `browser` of the outcome is set where it was right. Raises
         Busy."""
         with self._throttles.turn(user.name):

@@ -19,7 +19,7 @@ CACHED_GRANTS_MAX = 4096
 class AccessCheck:
     """Finds the principal of each request; only the first request of a grant costs a query.
 
-    The event loop calls `remembered`; only what is not in memory goes to a worker thread, which calls `principal`.
+    The event loop calls `principal_in_memory`. If that has to ask the store, a worker thread calls `principal`.
     `recheck` is how long a revocation by another process may stay unnoticed; None means that there is no other process,
     as on the embedded store, whose only process learns of every revocation through `forget`.
     """
@@ -36,7 +36,7 @@ class AccessCheck:
         self._principals: dict[str, tuple[Standing, Principal]] = {}  # by token
         self._revoked: tuple[frozenset[str], datetime] | None = None
 
-    def remembered(self, token: str, audience: str | None = None) -> Principal | None:
+    def principal_in_memory(self, token: str, audience: str | None = None) -> Principal | None:
         """The principal of a token, from memory alone; None when the store has to be asked. Raises InvalidToken, also
         for a token of another resource than `audience` (default: the data interface)."""
         now = self._now()
@@ -66,7 +66,7 @@ class AccessCheck:
         self._check_audience(claims, audience)
         return self._principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
 
-    def known_standing(self, grant_id: str) -> Standing | None:
+    def standing_in_memory(self, grant_id: str) -> Standing | None:
         """The standing of a grant, from memory alone; None when the store has to be asked."""
         return self._remembered_standing(grant_id, self._now())
 
@@ -107,7 +107,7 @@ class AccessCheck:
         if known is not None and not self._is_stale(known[1], now):
             return known[0]
         generation = self._generation
-        revoked = tokens.revoked_access(self._database, now=now)
+        revoked = tokens.revoked_token_ids(self._database, now=now)
         with self._lock:
             if generation == self._generation:
                 self._revoked = (revoked, now)

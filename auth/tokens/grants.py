@@ -20,7 +20,7 @@ from auth.tokens.terms import narrower, without_account, would_widen
 from storage import users
 from storage.database import Conflict, Database, Session
 from storage.oauth import browsers, grants, tokens
-from storage.oauth.grants import EVERYTHING, Connected, Grant, Terms
+from storage.oauth.grants import EVERYTHING, ConnectedGrant, Grant, Terms
 from storage.webhooks import hooks
 
 CODE_LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
@@ -95,9 +95,9 @@ class Grants:
         grant = grants.find(self._database, grant_id)
         return grant.session_hash if grant is not None else None
 
-    def connected_apps(self, user_id: str | None = None) -> list[Connected]:
+    def connected_apps(self, user_id: str | None = None) -> list[ConnectedGrant]:
         """The grants of the apps connected to a user, or to everybody, newest first."""
-        return grants.connected(self._database, now=self._now(), user_id=user_id)
+        return grants.connected_grants(self._database, now=self._now(), user_id=user_id)
 
     def webhook_addresses(self, user_id: str) -> list[tuple[str, str]]:
         """The addresses of the user's active webhooks, each after the id of its grant."""
@@ -172,7 +172,7 @@ class Grants:
         self._events.info("grant changed", user=grant.user_id, grant=grant.id, deed=deed)
         self._events.did(grant.user_id, deed, client_id=grant.client_id, grant_id=grant.id)
 
-    def widened_by_merge(self, user_id: str, *, source_id: str, target_id: str) -> list[Connected]:
+    def widened_by_merge(self, user_id: str, *, source_id: str, target_id: str) -> list[ConnectedGrant]:
         """The apps that would see more once the source account is merged into the target, because they see the target
         but not the source.
 

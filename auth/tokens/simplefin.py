@@ -145,13 +145,13 @@ class SimpleFinAccess:
         self._events.alarm("setup token used twice", address=address, client=grant.client_id, grant=grant.id)
         self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id, is_refused=True)
 
-    def remembered(self, user_part: str, password: str) -> Principal | None:
+    def principal_in_memory(self, user_part: str, password: str) -> Principal | None:
         """The principal of a password, from memory alone; None when the store has to be asked. Raises InvalidToken."""
         held = self._credentials.get(user_part)
         if held is None:
             return None
         _check(password, held)
-        known = self._access.known_standing(held.grant_id)
+        known = self._access.standing_in_memory(held.grant_id)
         return self._principal(held) if known is not None else None
 
     def principal(self, user_part: str, password: str) -> Principal:

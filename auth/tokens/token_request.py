@@ -90,8 +90,8 @@ def resource_is_ours(sent: Sent) -> None:
 
 
 def details_were_asked_for_before(sent: Sent) -> None:
-    """ "the AS refuses the request with the error code invalid_authorization_details" RFC 9396 section 6: what the user
-    allowed cannot be divided among tokens here but by scope."""
+    """ "the AS refuses the request with the error code invalid_authorization_details" RFC 9396 section 6: only scopes
+    can divide among several tokens what the user allowed."""
     if "authorization_details" in sent.fields:
         raise InvalidAuthorizationDetails("Send authorization_details with the authorization request.")
 

@@ -24,10 +24,10 @@ DTYPES: Mapping[str, pl.DataType] = {
     FLAG: pl.Boolean(),
 }
 
-Block = tuple[AccountRecord, StatementRecord, Iterable[pl.DataFrame]]
+AccountFrames = tuple[AccountRecord, StatementRecord, Iterable[pl.DataFrame]]
 
 
-def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.DataType]) -> int:
+def write(blocks: Iterable[AccountFrames], stream: BinaryIO, *, schema: Mapping[str, pl.DataType]) -> int:
     """Write each account with its statement and its bookings, given as frames of `schema`, which has all columns of
     BOOKING; returns the number of bookings."""
     count = 0

@@ -24,8 +24,8 @@ from connectors.parser_process.messages import (
     END,
     LENGTH_BYTES,
     TOO_LONG,
-    Answer,
     FileRefusal,
+    ParserAnswer,
     ParseRequest,
     answers,
     encoded_request,
@@ -41,7 +41,7 @@ _ATTEMPTS = 2  # the waiting process may end at the moment of a request
 
 def ask_process(
     source: Path | BinaryIO, request: ParseRequest, check: Callable[[], None] = lambda: None
-) -> Iterator[Answer]:
+) -> Iterator[ParserAnswer]:
     """The answers of the process, lazily.
 
     Raises the refusal of the file, MalformedFile when it could not be read to its end, LimitExceeded when that took too
@@ -74,7 +74,7 @@ def _next_message(channel: io.RawIOBase | io.FileIO, check: Callable[[], None]) 
     return channel.read(1) or b""
 
 
-def _answers(said: bytes, following: Callable[[], bytes], spool: int, place: int) -> Iterator[Answer]:
+def _answers(said: bytes, following: Callable[[], bytes], spool: int, place: int) -> Iterator[ParserAnswer]:
     while said:
         if said == END:
             return

@@ -54,8 +54,8 @@ class FormatName:
     name: str | None
 
 
-Answer = Record | FileRefusal | FormatName | Explanation | CsvLayout
-_KINDS: Mapping[bytes, type[Answer]] = {
+ParserAnswer = Record | FileRefusal | FormatName | Explanation | CsvLayout
+_KINDS: Mapping[bytes, type[ParserAnswer]] = {
     b"t": TransactionRecord,
     b"a": AccountRecord,
     b"s": StatementRecord,
@@ -78,7 +78,7 @@ class Packer:
         self._hand_over = hand_over
         self._piece = bytearray()
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: ParserAnswer) -> None:
         """Add an answer to the piece that is being collected."""
         content = _encode(answer)
         self._piece += _FRAME.pack(_MARKS[type(answer)], len(content))
@@ -93,7 +93,7 @@ class Packer:
             self._piece.clear()
 
 
-def answers(piece: bytes) -> Iterator[Answer]:
+def answers(piece: bytes) -> Iterator[ParserAnswer]:
     """The answers in a piece. Raises MalformedFile for anything else."""
     place = 0
     view = memoryview(piece)

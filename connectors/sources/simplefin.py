@@ -110,7 +110,7 @@ class SimpleFin(LiveSource):
         connection: Connection,
         handle: Json,
         *,
-        cursor: Json | None,  # noqa: ARG002 - every request tells everything
+        cursor: Json | None,  # noqa: ARG002 - every request returns everything
         today: date,
     ) -> Iterator[Batch | LeftOut]:
         """One request, with a batch for each account in its answer, then the problems that the bridge reports."""

@@ -1,1 +1,2 @@
-"""What an operation reads of a user: from memory where it is cached, else from the store, by the same methods."""
+"""The data of a user that operations read: from memory where they are cached, else from the store, by the same
+methods."""

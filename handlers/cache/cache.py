@@ -1,4 +1,5 @@
-"""What is in memory of the users that were seen last: within a bound of bytes, each read by one caller only."""
+"""Keeps the data of the users seen last in memory, within a number of bytes; one caller at a time reads a user's
+data."""
 
 import threading
 from collections import OrderedDict
@@ -12,10 +13,11 @@ WAIT_SECONDS = 10.0  # for what another caller reads of the same user; of a stor
 
 
 class Cache:
-    """Users' data, least recently used out first. A user counts for little more than half of the bound at most, however
-    much they take: one with a long history stays, drives nobody out of the other half, and is alone of their kind.
+    """The data of users; those least recently used are dropped first. A user counts for little more than half of
+    `bytes_max`, however large their data are: so one user with a long history stays in memory, beside all users that
+    fit into the other half; of two such users, one is dropped.
 
-    `state` is the present state of a user's data. Whoever takes data `at_hand` has to compare it.
+    `state` returns the present state of a user's data. Whoever takes data by `at_hand` has to compare it.
     """
 
     def __init__(self, *, bytes_max: int, state: Callable[[str], int]) -> None:
@@ -31,11 +33,11 @@ class Cache:
         self.hits = self.misses = self.evictions = 0
 
     def at_hand(self, user_id: str) -> UserData | None:
-        """The user's data in memory, of whatever state; never waits."""
+        """The user's data in memory, whatever their state; None where there are none. Never waits."""
         return self._users.get(user_id)
 
     def touch(self, user_id: str) -> None:
-        """Note that the user's data at hand were of the present state and answer a request: they are kept longer."""
+        """Note that a user's data in memory, of the present state, answered a request: they are dropped later."""
         with self._lock:
             self.hits += 1
             if user_id in self._users:
@@ -44,11 +46,11 @@ class Cache:
     def fetch(
         self, user_id: str, *, is_enough: Callable[[UserData], bool], read: Callable[[UserData | None], UserData]
     ) -> UserData:
-        """The user's data of the present state with what `is_enough` asks for.
+        """The user's data of the present state, with everything that `is_enough` checks for.
 
-        `read` completes the one of the present state, or makes another, which is kept if it is whole. One caller reads,
-        others of the same user wait for what it brings, and raise StoreUnavailable when that takes too long or the
-        store does not answer.
+        `read` completes the data in memory, or loads new ones if these are of an earlier state; data that are whole are
+        kept. One caller reads; others of the same user wait for the result, and raise StoreUnavailable if that takes
+        too long or the store does not answer.
         """
         read_now, is_answered = self._next(user_id), True
         try:
@@ -72,7 +74,7 @@ class Cache:
             read_now.set_result(is_answered)
 
     def _next(self, user_id: str) -> Future[bool]:
-        """Wait until nobody reads this user; what others wait for from now on."""
+        """Wait until nobody reads this user's data, and return a new future, for which later callers wait."""
         while True:
             with self._lock:
                 others = self._reading.get(user_id)
@@ -82,17 +84,17 @@ class Cache:
                 raise StoreUnavailable(StoreUnavailable.__doc__)
 
     def users(self) -> list[str]:
-        """Whose data are in memory, the least recently used first."""
+        """The ids of the users whose data are in memory, the least recently used first."""
         with self._lock:
             return list(self._users)
 
     def weigh(self, user_id: str, data: UserData) -> None:
-        """The data of a user have grown: the cache stays within its bound."""
+        """Measure a user's data again, because they may have grown, and drop others if all are too large now."""
         if self._users.get(user_id) is data and self._sizes.get(user_id) != data.size:
             self._put(user_id, data)
 
     def clear(self) -> None:
-        """Forget everything: something that all answers rest on has changed, such as the rates of currencies."""
+        """Drop everything, because something has changed on which all answers depend, such as the exchange rates."""
         with self._lock:
             self._users.clear()
             self._sizes.clear()

@@ -1,4 +1,4 @@
-"""The booked transactions of one user in the order of the list, with each row's JSON as soon as it was shown once."""
+"""The booked transactions of one user in the order of the list, with the JSON of each row that was shown once."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -42,8 +42,8 @@ Shown = Callable[[str | None], str | None]
 
 
 class Entries:
-    """Rows of `storage.transactions.KEPT`, newest first, then by id descending, with or without the columns of DETAILS;
-    the frame is theirs from then on.
+    """Rows of `storage.transactions.KEPT`, newest first, then by id descending, with or without the columns of DETAILS.
+    The frame passed in is changed, so the caller must not use it any more.
 
     Columns are chosen in brackets: `select` and `drop` make a plan for each frame, which takes longer than the rest.
     """
@@ -78,17 +78,17 @@ class Entries:
 
     @cached_property
     def _texts(self) -> SearchTexts:
-        """What a search looks through: made by the first one, for most users are never searched."""
+        """The texts that a search reads; made by the first search, because most users never search."""
         return SearchTexts(self._search_text)
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where the row of each id stands."""
+        """The position of each row, by its id."""
         self.size += len(self) * INDEX_BYTES
         return {id_: at for at, id_ in enumerate(self.rows["id"].to_list())}
 
     def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, Sequence[int]]:
-        """How many rows the selection holds, and where those of one page stand."""
+        """The number of rows in the selection, and the positions of those on one page."""
         found, first, end = self._found(selection)
         return end - first, found[min(first + offset, end) : min(first + offset + limit, end)]
 
@@ -97,7 +97,7 @@ class Entries:
         return self._rows_of(self.bookings, selection)
 
     def search_rows(self, selection: Selection) -> pl.DataFrame:
-        """The same as analytics.frames.SEARCHED."""
+        """All rows of the selection as analytics.frames.SEARCHED."""
         return self._rows_of(self._searched_rows, selection)
 
     @cached_property
@@ -109,7 +109,8 @@ class Entries:
         return frame[first:end] if isinstance(found, range) else frame[found[first:end]]
 
     def refunds(self, account_ids: Sequence[str]) -> pl.Series:
-        """The ids of the refunds among the rows of these accounts, kept: to find them takes longer than to add up."""
+        """The ids of the refunds among the rows of these accounts; kept, because finding them takes longer than adding
+        them up."""
         key = tuple(sorted(account_ids))
         if self._refunds is None or self._refunds[0] != key:
             found = refund_ids(self.bookings, self.bookings, selection=key)
@@ -123,7 +124,7 @@ class Entries:
         return self._details is not None
 
     def add_details(self, details: pl.DataFrame) -> None:
-        """Complete the rows by storage.transactions.DETAILS, in any order."""
+        """Add the columns of storage.transactions.DETAILS; the rows of `details` may be in any order."""
         self._keep_details(self.rows[["id"]].join(details, on="id", how="left", maintain_order="left"))
 
     def _keep_details(self, details: pl.DataFrame) -> None:
@@ -138,7 +139,7 @@ class Entries:
         return None if at is None else {**self.rows.row(at, named=True), **self._details.row(at, named=True)}
 
     def _found(self, selection: Selection) -> tuple[Sequence[int], int, int]:
-        """Ascending positions of rows, and the first and the end index of those among them that the selection has."""
+        """Positions of rows, ascending, and the part of them (first and end index) that the selection contains."""
         first = bisect_left(self._days, -_days_since_1970(selection.date_to)) if selection.date_to else 0
         end = bisect_right(self._days, -_days_since_1970(selection.date_from)) if selection.date_from else len(self)
         found: Sequence[int] = range(len(self))
@@ -167,8 +168,8 @@ class Entries:
         return self._kept_json(positions)
 
     def _rows_at(self, positions: Sequence[int]) -> pl.DataFrame:
-        """The rows at these ascending positions. Those that stand side by side are there already; to gather others
-        Polars wakes its threads."""
+        """The rows at these ascending positions; adjacent ones as a slice, because gathering single rows wakes Polars'
+        threads."""
         first, end = positions[0], positions[-1] + 1
         return self.rows[first:end] if end - first == len(positions) else self.rows[positions]
 
@@ -178,8 +179,8 @@ class Entries:
         return [self._json[at] for at in positions]
 
     def _positions_of(self, selection: Selection) -> Sequence[int]:
-        """The places of the rows of a selection over all days, kept: whoever reads one page of them mostly reads the
-        next."""
+        """The positions of the selection's rows, whatever its days; kept, because whoever reads one page mostly reads
+        the next."""
         accounts = tuple(sorted(selection.account_ids)) if selection.account_ids is not None else None
         words = tuple(dict.fromkeys((selection.search or "").split()))
         key = selection.category, selection.detailed_category, accounts, words
@@ -218,17 +219,17 @@ class Entries:
 
 
 def with_leaf(json: bytes, leaf: str | None) -> bytes:
-    """The JSON of a row that says its finer category besides."""
+    """The JSON of a row, with its finer category added."""
     return b'%b,"detailedCategory":%b}' % (json[:-1], orjson.dumps(leaf))
 
 
 def fit_copy(json: bytes) -> bytes:
-    """A copy in memory of its own size: what orjson makes keeps 4 to 8 KB behind it."""
+    """A copy that takes only as much memory as it is long; what orjson returns keeps 4 to 8 KB more."""
     return bytes(memoryview(json))
 
 
 def frame_bytes(frame: pl.DataFrame) -> int:
-    """About how much memory a frame takes that came from the store."""
+    """The approximate memory that a frame from the store takes."""
     texts = frame.height * sum(dtype == pl.String for dtype in frame.dtypes)
     return int((frame.estimated_size() + TEXT_BYTES * texts) * FRAME_FACTOR)
 

@@ -1,4 +1,4 @@
-"""Reads what operations need of one user: what is in memory as it is, the rest from the store."""
+"""Reads the data that operations need of a user: from memory where they are up to date, else from the store."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ OF_BOOKINGS = Need.FIGURES | Need.LIST | Need.DETAILS | Need.PENDING
 
 
 class Reader:
-    """Reads users' data; with `bytes_max` 0 nothing is kept for the next request."""
+    """Reads users' data; with `bytes_max` 0, nothing is kept for the next request."""
 
     def __init__(self, store: Store, *, bytes_max: int, render: Render) -> None:
         self._store = store
@@ -26,15 +26,16 @@ class Reader:
 
     async def is_present(self, user_id: str, data: UserData) -> bool:
         """Whether these data are of the present state, as far as the event loop can tell without a thread."""
-        if await self._store.known_state(user_id) != data.state:
+        if await self._store.state_without_thread(user_id) != data.state:
             return False
         self.cache.touch(user_id)
         return True
 
     @contextmanager
     def open(self, user_id: str, needs: Need, *, only: str | None = None) -> Iterator[UserData]:
-        """The user's data with these needs loaded, all of one state. Of a user who is not in memory `only` the booking
-        with this id is read, and not kept: whoever has seen the list will want more of them."""
+        """A context with the user's data, all of one state, with these needs loaded. If the user is not in memory and
+        `only` is given, only the booking with this id is read, and nothing is kept: whoever has seen the list will want
+        more of it."""
 
         def read(data: UserData | None) -> UserData:
             with self._store.reading(user_id) as (session, learn):
@@ -59,8 +60,8 @@ class Reader:
         data: UserData | None = None,
         only: str | None = None,
     ) -> UserData:
-        """The user's data with these needs loaded, as this session sees them: `data` completed if they are of the same
-        state. Of a user who does not exist they are empty."""
+        """The user's data as this session sees them, with these needs loaded; `data` are completed if they are of the
+        same state. The data of a user who does not exist are empty."""
         known = users.state_and_currency(session, user_id, with_parts=only is None and bool(needs & OF_BOOKINGS))
         state, home_currency, has_parts = known or (None, "", False)
         if data is None or data.state != state:

@@ -1,4 +1,4 @@
-"""The texts that a search reads, of many rows in one string: C looks through it, and Python only sees what it found."""
+"""The search texts of many rows in one string: C code searches it, and Python handles only the hits."""
 
 from array import array
 from bisect import bisect_right
@@ -20,11 +20,11 @@ class SearchTexts:
 
     @cached_property
     def _starts(self) -> "array[int]":
-        """Where the text of each row begins, and where another one would: made by the first search."""
+        """The beginning of each row's text in the string, and its end; made by the first search."""
         return array("I", [0, *(self._lengths + 1).cum_sum().to_list()])
 
     def containing(self, spellings: Collection[str], positions: Sequence[int]) -> list[int]:
-        """Those of the ascending positions whose text holds one of the spellings."""
+        """Those of the positions (ascending) whose text contains one of the spellings."""
         if isinstance(positions, range):
             found = [list(self._found(spelling, positions)) for spelling in spellings]
             return found[0] if len(found) == 1 else sorted({at for each in found for at in each})

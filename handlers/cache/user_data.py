@@ -1,4 +1,4 @@
-"""What was read of one user at one state of the data: accounts, bookings, answers. Never changed, only completed."""
+"""The data of one user in one state: accounts, bookings, answers. They are completed, and never changed."""
 
 import threading
 from collections import OrderedDict
@@ -29,7 +29,7 @@ BASE_BYTES = 4_000 + ASKED_MAX * ASKED_BYTES  # all at once: what a user asks on
 
 
 class Need(Flag):
-    """What an operation reads of a user. Each is a query of its own, and most operations need one or two besides the
+    """The parts of a user's data. Each is a query of its own, and most operations need one or two besides the
     accounts."""
 
     ACCOUNTS = 0  # always there
@@ -43,13 +43,13 @@ class Need(Flag):
 
 
 class UserData:
-    """One user's accounts and everything else that somebody has needed (`loaded`); the attribute of a need that is not
-    loaded does not exist."""
+    """One user's accounts, and the parts that somebody has needed so far (`loaded`); the attribute of any other part
+    does not exist."""
 
     statuses: Mapping[str, Status]  # of connections by id
     own_rules: Sequence[Rule]  # of classification
     words: OwnWords
-    figures: pl.DataFrame  # analytics.frames.COUNTED: of all accounts, what reads them chooses by itself
+    figures: pl.DataFrame  # analytics.frames.COUNTED, of all accounts
     entries: Entries  # of LIST, and of DETAILS
     waiting: pl.DataFrame  # of PENDING: storage.transactions.KEPT
 
@@ -71,16 +71,16 @@ class UserData:
 
     @property
     def size(self) -> int:
-        """About how much memory all of it takes; asked for every answer that is made."""
+        """The approximate memory that all of it takes; computed for every new answer."""
         of_entries = self.entries.size if Need.LIST in self.loaded else 0
         return BASE_BYTES + 500 * len(self.accounts) + of_entries + self._loaded_bytes + self._answer_bytes
 
     def has(self, needs: Need) -> bool:
-        """Whether everything is loaded that an operation needs."""
+        """Whether all of these parts are loaded."""
         return needs in self.loaded
 
     def now_has(self, needs: Need) -> None:
-        """Say that these needs have been loaded."""
+        """Note that these parts have been loaded."""
         self.loaded |= needs
         frames = [] if self.parts.is_empty() else [self.parts]
         if Need.PENDING in self.loaded:
@@ -91,12 +91,12 @@ class UserData:
         self._loaded_bytes = sum(map(frame_bytes, frames)) + WORDS_BYTES * words
 
     def answer(self, key: Hashable) -> Answer | None:
-        """An answer that was given before, at this very state."""
+        """The answer that was given to the same request in this state; None where there is none."""
         return self._answers.get(key)
 
     def is_asked_again(self, key: Hashable) -> bool:
-        """Whether this has been asked lately. An answer that is quickly made is worth its bytes only then: most pages
-        are read once, and memory that was not used lately is slower than what makes them."""
+        """Whether the same request came recently. Answers that are quickly made are kept only then: most pages are read
+        once, and memory that was not used recently is slower than making the answer again."""
         asked = hash(key)
         if asked in self._asked:
             return True
@@ -106,7 +106,7 @@ class UserData:
         return False
 
     def keep_answer(self, key: Hashable, answer: Answer) -> None:
-        """Keep an answer whose body is bytes."""
+        """Keep an answer, whose body has to be bytes."""
         assert isinstance(answer.body, bytes), "only finished bytes are kept"
         answer = replace(answer, body=fit_copy(answer.body))
         size = len(answer.body) + ANSWER_OVERHEAD_BYTES
@@ -122,8 +122,8 @@ class UserData:
     def page(
         self, selection: Selection, *, limit: int, offset: int, leaf: Shown | None = None
     ) -> tuple[int, list[bytes]]:
-        """How many rows the selection holds, and the JSON of one page of them, with their finer categories as `leaf`
-        shows them."""
+        """The number of rows in the selection, and the JSON of those on one page, with finer categories as `leaf` shows
+        them."""
         total, positions = self.entries.page(selection, limit=limit, offset=offset)
         rows = self.entries.json(positions)
         if leaf is None:
@@ -133,18 +133,18 @@ class UserData:
         ]
 
     def search_rows(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
-        """All rows of the selection as analytics.frames.SEARCHED, or those that are not booked yet."""
+        """The booked rows of the selection as analytics.frames.SEARCHED, or the pending ones."""
         if not pending:
             return self.entries.search_rows(selection)
         return for_search(self.waiting.filter(selection.expression()), pending=True)
 
     @property
     def pending(self) -> pl.DataFrame:
-        """The rows that are not booked yet, as `figures` has those that are."""
+        """The pending rows, with the columns of BOOKINGS."""
         return self.waiting.select(*BOOKINGS)
 
     def rows_by_id(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
-        """The rows of these ids as a page lists them, by id."""
+        """The rows with these ids as a page lists them, by id."""
         if pending:
             rows = self.waiting.filter(pl.col("id").is_in(list(ids)))
         else:

@@ -79,4 +79,4 @@ _watch_balance = plain_command(
     owner_option,
 )
 _watch_balance.context_settings = {"ignore_unknown_options": True}  # an amount may begin with a minus
-alerts = click.Group("alerts", help="What apps that listen to events are told of.", commands=[_watch_balance])
+alerts = click.Group("alerts", help="Limits below which a balance causes an event for apps.", commands=[_watch_balance])

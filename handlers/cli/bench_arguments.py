@@ -1,4 +1,4 @@
-"""The command that measures, as far as it is typed; what it does comes with the benchmarks of a checkout."""
+"""The arguments of `bankdata bench`; the measurements themselves are in the benchmarks of a checkout."""
 
 from pathlib import Path
 from typing import Any

@@ -20,7 +20,7 @@ trace_option = click.option(
 
 
 def _as_answers(*names: str) -> Callable[..., dict[str, Any]]:
-    """A function that makes these parameters, as far as they are typed, the answers that the source need not ask
+    """A function that collects these parameters, where they were typed, as answers that the source then need not ask
     for."""
 
     def prepare(**typed: Any) -> dict[str, Any]:

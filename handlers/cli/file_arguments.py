@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import data_option, opened, plain_command, run, settings_of, user_option
+from handlers.cli.server_or_here import data_option, open_service, plain_command, run, settings_of, user_option
 from handlers.cli.terminal import Terminal, stop
 from handlers.settings import Settings
 
@@ -112,7 +112,7 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
 
     from connectors.bank_csv.profile import ProfileError
     from handlers.clock import Clock
-    from handlers.commands.counts import counted
+    from handlers.commands.counts import quantity
     from handlers.commands.recognition import explain_file
     from handlers.own_profiles import kept_profile, profiles_of_folder
     from storage.kept_layouts import KeptLayout
@@ -121,7 +121,7 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
         if settings.store_path is not None:  # which a server may have open
             profiles = profiles_of_folder(settings.data_dir)
         else:
-            with closing(opened(settings)) as services:
+            with closing(open_service(settings)) as services:
                 profiles = services.own_profiles.read()
     except ProfileError as error:
         stop(str(error))
@@ -129,7 +129,7 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
     today = Clock(settings.time_zone).today()
     refused = sum(not _print_lines(explain_file(path, profiles, today=today)) for path in files)
     if refused:
-        stop(f"{refused} of {counted(len(files), 'file')} refused.")
+        stop(f"{refused} of {quantity(len(files), 'file')} refused.")
 
 
 def _print_lines(lines: Generator[str, None, bool]) -> bool:

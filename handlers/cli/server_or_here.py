@@ -123,7 +123,7 @@ def settings_of(data_dir: Path | None, **address: str) -> Settings:
         stop(str(error))
 
 
-def opened(
+def open_service(
     settings: Settings,
     *,
     for_server: bool = False,
@@ -186,7 +186,7 @@ def _open(settings: Settings, *, for_server: bool, has_live_demo: bool, sends_we
 def _run_here(settings: Settings, command: str, arguments: Mapping[str, Any], terminal: Terminal) -> None:
     from handlers.commands.table import perform  # a second of loading that a running server saves us
 
-    with closing(opened(settings, may_make=command in MAKES_A_STORE)) as services:
+    with closing(open_service(settings, may_make=command in MAKES_A_STORE)) as services:
         perform(services, command, arguments, terminal)
 
 

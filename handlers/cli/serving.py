@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from handlers.cli.server_or_here import data_option, opened, settings_of
+from handlers.cli.server_or_here import data_option, open_service, settings_of
 from handlers.cli.terminal import Terminal, stop
 from handlers.commands.control_socket import CommandError
 from handlers.http.sockets.listening_socket import CannotListen, listening_socket
@@ -43,7 +43,7 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool, live: bool) -
             _forget_demo(settings)
         terminal = Terminal()
         terminal.progress("Opening the store", 0, 1)
-        services = opened(settings, for_server=True, has_live_demo=live, sends_webhooks=True)
+        services = open_service(settings, for_server=True, has_live_demo=live, sends_webhooks=True)
         try:
             prepare(services, terminal)
         except CommandError as error:
@@ -71,7 +71,7 @@ def serve(host: str, port: int, data_dir: Path | None, workers: int, webhooks: b
 
     with _listener(host, port) as listener:
         _warn(settings)
-        services = opened(settings, for_server=True, sends_webhooks=webhooks)
+        services = open_service(settings, for_server=True, sends_webhooks=webhooks)
         if store_facts.recall(services.everybody, IS_DEMO) is not None:
             services.close()
             stop(f"{settings.data_dir} holds the demo. Serve it with `bankdata demo`, or choose another --data DIR.")
@@ -144,7 +144,7 @@ def _forget_demo(settings: Settings) -> None:
     from handlers.services import IS_DEMO
     from storage import store_facts
 
-    services = opened(settings, for_server=True)
+    services = open_service(settings, for_server=True)
     is_demo = store_facts.recall(services.everybody, IS_DEMO) is not None
     services.close()
     if not is_demo:

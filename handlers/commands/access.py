@@ -8,7 +8,7 @@ import orjson
 from auth.apps.clients import ClientUnknown
 from auth.scopes import ALL_SCOPES
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.json_shapes import record_entry
 from handlers.services import Services
 from storage import accounts as stored_accounts
@@ -36,7 +36,7 @@ def print_setup_token(
     """Print a new setup token for an app that speaks SimpleFIN, alone on standard output."""
     if not services.settings.simplefin_server:
         raise CommandError("SimpleFIN is not served: BANKDATA_SIMPLEFIN_SERVER is off.")
-    named = [stored_accounts.named(services.everybody, user.id, each).id for each in accounts]
+    named = [stored_accounts.resolve(services.everybody, user.id, each).id for each in accounts]
     terms = Terms(accounts=tuple(sorted(set(named))) if named else None, figures_only=figures_only)
     token = services.authorization.simplefin.setup_token(
         user.id, app_name, terms=terms, lifetime=timedelta(days=days), deed="issueToken"
@@ -49,7 +49,7 @@ def print_calendar_link(services: Services, report: Report, *, user: User) -> No
     """Make and print a new address of a user's calendar of payments, alone on standard output; the previous one
     ends."""
     address = services.authorization.calendar.make(user.id)
-    report.note("Subscribe to this address in a calendar app. It is told this once, and one from before has ended.")
+    report.note("Subscribe to this address in a calendar app. It is shown only this once; an earlier one has ended.")
     report.line(address)
 
 
@@ -77,7 +77,7 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
         ended = services.authorization.clients.remove(client_id)
     except ClientUnknown as error:
         raise CommandError("There is no client with this id. `bankdata clients list` shows them.") from error
-    report.note(f"Removed the client and ended {counted(ended, 'grant')}.")
+    report.note(f"Removed the client and ended {quantity(ended, 'grant')}.")
 
 
 def list_grants(services: Services, report: Report, *, user: User | None) -> None:
@@ -116,7 +116,7 @@ def rotate_keys(services: Services, report: Report, *, of_connections: bool = Fa
     instead a new key for the secrets that open banks, and encrypt all of them anew at once."""
     if of_connections:
         count = connection_secrets.rotate(services.everybody, services.connection_keys)
-        report.line(f"Encrypted {counted(count, 'secret')} anew.")
+        report.line(f"Encrypted {quantity(count, 'secret')} anew.")
         return
     report.line(services.authorization.rotate_keys())
 

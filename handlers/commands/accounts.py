@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.operations.accounts import merge, separate
 from handlers.services import Services
 from storage import accounts, transactions, users
@@ -33,7 +33,7 @@ def list_accounts(services: Services, report: Report, *, user: User | None) -> N
                 each.iban or "",
                 each.bank_name,
                 _balance(each.balance, each.currency, each.balance_date) or f"no balance {each.currency}",
-                counted(count, "booking"),
+                quantity(count, "booking"),
                 f"the same as {each.same_as}?" if each.same_as else "hidden" if each.is_hidden else "shown",
             )
             report.line("\t".join(cells))
@@ -42,7 +42,7 @@ def list_accounts(services: Services, report: Report, *, user: User | None) -> N
 def rename_account(services: Services, report: Report, *, user: User, account: str, name: str | None) -> None:
     """Give an account a name of the user's own, which later imports leave alone; None restores the name from the
     source."""
-    chosen = accounts.named(services.everybody, user.id, account)
+    chosen = accounts.resolve(services.everybody, user.id, account)
     if name is not None:
         name = name.strip()
         if not name or len(name) > limits.NAME_CHARACTERS_MAX or not name.isprintable():
@@ -57,7 +57,7 @@ def rename_account(services: Services, report: Report, *, user: User, account: s
 
 def hide_account(services: Services, report: Report, *, user: User, account: str, is_hidden: bool) -> None:
     """Leave an account out of everything that apps see, or show it again; its data are kept and go on growing."""
-    chosen = accounts.named(services.everybody, user.id, account)
+    chosen = accounts.resolve(services.everybody, user.id, account)
     now = services.clock.now()
     services.change(
         user.id,
@@ -77,19 +77,19 @@ def merge_accounts(
 ) -> None:
     """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later
     ones."""
-    source, target = (accounts.named(services.everybody, user.id, each) for each in (account, into))
+    source, target = (accounts.resolve(services.everybody, user.id, each) for each in (account, into))
     merged = merge(services, user, source, target, is_dry_run=is_dry_run)
-    names = f"{source.called} into {target.called}"
+    names = f"{source.label} into {target.label}"
     if is_dry_run:
         balance = _balance(merged.balance, target.currency, merged.balance_date) or "none"
         report.line(
-            f"Merge {names}: {counted(merged.bookings, 'booking')} would go there; {merged.in_both} of them stand in"
+            f"Merge {names}: {quantity(merged.bookings, 'booking')} would go there; {merged.in_both} of them are in"
             f" both and would count once. The balance would be {balance}."
-            f" {counted(merged.access_narrowed, 'app')} would no longer see it."
+            f" {quantity(merged.access_narrowed, 'app')} would no longer see it."
         )
         return
     services.authorization.record.note(user.id, "mergeAccount")
-    report.line(f"Merged {names}: {counted(merged.in_both, 'booking')} stood in both and count once.")
+    report.line(f"Merged {names}: {quantity(merged.in_both, 'booking')} were in both and count once.")
     report.note(f"To take it back: bankdata accounts separate {source.id} --user {user.name}")
 
 
@@ -107,28 +107,28 @@ def separate_accounts(services: Services, report: Report, *, user: User, account
 
 def delete_account(services: Services, report: Report, *, user: User, account: str) -> None:
     """Delete an account with its bookings and statements; a later import of the same account brings it back."""
-    chosen, now = accounts.named(services.everybody, user.id, account), services.clock.now()
+    chosen, now = accounts.resolve(services.everybody, user.id, account), services.clock.now()
     rebuilt = services.change(
         user.id, lambda session: rebuild.delete(session, user=user, account_id=chosen.id, now=now)
     )
     services.authorization.record.note(user.id, "deleteAccount")
     report.note(
-        f"Deleted {chosen.called} with {counted(rebuilt.removed, 'booking')}."
+        f"Deleted {chosen.label} with {quantity(rebuilt.removed, 'booking')}."
         " A later import or sync of the same account brings it back; to keep it away, hide it instead."
     )
 
 
 def watch_balance(services: Services, report: Report, *, user: User, account: str, amount: str) -> None:
     """Send a `balance.low` event when the account's balance falls below an amount in its currency; `off` stops that."""
-    chosen = accounts.named(services.everybody, user.id, account)
+    chosen = accounts.resolve(services.everybody, user.id, account)
     if amount != OFF and not AMOUNT.fullmatch(amount):
         raise CommandError(f"An amount is a number such as 100 or -250.50, or {OFF} to watch the balance no more.")
     limit = Decimal(amount) if amount != OFF else None
     services.everybody.atomically(lambda session: outbox.set_alert(session, user.id, chosen.id, limit))
     report.note(
-        f"The balance of {chosen.called} is watched no more."
+        f"The balance of {chosen.label} is watched no more."
         if limit is None
-        else f"balance.low is told when the balance of {chosen.called} comes below {amount} {chosen.currency}."
+        else f"A balance.low event is sent when the balance of {chosen.label} falls below {amount} {chosen.currency}."
     )
 
 
@@ -138,7 +138,7 @@ def note_questions(session: Session, report: Report, owner: User) -> None:
         if each.same_as is not None:
             command, whose = "bankdata accounts", f"--user {owner.name}"
             report.note(
-                f"{each.called} waits for your answer. The same account:"
+                f"{each.label} waits for your answer. The same account:"
                 f" {command} merge {each.id} {each.same_as} {whose}. Another one: {command} show {each.id} {whose}."
             )
 

@@ -1,4 +1,4 @@
-"""What a service of a given size needs in disk, memory and processor, computed from measured costs
+"""Computes the disk space, memory and processors that a service of a given size needs, from measured costs
 (`tests/benchmarks/capacity.py`)."""
 
 import math

@@ -16,7 +16,7 @@ from connectors.sources.folder import Folder, checked_folder, is_waiting
 from connectors.statements import format_name
 from handlers.commands.accounts import note_questions
 from handlers.commands.control_socket import CommandError, Dialogue, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.commands.syncs import WATCH_PAUSE, first_sync, new_transactions, refused_files
 from handlers.services import Services
 from handlers.sync.connecting import Attempt, AttemptUnknown, Connecting
@@ -74,7 +74,7 @@ def connect_folder(
             )
     settings = {"folder": str(path)}
     if account is not None:
-        settings["account"] = accounts.named(services.everybody, user.id, account).id
+        settings["account"] = accounts.resolve(services.everybody, user.id, account).id
     stored = _make_or_renew(services, user, connector=Folder.name, bank_name=name, settings=settings)
     if not _sync_and_say(services, report, user, stored):
         report.note(f"{name} was synced recently; its next sync reads what is new.")
@@ -188,7 +188,7 @@ def _come_back(connecting: Connecting, report: Dialogue, user_id: str, attempt: 
         while isinstance(attempt.step, Redirect):
             pasted = report.ask("", seconds=WATCH_PAUSE)
             if pasted:
-                _, attempt = connecting.returned(dict(parse_qsl(urlsplit(pasted).query)), browser=None)
+                _, attempt = connecting.resume(dict(parse_qsl(urlsplit(pasted).query)), browser=None)
             else:
                 attempt = connecting.find(user_id, attempt.id, browser=None)
     except (AttemptUnknown, ValueError) as error:
@@ -265,8 +265,8 @@ def _sync_and_say(services: Services, report: Report, owner: User, connection: S
     if job is None:
         return False
     new = sum(each.id not in known for each in accounts.every(services.everybody, owner.id))
-    report.line(f"{connection.bank_name}: {counted(new, 'new account')}, {new_transactions(job)}")
+    report.line(f"{connection.bank_name}: {quantity(new, 'new account')}, {new_transactions(job)}")
     note_questions(services.everybody, report, owner)
     if refused := refused_files(job):
-        raise CommandError(f"{counted(refused, 'file')} refused.")
+        raise CommandError(f"{quantity(refused, 'file')} refused.")
     return True

@@ -42,7 +42,7 @@ def prepare(services: Services, report: Report) -> None:
     for done, (user, settings) in enumerate(todo):
         report.progress("Preparing the demo bank", done, len(todo))
         try:
-            _catch_up(services, _connection(services, users.named(services.everybody, user.name), settings))
+            _catch_up(services, _connection(services, users.get_by_name(services.everybody, user.name), settings))
         except CommandError as error:  # a bank with a simulated fault: the demo serves all the same, and shows it
             report.note(str(error))
     report.progress("Preparing the demo bank", len(todo), len(todo))
@@ -109,7 +109,7 @@ class _Silent:
 def welcome(services: Services, report: Report) -> None:
     """Print the demo's users and a request to paste, once the server answers."""
     settings = services.settings
-    owner = users.named(services.everybody, "demo")
+    owner = users.get_by_name(services.everybody, "demo")
     token = services.authorization.issue_token(owner.id, frozenset(SCOPES), timedelta(hours=1))
     report.line(f"The demo bank is open at {settings.base_url} (documentation: {settings.public_url}/docs).")
     report.line("")

@@ -1,4 +1,4 @@
-"""All that is booked, in one file."""
+"""The command that exports all booked transactions of a user into one file."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tempfile import mkstemp
 from typing import BinaryIO
 
 from handlers.commands.control_socket import Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.export_formats import Export, write
 from handlers.services import Services
 from storage import accounts
@@ -24,7 +24,7 @@ def export_bookings(
     """Export all booked transactions of a user into a file, and report how many."""
     now, today = services.clock.now(), services.clock.today()
     count = export(services.everybody, user.id, format_, Path(path), now=now, today=today, has_words=has_words)
-    report.note(f"Exported {counted(count, 'transaction')}.")
+    report.note(f"Exported {quantity(count, 'transaction')}.")
 
 
 def export(

@@ -15,7 +15,7 @@ from connectors.connector import SourceError, as_sentence
 from handlers.commands.accounts import note_questions
 from handlers.commands.connections import bank_name
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.services import Services
 from handlers.sync.concurrency import Closed
 from handlers.sync.detection import detect_after_import
@@ -45,7 +45,7 @@ def import_files(
     """Import the files one after the other, each whole or not at all; raises CommandError if a file was refused.
     `account` is the id, IBAN or name of the account that they are about; without it, the person is asked where a file
     does not say."""
-    choice = accounts.named(services.everybody, user.id, account).id if account else None
+    choice = accounts.resolve(services.everybody, user.id, account).id if account else None
     profiles = services.own_profiles.of_user(user.id)
     target = bank_name(connection) if connection else CONNECTION_DEFAULT
     refused, lane = 0, services.sync_engine.import_lane
@@ -76,12 +76,12 @@ def import_files(
         note_questions(services.everybody, report, user)
         detect_after_import(services.everybody, [user.id], today=services.clock.today())
     if refused:
-        raise CommandError(f"{refused} of {counted(len(files), 'file')} refused.")
+        raise CommandError(f"{refused} of {quantity(len(files), 'file')} refused.")
 
 
 def list_imports(services: Services, report: Report, *, user: User) -> None:
     """List the imports and syncs that can be undone, oldest first."""
-    names = {each.id: each.called for each in accounts.every(services.everybody, user.id)}
+    names = {each.id: each.label for each in accounts.every(services.everybody, user.id)}
     for each in undoable_imports.of_user(services.everybody, user.id):
         source = connections.find(services.everybody, user.id, each.connection_id)
         cells = (
@@ -95,7 +95,7 @@ def list_imports(services: Services, report: Report, *, user: User) -> None:
     older = undoable_imports.older_imports(services.everybody, user.id)
     if older:
         report.note(
-            f"{counted(older, 'older file')} arrived before imports were recorded and cannot be undone."
+            f"{quantity(older, 'older file')} arrived before imports were recorded and cannot be undone."
             " `bankdata accounts delete` deletes a whole account."
         )
 
@@ -106,13 +106,13 @@ def undo_import(services: Services, report: Report, *, user: User, import_id: st
     rebuilt = services.change(user.id, lambda session: rebuild.undo(session, user=user, job_id=import_id, now=now))
     gone = len(rebuilt.accounts_gone)
     report.line(
-        f"Taken back: {counted(rebuilt.removed, 'booking')}"
-        + (f" and {counted(gone, 'account')}" if gone else "")
+        f"Taken back: {quantity(rebuilt.removed, 'booking')}"
+        + (f" and {quantity(gone, 'account')}" if gone else "")
         + "."
     )
     if rebuilt.added:
         report.note(
-            f"{counted(rebuilt.added, 'booking')} of other imports had been hidden behind them and are shown again."
+            f"{quantity(rebuilt.added, 'booking')} of other imports had been hidden behind them and are shown again."
         )
 
 
@@ -145,7 +145,7 @@ def _with_progress(
 
 def _ask_for_account(unclear: AccountUnclear, file: str, report: Report) -> str:
     """The account that a person says the file is about; raises AccountUnclear where nobody can be asked."""
-    names = [f"{each.called}, {each.bank_name} ({each.id})" for each in unclear.candidates]
+    names = [f"{each.label}, {each.bank_name} ({each.id})" for each in unclear.candidates]
     question = f"{file} does not say which account it is about."
     answer = report.choose(question, [*names, "an account that is not there yet"])
     if answer is None:
@@ -225,8 +225,8 @@ def statement_line(statement: AccountStatement) -> str:
     said = statement.statement
     parts = [
         f"{statement.account.iban or statement.account.stable_key} {statement.account.currency}",
-        counted(count, "row")
-        + (f" with {counted(bookings, 'booking')}" if bookings != count else "")
+        quantity(count, "row")
+        + (f" with {quantity(bookings, 'booking')}" if bookings != count else "")
         + (f" from {statement.first_day} to {statement.last_day}" if statement.first_day else ""),
     ]
     if said.closing is not None:

@@ -13,7 +13,7 @@ from connectors.bank_csv.profile import profile_texts
 from connectors.reference.exchange_rates import FILE_NAME as RATES
 from handlers.clock import Clock
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.commands.failures import failures_in_words
 from handlers.own_profiles import PROFILES_FOLDER, SharedProfiles
 from handlers.settings import Settings
@@ -83,7 +83,7 @@ def _move(settings: Settings, report: Report, folder: Path, place: Path) -> None
             everybody,
             progress=lambda done, total: report.progress("Moving users", done, total),
         )
-    report.line(f"Moved {counted(number, 'user')} and compared every row. The old store is as it was.")
+    report.line(f"Moved {quantity(number, 'user')} and compared every row. The old store is as it was.")
 
 
 def distribute(settings: Settings, report: Report) -> None:
@@ -128,5 +128,5 @@ def say(done: distribution.Distributed, report: Report) -> None:
         report.line(f"On the coordinator: {', '.join(done.local)}.")
     report.line(
         f"{'Users are' if done.spread else 'Nothing was left to do: users are'} spread in"
-        f" {counted(done.shards, 'shard')} over {counted(done.machines, 'machine')}."
+        f" {quantity(done.shards, 'shard')} over {quantity(done.machines, 'machine')}."
     )

@@ -23,7 +23,7 @@ def list_profiles(services: Services, report: Report, *, user: User | None = Non
         report.line(f"{profile.name}\t{profile.bank or ''}")
 
 
-def tell_kept(services: Services, report: Report, *, user: User) -> None:
+def print_layouts(services: Services, report: Report, *, user: User) -> None:
     """Print each layout that a user keeps as a line of JSON, for a process that reads files by itself."""
     for layout in kept_layouts.of_user(services.everybody, user.id):
         report.line(orjson.dumps(layout).decode())
@@ -41,7 +41,7 @@ def add_profile(
             layout_id(layout.profiles[0]),
             {each.id for each in kept_layouts.of_user(services.everybody, user.id)},
         )
-        account_ids = [accounts.named(services.everybody, user.id, account).id] if account is not None else []
+        account_ids = [accounts.resolve(services.everybody, user.id, account).id] if account is not None else []
         services.everybody.atomically(
             lambda session: layout.keep(session, user.id, file_name=path.name, account_ids=account_ids, now=now)
         )

@@ -10,7 +10,7 @@ from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
 from connectors.connector import SourceError, as_sentence
 from connectors.statements import explain, format_name, read_records
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.commands.imports import statement_line
 from storage.importing.batches import read_batch
 
@@ -46,7 +46,7 @@ def explain_file(path: Path, profiles: Sequence[Profile], *, today: date) -> Gen
     except OSError as error:
         yield f"{path}: refused: The file cannot be read: {error.strerror or error}."
         return False
-    yield f"  {counted(len(read.statements), 'statement')}:"
+    yield f"  {quantity(len(read.statements), 'statement')}:"
     for statement in read.statements:
         yield "    " + statement_line(statement)
     for each in guesses_in_words(layouts):

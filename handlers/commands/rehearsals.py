@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.commands.failures import failures_in_words
-from handlers.commands.upkeep import unproven
+from handlers.commands.upkeep import contradictions
 from handlers.services import BACKUPS_FOLDER, Services, open_services
 from handlers.settings import Settings
 from storage import backup, store_facts, users
@@ -46,7 +46,7 @@ def upgrade_check(settings: Settings, report: Report, *, folder: Path | None = N
         if not store.is_file():
             raise CommandError(f"{chosen} is no backup: it holds no {backup.STORE_NAME}.")
         own = replace(settings, data_dir=copy, database_url=f"duckdb:///{store}", database_app_url="")
-        with taken_over(f"backup     {chosen}", own, report):
+        with open_restored(f"backup     {chosen}", own, report):
             report.line(UPGRADES)
 
 
@@ -58,17 +58,17 @@ def _check_restored(settings: Settings, report: Report) -> None:
             others = distribution.others_of(store.for_everybody())
         if others:
             raise CommandError(
-                f"{settings.store_name} has {counted(others, 'other open connection')}. It would be changed: restore"
+                f"{settings.store_name} has {quantity(others, 'other open connection')}. It would be changed: restore"
                 " the dump into a database that nobody uses."
             )
         with TemporaryDirectory(prefix="bankdata-upgrade-check-") as place:
             own = replace(settings, data_dir=Path(place), database_app_url="")
-            with taken_over(f"restored   {settings.store_name}", own, report):
+            with open_restored(f"restored   {settings.store_name}", own, report):
                 report.line(UPGRADES)
 
 
 def _newest_backup(backups: Path) -> Path:
-    found = backup.found_in(backups) if backups.is_dir() else []
+    found = backup.list_backups(backups) if backups.is_dir() else []
     if not found:
         raise CommandError(f"There is no backup in {backups} to rehearse with. Make one: bankdata backup")
     return found[-1]
@@ -90,7 +90,7 @@ def _copy(folder: Path, data_dir: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def taken_over(what: str, settings: Settings, report: Report) -> Iterator[Services]:
+def open_restored(what: str, settings: Settings, report: Report) -> Iterator[Services]:
     """A context with the service that this program opens over a restored store. It reports the migration steps and what
     the store holds, and raises CommandError where the steps changed that."""
     with closing(open_database(settings.database_url, prepare=settings.database_prepare)) as store:
@@ -104,7 +104,7 @@ def taken_over(what: str, settings: Settings, report: Report) -> Iterator[Servic
         steps = [each for each in runner.migrations() if each.number > version]
         after, grown = _holdings(services.store), (services.store.bytes - size) // MB
         report.line(
-            f"steps      {counted(len(steps), 'step')} in {took:.1f} s, {grown:+d} MB"
+            f"steps      {quantity(len(steps), 'step')} in {took:.1f} s, {grown:+d} MB"
             if steps
             else "steps      none: store and program belong together"
         )
@@ -117,7 +117,7 @@ def taken_over(what: str, settings: Settings, report: Report) -> Iterator[Servic
         if after != before:
             raise CommandError(f"The upgrade changed what the store holds: {before} became {after}. Do not upgrade.")
         report.line("kept       " + ", ".join(f"{each['figure']} {each['what']}" for each in after))
-        if steps and runner.needed_after(version) <= version:
+        if steps and runner.version_needed_after(version) <= version:
             report.line("way back   the old program can be started again on the new store")
         elif steps:
             report.line("way back   the backup alone: the old program cannot use the new store")
@@ -177,12 +177,12 @@ def _restore(backups: Path, url: str, *, at: datetime | None, point: str | None)
 
 
 def _check(settings: Settings, report: Report, *, base: Path, seconds: float) -> None:
-    with taken_over(f"backup     {base}", settings, report) as services:
+    with open_restored(f"backup     {base}", settings, report) as services:
         until = store_facts.restored_until(services.everybody)
         last = f"the last commit is of {until:%Y-%m-%d %H:%M:%S} UTC" if until else "no commit since the base backup"
         report.line(f"restored   in {seconds:.1f} s, {last}")
         report.line(f"keys       signing key {services.authorization.keys.active().kid}")
-        faults = unproven(services, report)
+        faults = contradictions(services, report)
         if services.missing_key is not None:
             faults.append(services.missing_key)
         if not users.everyone(services.everybody):
@@ -190,5 +190,5 @@ def _check(settings: Settings, report: Report, *, base: Path, seconds: float) ->
         for fault in faults:
             report.line(f"WRONG      {fault}")
         if faults:
-            raise CommandError(f"{counted(len(faults), 'problem')} found.")
+            raise CommandError(f"{quantity(len(faults), 'problem')} found.")
     report.line("ok         this backup can be restored")

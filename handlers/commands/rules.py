@@ -5,7 +5,7 @@ from typing import Any
 
 from analytics.classification.rules import InvalidRule, Rule, render_rules
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.commands.words.annotations import annotate
 from handlers.commands.words.own_categories import place_named
 from handlers.http.errors import BadRequest, NotFound
@@ -105,4 +105,4 @@ def _apply(services: Services, report: Report, owner: User, change: Callable[[Tr
         change(session)
         return derivation.apply_rules(session, owner.id, now=now).height
 
-    report.line(f"{counted(services.change(owner.id, work), 'booking')} changed.")
+    report.line(f"{quantity(services.change(owner.id, work), 'booking')} changed.")

@@ -5,7 +5,7 @@ import time
 from connectors.bank_csv.layouts import GUESSED
 from handlers import integrity_sentences
 from handlers.commands.control_socket import CommandError, Interrupted, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.services import Services
 from handlers.sync.engine import Started
 from storage import connections, jobs, users
@@ -36,9 +36,9 @@ def sync(services: Services, report: Report, *, user: User | None, is_forced: bo
                 failed += 1
                 report.line(f"{each.name}\t{connection.bank_name}\tfailed: {error}")
     if failed:
-        raise CommandError(f"{counted(failed, 'sync')} failed.")
+        raise CommandError(f"{quantity(failed, 'sync')} failed.")
     if refused:
-        raise CommandError(f"{counted(refused, 'file')} refused.")
+        raise CommandError(f"{quantity(refused, 'file')} refused.")
 
 
 def first_sync(
@@ -57,7 +57,7 @@ def first_sync(
 def new_transactions(job: Job) -> str:
     """The number of new transactions that a completed sync brought, in words."""
     assert job.new_transactions is not None, "only a completed job has a count"
-    return counted(job.new_transactions, "new transaction")
+    return quantity(job.new_transactions, "new transaction")
 
 
 def refused_files(job: Job) -> int:

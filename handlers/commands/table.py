@@ -36,7 +36,7 @@ READING: Mapping[str, Command] = {
     "words export": portable.export_words,
     "subscriptions list": subscriptions.list_subscriptions,
     "profiles list": profiles.list_profiles,
-    "profiles kept": profiles.tell_kept,
+    "profiles kept": profiles.print_layouts,
     "clients list": access.list_clients,
     "grants list": access.list_grants,
     "log": access.show_record,
@@ -123,7 +123,7 @@ def perform(services: Services, name: str, arguments: Mapping[str, Any], report:
         ending.enter_context(failures_in_words())
         user_id = _id_of_changed(services, name, arguments)
         if arguments.get("user") is not None:
-            user = stored_users.named(services.everybody, arguments["user"])
+            user = stored_users.get_by_name(services.everybody, arguments["user"])
             user_id, arguments = user.id, {**arguments, "user": user}
         COMMANDS[name](services, report, **arguments)
 

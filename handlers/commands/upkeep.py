@@ -8,7 +8,7 @@ from connectors.connector import SourceError
 from connectors.reference.exchange_rates import update_rates
 from handlers import integrity_sentences
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR
 from storage import accounts, backup, compaction, store_facts, users
@@ -44,16 +44,16 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
     report.line(f"keys       signing key {services.authorization.keys.active().kid}")
     report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
     if has_accounts:
-        faults += unproven(services, report)
+        faults += contradictions(services, report)
     if settings.is_in_clear:
         faults.append(IN_CLEAR)
     for fault in faults:
         report.line(f"WRONG      {fault}")
     if faults:
-        raise CommandError(f"{counted(len(faults), 'problem')} found.")
+        raise CommandError(f"{quantity(len(faults), 'problem')} found.")
 
 
-def unproven(services: Services, report: Report) -> list[str]:
+def contradictions(services: Services, report: Report) -> list[str]:
     """A sentence, beginning with the user's name, for each contradiction between bookings and balances."""
     faults, today, count = [], services.clock.today(), 0
     for user in users.everyone(services.everybody):
@@ -81,7 +81,7 @@ def compact(services: Services, report: Report) -> None:
     """Sort the stored transactions again into the order that makes reading them fast."""
     if services.store.is_shared:
         raise CommandError("PostgreSQL keeps its tables in order by itself (autovacuum).")
-    report.line(f"Sorted {counted(compaction.compact(services.everybody), 'transaction')}.")
+    report.line(f"Sorted {quantity(compaction.compact(services.everybody), 'transaction')}.")
 
 
 def advance_clock(services: Services, report: Report, *, seconds: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from auth.people.new_passwords import LENGTH_MIN, Weakness, weakness
 from handlers.commands.connections import end_access
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.operations.profile import keep_home_currency
 from handlers.services import IS_DEMO, Services
 from storage import connections, store_facts, users
@@ -52,14 +52,14 @@ def list_users(services: Services, report: Report) -> None:
     for user in everyone:
         count = len(connections.of_user(services.everybody, user.id))
         state = "active subscription" if user.has_subscription else "no subscription"
-        report.line(f"{user.name}\t{state}\t{counted(count, 'bank connection')}")
+        report.line(f"{user.name}\t{state}\t{quantity(count, 'bank connection')}")
     if not everyone:
         report.note("There are no users yet. Add one with `bankdata users add NAME`.")
 
 
 def change_password(services: Services, report: Report, *, name: str, password: str, is_generated: bool) -> None:
     """Change the password and sign the user's browsers out."""
-    user = users.named(services.everybody, name)
+    user = users.get_by_name(services.everybody, name)
     users.set_password_hash(services.everybody, user.id, _password_hash(services, password, user_name=user.name))
     services.authorization.sessions.end_all(user.id)
     services.authorization.record.note(user.id, "changePassword")
@@ -70,7 +70,7 @@ def change_password(services: Services, report: Report, *, name: str, password: 
 
 def turn_off_second_factor(services: Services, report: Report, *, name: str) -> None:
     """Turn off the second factor of a user who has lost it; from then on the password is enough."""
-    user = users.named(services.everybody, name)
+    user = users.get_by_name(services.everybody, name)
     if not services.authorization.second_factors.turn_off(user.id):
         raise CommandError(f"{user.name} has no second factor.")
     report.note(f"{user.name} signs in with the password alone now.")
@@ -78,7 +78,7 @@ def turn_off_second_factor(services: Services, report: Report, *, name: str) -> 
 
 def set_subscription(services: Services, report: Report, *, name: str, active: bool) -> None:
     """Set whether a user has a subscription: without one, the data endpoints refuse and point to the billing page."""
-    user = users.named(services.everybody, name)
+    user = users.get_by_name(services.everybody, name)
     users.set_subscription(services.everybody, user.id, active=active)
     services.authorization.access.forget()
     report.note(f"{user.name} has {'an active' if active else 'no'} subscription now.")
@@ -87,14 +87,14 @@ def set_subscription(services: Services, report: Report, *, name: str, active: b
 def set_currency(services: Services, report: Report, *, name: str, currency: str) -> None:
     """Set the currency of a user's figures over several currencies (decision 19); raises NoRate for one without a
     rate."""
-    user = users.named(services.everybody, name)
+    user = users.get_by_name(services.everybody, name)
     keep_home_currency(services, user.id, currency)
     report.note(f"Figures over several currencies are in {currency} for {user.name} now.")
 
 
 def remove_user(services: Services, report: Report, *, name: str) -> None:
     """End the user's access at the banks, then delete the user with all accounts, transactions and grants."""
-    user = users.named(services.everybody, name)
+    user = users.get_by_name(services.everybody, name)
     end_access(services, report, connections.of_user(services.everybody, user.id))
     services.authorization.remove_user(user.id)
     services.everybody.atomically(lambda session: users.remove(session, user.id))

@@ -28,14 +28,13 @@ from handlers.http.outermost import Outermost, UnknownPage
 from handlers.http.request import Operation
 from handlers.http.routing import Make, Operations, Routing
 from handlers.http.steps.dispatch import dispatch
-from handlers.http.steps.rate_limit import Limiter, Rate, limits
+from handlers.http.steps.rate_limit import DEFAULT_RATE, Limiter, Rate, limits
 from handlers.http.steps.turns import Turns
 from handlers.http.steps.validation import validation
 
 CONTRACT_FILE = Path(__file__).resolve().parents[2] / "openapi.json"
 BASE_PATH = "/api/v1"
 SHARED_PATHS = ("/api/", "/.well-known/")
-DEFAULT_RATE = Rate(requests=60, seconds=60)  # interface section 8
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 

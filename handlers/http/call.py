@@ -1,4 +1,4 @@
-"""What the steps of the HTTP loop pass on about one request, and how an answer is sent."""
+"""The state of one request, which the steps of the HTTP loop pass on, and the sending of its answer."""
 
 import json
 import os
@@ -31,12 +31,12 @@ again as a Refusal, and so does every failure that nobody foresaw."""
 
 
 def no_own_words(_failure: Exception) -> None:
-    """None: the words of the data interface will do."""
+    """Always None: the failure is answered in the words of the data interface."""
 
 
 @dataclass(slots=True)
 class Call:
-    """One request on its way in: each step adds what it found out, and the last one calls the operation."""
+    """One incoming request: each step adds what it has found out, and the last one calls the operation."""
 
     client_address: str
     caller: Principal | None = None  # whose valid token was sent, admitted or not

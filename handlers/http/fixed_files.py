@@ -25,16 +25,16 @@ def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str,
     """A route that serves this content at this path; a client that already has it gets a 304."""
     digest = hashlib.sha256(content).hexdigest()
     is_large = len(content) >= COMPRESSED_BYTES_MIN
-    told = {**headers, **({"vary": "Accept-Encoding"} if is_large else {})}
+    common = {**headers, **({"vary": "Accept-Encoding"} if is_large else {})}
     # A memoryview: one copy for all readers, however slow they are (handlers/http/sockets/request_and_answer.py)
-    plain = Response(memoryview(content), headers={**told, "etag": f'"{digest}"'}, media_type=media_type)
+    plain = Response(memoryview(content), headers={**common, "etag": f'"{digest}"'}, media_type=media_type)
 
     # Filled at the first request for it: compressing Swagger UI takes a tenth of a second
     compressed: list[Response] = []
     compressing = asyncio.Lock()
 
     def compress() -> Response:
-        own = {**told, "etag": f'"{digest}-gzip"', "content-encoding": "gzip"}
+        own = {**common, "etag": f'"{digest}-gzip"', "content-encoding": "gzip"}
         return Response(memoryview(gzip.compress(content, mtime=0)), headers=own, media_type=media_type)
 
     # Not in a worker thread: with hundreds of requests at once, everybody waited for seconds while threads took turns

@@ -18,7 +18,7 @@ NO_OPERATION = "none"  # pages, documents, addresses that do not exist
 
 log = logging.getLogger("bankdata.requests")
 
-Seen = Callable[[Principal, str, int, bool], None]
+OnRequest = Callable[[Principal, str, int, bool], None]
 """Called for each request with a valid token: with the caller, the operation, the status of the answer, and whether
 nothing was to be changed (dryRun)."""
 
@@ -36,7 +36,7 @@ class RequestDurations:
     """
 
     def __init__(
-        self, app: ASGIApp, registry: CollectorRegistry, *, waiting: Collection[str], seen: Seen = nobody
+        self, app: ASGIApp, registry: CollectorRegistry, *, waiting: Collection[str], seen: OnRequest = nobody
     ) -> None:
         """`waiting` are operations that wait for others on purpose, so that a long duration is no warning."""
         self._app = app

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http.errors import MethodNotAllowed
 
-Found = dict[str, str]
+OperationPath = dict[str, str]
 """What Connexion's router puts into the scope for an operation: its API's base path and its id."""
 
 Make = Callable[[AbstractOperation, ASGIApp], ASGIApp]
@@ -35,8 +35,10 @@ class Routing(RoutingMiddleware):
         super().__init__(app)
         self._same_paths = same_paths
         self._pages = pages
-        self._literal: dict[tuple[str, str], Found] = {}
-        self._templates: dict[tuple[str, int], list[tuple[Pattern[str], Found]]] = {}  # by method and number of slashes
+        self._literal: dict[tuple[str, str], OperationPath] = {}
+        self._templates: dict[
+            tuple[str, int], list[tuple[Pattern[str], OperationPath]]
+        ] = {}  # by method and number of slashes
         self._allowed: dict[str, set[str]] = {}  # by path without parameters
 
     def add_api(self, specification: Specification, *positional: Any, **named: Any) -> None:
@@ -53,7 +55,7 @@ class Routing(RoutingMiddleware):
                 for name in ("GET", "HEAD") if method == "get" else (method.upper(),):
                     self._add_path(name, base_path, path, found)
 
-    def _add_path(self, method: str, base_path: str, path: str, found: Found) -> None:
+    def _add_path(self, method: str, base_path: str, path: str, found: OperationPath) -> None:
         """Register a path of the contract for direct lookup: searching all routes costs a third of a request."""
         whole = base_path + path
         if "{" in path:
@@ -89,7 +91,7 @@ class Routing(RoutingMiddleware):
                 raise
             raise MethodNotAllowed(frozenset(allowed)) from None
 
-    def _find(self, scope: Scope) -> tuple[dict[str, str], Found] | None:
+    def _find(self, scope: Scope) -> tuple[dict[str, str], OperationPath] | None:
         """The path parameters of a request and its operation; None where the contract does not have it."""
         method, path = scope["method"], scope["path"]
         if scope.get("root_path"):

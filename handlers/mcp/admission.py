@@ -47,7 +47,7 @@ def admission(
     hosted assistant come from few addresses.
     """
     own = {_origin(address) for address in own_addresses}
-    told = scope_challenge(public_url, SCOPES)
+    challenge = scope_challenge(public_url, SCOPES)
 
     def make_guard(_operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         async def admit(scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,7 +56,7 @@ def admission(
                 raise Forbidden(FOREIGN_PAGE)
             asked = call.current(scope)
             try:
-                caller = await caller_of(scope, authenticate, told)
+                caller = await caller_of(scope, authenticate, challenge)
             except Unauthorized:
                 await limiter.spend("mcp refused", rate, asked.client_address)
                 raise

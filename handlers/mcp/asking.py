@@ -120,7 +120,7 @@ class Asking:
         texts = {name: row[name] for name in ROW_TEXTS}
         if texts["merchantName"] == texts["counterpartName"]:
             del texts["merchantName"]
-        told, flags = bank_text(texts, more_flags=known.flags(row), is_known=known.is_known(row))
+        fenced, flags = bank_text(texts, more_flags=known.flags(row), is_known=known.is_known(row))
         return {
             "id": row["id"],
             "bookingDate": day(row["bookingDate"]),
@@ -131,7 +131,7 @@ class Asking:
             "type": row["type"],
             **{name: row[name] for name in more},
             "flags": flags,
-            "bank_text": told,
+            "bank_text": fenced,
         }
 
 

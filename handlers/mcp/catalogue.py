@@ -106,10 +106,10 @@ def _schema_for_models(schema: Any) -> Any:
 def _argument(schema: Mapping[str, Any], contract: Contract) -> Json:
     """The schema of an argument, where `from` is replaced by the schema it points to; members beside `from` take
     precedence."""
-    told = {name: value for name, value in schema.items() if name != "from"}
-    if "items" in told:
-        told["items"] = _without_words(_argument(told["items"], contract))
-    return {**contract.argument(schema["from"]), **told} if "from" in schema else told
+    own = {name: value for name, value in schema.items() if name != "from"}
+    if "items" in own:
+        own["items"] = _without_words(_argument(own["items"], contract))
+    return {**contract.argument(schema["from"]), **own} if "from" in schema else own
 
 
 def _without_words(schema: Json) -> Json:

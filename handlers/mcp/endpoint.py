@@ -190,12 +190,12 @@ class Endpoint:
             return messages.error_answer(error), True
         if not tool.scopes <= caller.scopes:
             # A client that can ask for more does so only when HTTP says so, in either era
-            told = scope_challenge(self._services.settings.public_url, tool.scopes)
+            challenge = scope_challenge(self._services.settings.public_url, tool.scopes)
             needed = " ".join(sorted(tool.scopes))
             error = RpcError(
                 messages.NOT_ALLOWED, f"Insufficient scope. Required: {needed}", id_=message.id, status=403
             )
-            return messages.error_answer(error, told.too_narrow), True
+            return messages.error_answer(error, challenge.too_narrow), True
         try:
             result = await self._result(tool, message, caller)
         except (WrongArgument, Refusal) as error:

@@ -98,14 +98,14 @@ def bank_text(
 ) -> tuple[dict[str, str], list[str]]:
     """The `bank_text` object of a row, and the row's flags. With `withholds`, as in lists, the texts of a row that
     looks like an attack are left out; but if its counterpart `is_known`, a plain request for money is no attack."""
-    told = {name: fence(text, limit=limit, shows_numbers=shows_numbers) for name, text in texts.items() if text}
-    flags = sorted(more_flags.union(*(each.flags for each in told.values())))
-    ordered = [each for each in told.values() if INSTRUCTIONS in each.flags]
+    fenced = {name: fence(text, limit=limit, shows_numbers=shows_numbers) for name, text in texts.items() if text}
+    flags = sorted(more_flags.union(*(each.flags for each in fenced.values())))
+    ordered = [each for each in fenced.values() if INSTRUCTIONS in each.flags]
     harmless = {INSTRUCTIONS} if is_known and all(asks_as_people_do(each.plain) for each in ordered) else set()
     reasons = [flag for flag in flags if flag in WITHHOLDING - harmless]
     if reasons and withholds:
-        return dict.fromkeys(told, f"«withheld: {', '.join(reasons)}»"), flags
-    return {name: each.text for name, each in told.items()}, flags
+        return dict.fromkeys(fenced, f"«withheld: {', '.join(reasons)}»"), flags
+    return {name: each.text for name, each in fenced.items()}, flags
 
 
 class NamedTexts:
@@ -128,8 +128,8 @@ class NamedTexts:
             return None
         if text not in self._keys:
             key = self._keys[text] = f"{self._letter}{len(self._keys) + 1}"
-            told, remarkable = bank_text({key: text})
-            self.texts.update(told)
+            fenced, remarkable = bank_text({key: text})
+            self.texts.update(fenced)
             self._flags.update(remarkable)
         return self._keys[text]
 

@@ -93,16 +93,16 @@ def read(body: Any, headers: Headers) -> Message:
 
 def result_answer(message: Message, result: Json, headers: Mapping[str, str] | None = None) -> Answer:
     """The answer with the result of a request."""
-    told = {"resultType": "complete", **result} if message.is_modern else result
-    return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": told}, headers=headers or {})
+    body = {"resultType": "complete", **result} if message.is_modern else result
+    return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": body}, headers=headers or {})
 
 
 def error_answer(error: RpcError, headers: Mapping[str, str] | None = None) -> Answer:
     """The answer with an error; `id` is null if the request's id could not be read."""
-    told: Json = {"code": error.code, "message": str(error)}
+    failure: Json = {"code": error.code, "message": str(error)}
     if error.data is not None:
-        told["data"] = error.data
-    return Answer(body={"jsonrpc": "2.0", "id": error.id, "error": told}, status=error.status, headers=headers or {})
+        failure["data"] = error.data
+    return Answer(body={"jsonrpc": "2.0", "id": error.id, "error": failure}, status=error.status, headers=headers or {})
 
 
 def _shows_apps(method: str, params: Json, headers: Headers, *, is_modern: bool) -> bool:

@@ -49,7 +49,7 @@ class Contract:
 def _as_json_schema(schema: Mapping[str, Any]) -> Json:
     if found := _ALTERNATIVES & schema.keys():  # raised at the start, for a developer who adds an argument
         raise ValueError(f"arguments of tools have no {', '.join(sorted(found))}: strict callers refuse them")
-    told = {name: value for name, value in schema.items() if name not in _NO_JSON_SCHEMA}
+    kept = {name: value for name, value in schema.items() if name not in _NO_JSON_SCHEMA}
     if schema.get("nullable"):
-        told["type"] = [schema["type"], "null"]
-    return told
+        kept["type"] = [schema["type"], "null"]
+    return kept

@@ -8,7 +8,7 @@ from typing import Any
 from analytics.classification.facts import CATEGORIES
 from handlers import json_shapes
 from handlers.http.errors import NotFound
-from handlers.mcp import foretold
+from handlers.mcp import forecast_shapes
 from handlers.mcp.asking import Asking, account_texts, day, ref_of
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.fence import DETAIL_LENGTH_MAX, NamedTexts, bank_text
@@ -97,13 +97,13 @@ async def summarize_transactions(
     filters["accountIds"] = await asking.account_ids(accountIds)
     found = await asking.ask("sumTransactions", groupBy=groupBy, compareWith=compareWith, limit=limit, **filters)
     groups = found.pop("groups", None)
-    told = {"today": asking.today, **found, "unconvertedCurrencies": asking.unconverted_currencies}
+    sums = {"today": asking.today, **found, "unconvertedCurrencies": asking.unconverted_currencies}
     if groups is None:
-        return told
+        return sums
     listed = (await asking.ask("listAccounts"))["accounts"] if any("account" in each["keys"] for each in groups) else []
     by_id = {account["id"]: account for account in listed}
     table = await asking.shape(lambda: _table(asking, groups, by_id))
-    return {**told, "groups": table, "accounts": asking.accounts}
+    return {**sums, "groups": table, "accounts": asking.accounts}
 
 
 async def get_balances(
@@ -130,8 +130,8 @@ async def get_forecast(asking: Asking, accountIds: Sequence[str] | None, days: i
     return {
         "today": asking.today,
         "until": found["until"],
-        "currencies": await asking.shape(lambda: [foretold.of_currency(each) for each in found["currencies"]]),
-        "accounts": [foretold.of_account(each) for each in found["accounts"]],
+        "currencies": await asking.shape(lambda: [forecast_shapes.of_currency(each) for each in found["currencies"]]),
+        "accounts": [forecast_shapes.of_account(each) for each in found["accounts"]],
         "leftOut": _left_out(found),
     }
 
@@ -215,7 +215,7 @@ async def get_transaction(asking: Asking, id: str, includeIban: bool) -> Json:
 
 def _detail(asking: Asking, row: Json, why: Json, remarkable: frozenset[str], *, shows_numbers: bool) -> Json:
     texts = {name: row.get(name) for name in ("purpose", "counterpartName", "merchantName")}
-    told, flags = bank_text(
+    fenced, flags = bank_text(
         texts,
         limit=DETAIL_LENGTH_MAX,
         shows_numbers=shows_numbers,
@@ -240,7 +240,7 @@ def _detail(asking: Asking, row: Json, why: Json, remarkable: frozenset[str], *,
             "counterpartIban": iban and (whole_field(iban) if shows_numbers else masked_field(iban)),
             **{name: row[name] for name in ("isPotentialDuplicate", "isAdjustingEntry", "createdAt")},
             "flags": sorted({*flags, *more}),
-            "bank_text": {**told, **names},
+            "bank_text": {**fenced, **names},
         },
         "accounts": asking.accounts,
         "explanation": {
@@ -270,8 +270,8 @@ async def refresh_bank_data(
         jobs = [each if _is_done([each]) else await asking.ask("getSyncJob", syncId=each["syncId"]) for each in jobs]
         if not _is_done(jobs):
             await asyncio.sleep(min(ASK_AGAIN_SECONDS, max(0.0, until - loop.time())))
-    told = await asking.shape(lambda: [_job(each) for each in jobs])
-    return {"done": _is_done(jobs), **skipped, "jobs": told}
+    states = await asking.shape(lambda: [_job(each) for each in jobs])
+    return {"done": _is_done(jobs), **skipped, "jobs": states}
 
 
 TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {
@@ -348,8 +348,8 @@ def _stream(found: Json) -> Json:
 
 def _list_entry(found: Json) -> Json:
     """The members of a recurring payment that a list shows; explain_figure shows the others."""
-    told = _stream(found)
-    return {name: value for name, value in told.items() if name not in OF_ONE_STREAM}
+    stream = _stream(found)
+    return {name: value for name, value in stream.items() if name not in OF_ONE_STREAM}
 
 
 def _derivation(found: Json, *, is_text: bool, shows_numbers: bool) -> Json:
@@ -357,8 +357,8 @@ def _derivation(found: Json, *, is_text: bool, shows_numbers: bool) -> Json:
     rule may quote one."""
     is_users = (found["rule"] or "").startswith(f"{BY_USER}:")
     rule, reason = (BY_USER, "A rule of the user's own says so.") if is_users else (found["rule"], found["reason"])
-    told = {"value": found["value"] if is_text else None, "reason": found["reason"] if is_users else None}
-    texts, _flags = bank_text(told, limit=NAMES_LENGTH_MAX, shows_numbers=shows_numbers, withholds=False)
+    foreign = {"value": found["value"] if is_text else None, "reason": found["reason"] if is_users else None}
+    texts, _flags = bank_text(foreign, limit=NAMES_LENGTH_MAX, shows_numbers=shows_numbers, withholds=False)
     value = {} if is_text else {"value": found["value"]}
     return {**value, "rule": rule, "reason": reason, **({"bank_text": texts} if texts or is_text else {})}
 
@@ -368,6 +368,6 @@ def _is_done(jobs: Sequence[Json]) -> bool:
 
 
 def _job(found: Json) -> Json:
-    told: Json = {name: found[name] for name in ("syncId", "status", "newTransactions") if name in found}
+    state: Json = {name: found[name] for name in ("syncId", "status", "newTransactions") if name in found}
     texts, _flags = bank_text({"error": found.get("error")})
-    return {**told, **({"bank_text": texts} if texts else {})}
+    return {**state, **({"bank_text": texts} if texts else {})}

@@ -1,6 +1,7 @@
 """The page /account: each app's access with a button to revoke it, the password, signing out (ASVS 5.0 10.4.9,
 10.7.3)."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -27,7 +28,7 @@ from handlers.oauth.choices import (
 )
 from handlers.oauth.languages import Words
 from handlers.oauth.mistakes import Mistake
-from handlers.oauth.record_page import recorded_as
+from handlers.oauth.record_page import record_id
 from handlers.oauth.rendering import clamp_name, page_headers
 from handlers.oauth.site import SETUP_PAGE, Site, Visit
 from handlers.sync.reminders import consent_ends_within
@@ -58,7 +59,7 @@ class ConnectedApp:
     name: str
     last_used_at: datetime
     simplefin: SetupToken | None = None
-    told_at: str = ""  # the hosts to which its webhooks go
+    webhook_hosts: str = ""  # the hosts to which its webhooks go
     ends_soon: bool = False
     twin: str = ""  # the end of the app's id, where another one has the same name
 
@@ -68,9 +69,9 @@ class ConnectedApp:
         return self.grant.client_id
 
     @property
-    def recorded_as(self) -> str:
+    def record_id(self) -> str:
         """The id under which the access record has the app."""
-        return recorded_as(self.grant.id, self.client_id)
+        return record_id(self.grant.id, self.client_id)
 
     @property
     def is_page(self) -> bool:
@@ -135,7 +136,7 @@ def change_terms(site: Site, visit: Visit, browser: Browser, user: User) -> Resp
     if ends <= grant.expires_at and is_within(terms, grant.terms, {account.id for account in owned}):
         site.server.grants.narrow(grant, terms=terms, ends=ends)
         return done
-    outcome = site.prove(visit, browser, user)
+    outcome = site.check_password(visit, browser, user)
     if outcome.browser is None:
         return _account(site, visit, browser, user, at=grant.id, outcome=outcome, chosen=chosen)
     site.server.grants.widen(grant, terms=terms, ends=ends)
@@ -154,7 +155,7 @@ def make_setup_token(site: Site, visit: Visit, browser: Browser, user: User) -> 
         terms = chosen.terms(site.accounts_of(user.id))
     except NothingChosen:
         return _account(site, visit, browser, user, at="simplefin", error="simplefin_no_account", chosen=chosen)
-    outcome = site.prove(visit, browser, user)
+    outcome = site.check_password(visit, browser, user)
     if outcome.browser is None:
         return _account(site, visit, browser, user, at="simplefin", outcome=outcome, chosen=chosen)
     name, lifetime = visit.form.get("name", ""), chosen.lifetime(days_to_choose(site.policy.grant_lifetime))
@@ -177,7 +178,7 @@ def make_setup_token(site: Site, visit: Visit, browser: Browser, user: User) -> 
 def make_calendar_address(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Make the address of the calendar of payments and show it once, whereupon the previous one ends; asks for the
     password, because whoever has the address reads what is due."""
-    outcome = site.prove(visit, browser, user)
+    outcome = site.check_password(visit, browser, user)
     if outcome.browser is None:
         return _account(site, visit, browser, user, at="calendar", outcome=outcome)
     return site.page(
@@ -241,7 +242,7 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
         session_hash = None
     if session_hash is None:  # the session is over already, or the token is an app's
         raise Mistake("no_session", status=401, challenge='Bearer error="invalid_token"')
-    site.server.sessions.end_hashed(session_hash)
+    site.server.sessions.end_by_hash(session_hash)
     response = Response(status_code=204, headers=page_headers(""))
     if visit.browser is None or visit.browser.id_hash == session_hash:
         site.cookies.forget(response)
@@ -251,14 +252,16 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
 def connected_apps(server: AuthorizationServer, user_id: str) -> list[ConnectedApp]:
     """One entry per grant, the newest first. The server's own page, which has a grant for each signed-in browser, is
     listed once."""
-    told = server.grants.webhook_addresses(user_id)
+    hosts: dict[str, set[str]] = defaultdict(set)
+    for grant_id, url in server.grants.webhook_addresses(user_id):
+        hosts[grant_id].add(urlsplit(url).hostname or "")
     apps = [
         ConnectedApp(
             grant=each.grant,
             name=each.client_name,
             last_used_at=each.last_used_at or each.grant.created_at,
             simplefin=each.simplefin,
-            told_at=", ".join(sorted({urlsplit(url).hostname or "" for id_, url in told if id_ == each.grant.id})),
+            webhook_hosts=", ".join(sorted(hosts[each.grant.id])),
             ends_soon=each.grant.expires_at < server.grants.end_of(REMINDED_BEFORE),
         )
         for each in server.grants.connected_apps(user_id)
@@ -322,7 +325,7 @@ def _account(
     apps = connected_apps(site.server, user.id)
     record, deeds = record_page.overview(site, user.id)
     for app in apps:
-        app.last_used_at = max([app.last_used_at, *(line.last_at for line in record.get(app.recorded_as, ()))])
+        app.last_used_at = max([app.last_used_at, *(line.last_at for line in record.get(app.record_id, ()))])
     return site.form_page(
         "account.html",
         visit.words,
@@ -335,7 +338,7 @@ def _account(
         days_of=lambda grant: _days_of(site, grant),
         as_before=AS_BEFORE,
         apps=apps,
-        ended=record_page.of_ended(site, user.id, but={app.recorded_as for app in apps}),
+        ended=record_page.ended_apps(site, user.id, but={app.record_id for app in apps}),
         record=record,
         deeds=deeds,
         browsers=sorted(sessions.of_user(user.id), key=lambda each: each.id_hash != browser.id_hash),

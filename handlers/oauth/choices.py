@@ -1,4 +1,4 @@
-"""What a person chooses on the consent and account pages: accounts, bookings, whole account numbers, and how long."""
+"""The choices of a person on the consent and account pages: accounts, bookings, whole account numbers, and how long."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -92,8 +92,8 @@ def preset_choices(details: AccountInformation | None, owned: Sequence[StoredAcc
             for account in owned
             if named is None or any(each.is_of(account.id, account.iban) for each in named)
         ),
-        later=details.is_with_later_accounts,
-        bookings=details.is_with_bookings,
+        later=details.asks_for_later_accounts,
+        bookings=details.asks_for_bookings,
         full_numbers=details.full_numbers,
         lasts=str(details.lasts_days or ""),
     )

@@ -153,7 +153,7 @@ def come_back(site: Site, visit: Visit) -> Response:
     browser = visit.browser
     parameters = {name: values[0] for name, values in visit.parameters.items()}
     try:
-        user_id, attempt = site.services.connecting.returned(
+        user_id, attempt = site.services.connecting.resume(
             parameters, browser=browser.id_hash if browser is not None else None
         )
     except AttemptUnknown:

@@ -82,11 +82,11 @@ def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Au
     audience, turns = server.policy.address_of(resource), Turns(StoreUnavailable)
 
     async def authenticate(token: str) -> Principal:
-        remembered = server.access.remembered(token, audience)
+        remembered = server.access.principal_in_memory(token, audience)
         if remembered is not None:
             return remembered
         async with turns.of(token):
-            meanwhile = server.access.remembered(token, audience)
+            meanwhile = server.access.principal_in_memory(token, audience)
             if meanwhile is not None:
                 return meanwhile
             return await run_in_threadpool(server.access.principal, token, audience)

@@ -35,12 +35,12 @@ def passkeys_page(site: Site, visit: Visit, browser: Browser, user: User) -> Res
 
 def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Check the password again, then show the page whose script asks the browser to make a passkey."""
-    proof = site.prove(visit, browser, user)
+    proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
-    if not site.server.passkeys.can_be:
+    if not site.server.passkeys.are_possible:
         return site.redirect(site.address("/account/passkeys"))
-    return _page(site, visit, browser, user, options=site.server.passkeys.to_make_one(user, browser))
+    return _page(site, visit, browser, user, options=site.server.passkeys.creation_options(user, browser))
 
 
 def add(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
@@ -52,7 +52,7 @@ def add(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 def remove(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Check the password again, then remove the passkey."""
-    proof = site.prove(visit, browser, user)
+    proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
     site.server.passkeys.remove(user.id, visit.form.get("id", ""))
@@ -84,7 +84,7 @@ def _page(
         options=options,
         is_scripted=bool(options),
         is_refused=is_refused,
-        can_be=passkeys.can_be,
+        are_possible=passkeys.are_possible,
         issuer=site.policy.issuer,
         name=_name(visit),
         passkeys=passkeys.of_user(user.id),

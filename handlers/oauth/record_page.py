@@ -80,11 +80,11 @@ class EndedApp:
 
     name: str
     is_page: bool
-    lines: list["Seen"]
+    lines: list["RecordLine"]
 
 
 @dataclass(slots=True)
-class Seen:
+class RecordLine:
     """One line of the page; `kind` is the name of a text of the page, or of an operation."""
 
     kind: str
@@ -99,26 +99,26 @@ def record_routes(site: Site) -> list[BaseRoute]:
     return [*site.user_routes(pages)]
 
 
-def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[Seen]], list[Seen]]:
-    """The lines of what each grant did in the last 30 days, by its id (`recorded_as`), and of what was done to the
+def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[RecordLine]], list[RecordLine]]:
+    """The lines of what each grant did in the last 30 days, by its id (`record_id`), and of what was done to the
     account; the latest first."""
-    apps: dict[str, dict[str, Seen]] = {}
-    deeds: dict[str, Seen] = {}
+    apps: dict[str, dict[str, RecordLine]] = {}
+    deeds: dict[str, RecordLine] = {}
     for entry in site.server.record.overview(user_id, within=SHOWN_FOR):
         is_deed = entry.operation in DEEDS
-        lines = deeds if is_deed else apps.setdefault(recorded_as(entry.grant_id, entry.client_id), {})
+        lines = deeds if is_deed else apps.setdefault(record_id(entry.grant_id, entry.client_id), {})
         _add(lines, entry, f"did_{entry.operation}" if is_deed else _kind(entry))
     by_app = {id_: list(lines.values()) for id_, lines in apps.items()}
     return by_app, list(deeds.values())
 
 
-def of_ended(site: Site, user_id: str, *, but: Collection[str]) -> list[EndedApp]:
+def ended_apps(site: Site, user_id: str, *, but: Collection[str]) -> list[EndedApp]:
     """What apps did through grants that have ended, in all the time for which the record is kept; `but` are the ids
-    (`recorded_as`) of those listed on the page already. The app that did something last comes first."""
+    (`record_id`) of those listed on the page already. The app that did something last comes first."""
     names: dict[str, str] = {}
-    apps: dict[str, dict[str, Seen]] = {}
+    apps: dict[str, dict[str, RecordLine]] = {}
     for entry in site.server.record.overview(user_id, within=KEPT_FOR):
-        if entry.operation not in DEEDS and recorded_as(entry.grant_id, entry.client_id) not in but:
+        if entry.operation not in DEEDS and record_id(entry.grant_id, entry.client_id) not in but:
             names.setdefault(entry.client_id, entry.client_name)
             _add(apps.setdefault(entry.client_id, {}), entry, _kind(entry))
     return [EndedApp(names[id_], id_ == PAGE, list(lines.values())) for id_, lines in apps.items()]
@@ -128,13 +128,13 @@ def _kind(entry: Entry) -> str:
     return KIND_OF.get(entry.operation, entry.operation)
 
 
-def _add(lines: dict[str, Seen], entry: Entry, kind: str) -> None:
-    line = lines.setdefault(kind, Seen(kind, 0, 0, aware(entry.last_at)))  # the latest comes first
+def _add(lines: dict[str, RecordLine], entry: Entry, kind: str) -> None:
+    line = lines.setdefault(kind, RecordLine(kind, 0, 0, aware(entry.last_at)))  # the latest comes first
     line.calls += entry.calls
     line.refusals += entry.refusals
 
 
-def recorded_as(grant_id: str, client_id: str) -> str:
+def record_id(grant_id: str, client_id: str) -> str:
     """The id of a grant in the record: its own, but one common id for this server's own page, which has a grant for
     each browser."""
     return PAGE if client_id == PAGE else grant_id
@@ -161,8 +161,8 @@ def _as_csv(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
 
 def _cells(entry: Entry) -> tuple[str | int | None, ...]:
     name = guard_cell(entry.client_name)  # an app may be named by anybody: no cell may begin a formula
-    told = (instant(entry.hour), name, entry.client_id, entry.grant_id, entry.operation)
-    return (*told, entry.calls, entry.refusals, instant(entry.last_at))
+    cells = (instant(entry.hour), name, entry.client_id, entry.grant_id, entry.operation)
+    return (*cells, entry.calls, entry.refusals, instant(entry.last_at))
 
 
 def _as_json(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:

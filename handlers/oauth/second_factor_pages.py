@@ -75,7 +75,7 @@ def factor_page(site: Site, visit: Visit, browser: Browser, user: User) -> Respo
 
 def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Check the password again, then show a new seed for the authenticator app."""
-    proof = site.prove(visit, browser, user)
+    proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)
     set_up = site.server.second_factors.begin(user)
@@ -99,7 +99,7 @@ def confirm(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 def turn_off(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Check the password again, then turn the second factor off."""
-    proof = site.prove(visit, browser, user)
+    proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)
     site.server.second_factors.turn_off(user.id)
@@ -115,7 +115,7 @@ def _step_form(
     outcome: Outcome | None = None,
     is_passkey: bool = False,
 ) -> Response:
-    options = site.server.passkeys.to_use_one(browser)
+    options = site.server.passkeys.request_options(browser)
     return site.form_page(
         "second_step.html",
         visit.words,

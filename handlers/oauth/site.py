@@ -192,10 +192,10 @@ class Site:
             raise Mistake("no_session")
         return browser, user
 
-    def prove(self, visit: Visit, browser: Browser, user: User) -> Outcome:
+    def check_password(self, visit: Visit, browser: Browser, user: User) -> Outcome:
         """The outcome of checking the password that a form asks for again."""
         password = visit.form.get("current_password", "")
-        return self.server.sign_in.prove(user, browser, password=password, address=visit.address)
+        return self.server.sign_in.check_password(user, browser, password=password, address=visit.address)
 
     def request_secret(self, parameters: Mapping[str, tuple[str, ...]]) -> str:
         """The id of the waiting authorization request in these parameters; raises Mistake for a text that cannot be

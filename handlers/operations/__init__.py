@@ -31,7 +31,7 @@ from handlers.operations.changes import feeds
 from handlers.operations.events import listening, webhooks
 from handlers.operations.forecasts import forecast
 from handlers.operations.searching import search
-from handlers.operations.words import annotations, proposed_rules, some
+from handlers.operations.words import annotations, correction_batches, proposed_rules
 from handlers.services import Services
 
 LIGHT_ROWS_MAX = 50_000  # filters by day, category and account bisect; the page itself is bounded
@@ -52,8 +52,9 @@ def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An operation that reads one state of a user's data: the function, what it reads, and when its answer is quickly
-    made. The function takes the services, the request, the user's data, and the contract's parameters in snake_case."""
+    """An operation that reads one state of a user's data: its function, the parts of the data that it needs, and
+    whether its answer is quickly made. The function takes the services, the request, the user's data, and the
+    contract's parameters in snake_case."""
 
     function: Callable[..., Answer]
     needs: Need
@@ -62,7 +63,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """A feed of changes: the function that makes a page of it, and its kind."""
+    """A feed of changes: the function that returns the next page of it, and the kind of its rows."""
 
     function: Callable[..., Any]
     kind: str
@@ -127,7 +128,7 @@ SHOWS_BOOKINGS = _by_id(
     annotations.get_annotation,
     annotations.change_annotation,
     annotations.list_tags,
-    some.correct_some,
+    correction_batches.correct_some,
 )
 """The operations that show bookings or payees, which a grant of figures only does not cover; a grant of some accounts
 does."""

@@ -115,7 +115,7 @@ def delete_account(services: Services, request: Request, *, id: str, name: str) 
     back."""
     user, now = services.user(owner_of(request)), services.clock.now()
     account = _find(services, user.id, id)
-    if name != account.called:
+    if name != account.label:
         raise BadRequest("name: must be the name of the account, or its IBAN if it has none")
     return rebuilding(
         services.change(user.id, lambda session: rebuild.delete(session, user=user, account_id=id, now=now))

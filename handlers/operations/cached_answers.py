@@ -10,7 +10,7 @@ from auth.scopes import READ_ANNOTATIONS
 from handlers.cache.user_data import Need, UserData
 from handlers.http import call
 from handlers.http.request import Answer, Request
-from handlers.operations.words.said import wants_words
+from handlers.operations.words.row_words import wants_words
 from handlers.services import Services
 
 Light = Callable[[UserData, dict[str, Any]], bool]

@@ -32,8 +32,8 @@ COMPARED = {
 def create_correction(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Remember a category; `matching` is how many bookings it decides, `changed` how many now have another one. A dry
-    run answers the same and keeps nothing."""
+    """Remember a category; `matching` is the number of bookings for which it decides, `changed` the number of those
+    that get another one. A dry run answers the same and stores nothing."""
     user_id, now = owner_of(request), services.clock.now()
     row = transactions.find(services.of(user_id), user_id, body["transactionId"])
     if row is None:
@@ -58,8 +58,8 @@ def list_corrections(services: Services, request: Request) -> Json:
     user_id = owner_of(request)
     with services.of(user_id).transaction() as session:
         known = rules.corrections(session, user_id)
-        told = [_shape(session, user_id, key, choice) for key, choice in known.items()]
-    return {"corrections": sorted(told, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
+        shapes = [_shape(session, user_id, key, choice) for key, choice in known.items()]
+    return {"corrections": sorted(shapes, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
 
 
 def delete_correction(services: Services, request: Request, *, id: str) -> Json:

@@ -21,7 +21,7 @@ from handlers.operations import rules_in_words
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.reports import balances, money_of, unconverted_header
 from handlers.operations.selection import selected_accounts
-from handlers.operations.words.said import DETAILED, asks_for_words, check_words
+from handlers.operations.words.row_words import DETAILED, asks_for_words, check_words
 from handlers.services import Services
 from storage.accounts import Selected
 from storage.importing.derivation import OWN_ACCOUNT_RULE

@@ -13,7 +13,7 @@ from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.changes.feeds import cursor_after
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import selected_accounts
-from handlers.operations.words.said import asks_for_words
+from handlers.operations.words.row_words import asks_for_words
 from handlers.services import Services
 from handlers.unread_exports import TooManyExports
 from storage.accounts import Selected

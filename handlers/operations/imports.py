@@ -211,7 +211,7 @@ def file_import(value: FileImport) -> Json:
         "isDryRun": value.is_dry_run,
         "fileName": value.name,
         **members(value, "format", "error", "new", "known", "accountIds"),
-        "statements": [statement(told, rows) for told, rows in zip(value.statements, value.first_rows, strict=True)],
+        "statements": [statement(each, rows) for each, rows in zip(value.statements, value.first_rows, strict=True)],
         "warnings": list(value.warnings),
         "layouts": [layout(each) for each in value.layouts],
         "candidates": [
@@ -239,21 +239,21 @@ def kept_layout(value: KeptLayout) -> Json:
     return members(value, "id", "fileName", "keptAt", "profile", "accountId")
 
 
-def statement(told: AccountStatement, first_rows: Iterable[TransactionRecord]) -> Json:
+def statement(value: AccountStatement, first_rows: Iterable[TransactionRecord]) -> Json:
     """ImportedStatement of the contract."""
-    said, currency = told.statement, told.account.currency
+    said, currency = value.statement, value.account.currency
     return {
-        "iban": told.account.iban,
-        "accountName": told.account.name or told.account.stable_key,
+        "iban": value.account.iban,
+        "accountName": value.account.name or value.account.stable_key,
         "currency": currency,
-        "rows": told.entries,
-        "bookings": len(told.places),
-        "pending": told.pending_entries,
-        **members(told, "firstDay", "lastDay"),
+        "rows": value.entries,
+        "bookings": len(value.places),
+        "pending": value.pending_entries,
+        **members(value, "firstDay", "lastDay"),
         "opening": money(said.opening, currency) if said.opening is not None else None,
         "closing": money(said.closing, currency) if said.closing is not None else None,
         **members(said, "closingDate"),
-        "addsUp": told.adds_up,
+        "addsUp": value.adds_up,
         "firstRows": [
             {
                 **members(row, "bookingDate"),

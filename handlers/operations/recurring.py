@@ -59,12 +59,12 @@ def list_subscription_details(
         elif wanted != ALL:
             found = found.filter(pl.col("confirmation") != DISMISSED)
         charges = charges_of(session, user_id, found)
-    told = [detail_of(row, charges, today) for row in found.iter_rows(named=True)]
+    details = [detail_of(row, charges, today) for row in found.iter_rows(named=True)]
     if wanted not in (CURRENT, ALL):
-        told = [each for each in told if each["status"] == wanted]
+        details = [each for each in details if each["status"] == wanted]
     if status is None and direction is None:
-        told = [{key: value for key, value in each.items() if key not in json_shapes.STANDING} for each in told]
-    return Answer(body={"subscriptions": told})
+        details = [{key: value for key, value in each.items() if key not in json_shapes.STANDING} for each in details]
+    return Answer(body={"subscriptions": details})
 
 
 def get_subscription(
@@ -93,7 +93,7 @@ def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> 
     had been charged one period before its first day."""
     charges = [by_id[charge_id] for charge_id in row["charge_ids"]]
     paid = [Charge(id=charge["id"], day=charge["booking_date"], amount=abs(charge["amount"])) for charge in charges]
-    told = history(
+    past = history(
         paid or [Charge(id=row["id"], day=row["last_charged"], amount=row["amount"])],
         frequency=row["frequency"],
         currency=row["currency"],
@@ -102,7 +102,7 @@ def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> 
     )
     window = six_months_before(today)
     shown = [json_shapes.charge(charge, is_counted=charge["booking_date"] >= window) for charge in charges]
-    return json_shapes.subscription_detail(row, told, shown, today)
+    return json_shapes.subscription_detail(row, past, shown, today)
 
 
 class NoSuchPayment(Exception):

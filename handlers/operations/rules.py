@@ -31,7 +31,7 @@ def list_rules(services: Services, request: Request) -> Json:
 def create_rule(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Add a rule behind the others, and apply the rules to stored bookings. A dry run answers the same and keeps
+    """Add a rule after the others, and apply the rules to stored bookings. A dry run answers the same and stores
     nothing."""
     added: list[Rule] = []
 

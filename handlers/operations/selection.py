@@ -1,4 +1,4 @@
-"""Which of the user's accounts (interface 4.1, decision 6) and which days a request is about."""
+"""Selects the accounts (interface 4.1, decision 6) and checks the days that a request is about."""
 
 from collections.abc import Collection, Sequence
 from datetime import date

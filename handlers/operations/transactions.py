@@ -14,7 +14,7 @@ from handlers.names import Json
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import selected_accounts, selected_or_all
-from handlers.operations.words.said import asks_for_words, with_words
+from handlers.operations.words.row_words import asks_for_words, with_words
 from handlers.services import Services
 from storage import accounts, transactions
 
@@ -65,7 +65,7 @@ def list_taken_back_transactions(services: Services, request: Request, *, accoun
     with services.of(caller.user_id).transaction() as session:
         owned = accounts.of_user(session, caller.user_id)
         selected = selected_or_all(owned, account_ids, caller)
-        rows = transactions.taken_back(session, caller.user_id, selected.ids)
+        rows = transactions.list_taken_back(session, caller.user_id, selected.ids)
     by_id = {account.id: account for account in selected.accounts}
     return {
         "transactions": [

@@ -91,7 +91,7 @@ class SimpleFinEndpoint:
             asked = call.current(scope)
             user_part, password = _credentials(scope)
             try:
-                caller = self._access.remembered(user_part, password)
+                caller = self._access.principal_in_memory(user_part, password)
                 if caller is None:
                     caller = await run_in_threadpool(self._access.principal, user_part, password)
             except InvalidToken as error:

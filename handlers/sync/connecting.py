@@ -139,7 +139,7 @@ class Connecting:
         asked = step.fields if isinstance(step, Question) else ()
         return self._step(stored, {each.name: given.get(each.name) or each.default for each in asked}, {})
 
-    def returned(self, returned: Mapping[str, str], *, browser: str | None) -> tuple[str, Attempt]:
+    def resume(self, returned: Mapping[str, str], *, browser: str | None) -> tuple[str, Attempt]:
         """Take the next step after a browser has come back from the provider with these parameters, and return the
         user's id and the attempt. Raises AttemptUnknown for a state that is unknown, used, expired, or another
         browser's."""

@@ -19,7 +19,7 @@ from handlers.sync.recurring import recurring_news
 from storage import accounts, detections, transactions
 from storage.accounts import Selected
 from storage.database import Conflict, Database, Session, Transaction
-from storage.recurring import added, decisions, told
+from storage.recurring import added, decisions, looks
 
 EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
 
@@ -63,7 +63,7 @@ def _streams(
     """The streams that `detect_both` finds, from the store if they are stored there."""
     kept_as = _storage_key(selected.ids)
     reading = session or database
-    version, found = detections.stored(reading, user_id, kept_as, day=today)
+    version, found = detections.find(reading, user_id, kept_as, day=today)
     if found is not None:
         return found
     found = detect_both(
@@ -82,7 +82,7 @@ def detect_after_import(database: Database, user_ids: Sequence[str], *, today: d
     the events about what is new."""
     _detect(database, user_ids, today=today)
     for user_id in user_ids:
-        if not told.is_present(database, user_id, today=today):
+        if not looks.is_present(database, user_id, today=today):
             _tell_news(database, user_id, today=today)
 
 
@@ -90,7 +90,7 @@ def _detect(database: Database, user_ids: Sequence[str], *, today: date) -> None
     outdated = {}
     for user_id in user_ids:
         kept_as = _storage_key([account.id for account in accounts.of_user(database, user_id)])
-        version, known = detections.stored(database, user_id, kept_as, day=today)
+        version, known = detections.find(database, user_id, kept_as, day=today)
         if known is None:
             outdated[user_id] = kept_as, version
     if not outdated:
@@ -108,7 +108,7 @@ def _tell_news(database: Database, user_id: str, *, today: date) -> None:
         found = recurring_of(database, user_id, everything, today=today, session=session)
         version = detections.present_version(session, user_id)
         found = found.filter(pl.col("added_to").is_null())
-        recurring_news.tell(session, user_id, found, data_version=version, today=today)
+        recurring_news.record_news(session, user_id, found, data_version=version, today=today)
 
     database.atomically(work)
 
@@ -137,7 +137,7 @@ def flows_of(
     """The recurring flows in and out of these accounts, as `recurring_flows` finds them in `rows` (the accounts'
     bookings); found once for each state of the data and day."""
     kept_as = ["forecast", *account_ids]
-    version, found = detections.stored(session, user_id, kept_as, day=today)
+    version, found = detections.find(session, user_id, kept_as, day=today)
     if found is None:
         found = recurring_flows(rows, days)
         _keep(database, user_id, kept_as, version, today, found)

@@ -115,9 +115,9 @@ class SyncEngine:
         """Start a job for the connection, if its state and the cool-down allow one.
 
         `is_forced`, for the operator alone, ignores our own cool-down, never the limits of the source. `attended` is
-        the person, where it is certain that somebody is present and asks for this. With `keeps_plan`, what the planned
-        syncs need of the quota is left to them. `is_first` is the sync that belongs to connecting or renewing: it
-        ignores the cool-down (decision 25), and its user has just been present.
+        the person who is certainly present and asks for this. With `keeps_plan`, the part of the quota that planned
+        syncs need is left to them. `is_first` is the sync that belongs to connecting or renewing: it ignores the
+        cool-down (decision 25), and its user has just been present.
         """
         now, user_id = self._clock.now(), connection.user_id
         database = self._store.of(user_id)

@@ -29,7 +29,7 @@ from storage.importing.batches import ReadBatch, read_batch
 from storage.jobs import Job, JobEnded, RefusedBatch
 
 FORESEEN = (JobEnded, Closed, SourceError, StoreError, InvalidRecord)
-SILENT = "The bank told no booking of this account, not even those of the last days. The next sync asks again."
+SILENT = "The bank reported no booking of this account, not even those of the last days. The next sync asks again."
 UNTOLD = "The bank tells nothing of this account any more. Hide it if it is closed."
 BOOKING_BYTES = 500  # of a file, about
 TOLD_AGAIN_DAYS = 30  # even the bank with the shortest memory reports bookings of these days again
@@ -114,12 +114,12 @@ class JobStep:
     ) -> None:
         """Fetch and store batch by batch, then complete the job; raises what the source or the store raises."""
         batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self.clock.today())
-        told: set[str] = set()
+        reported: set[str] = set()
         is_whole = True  # a cursor past a refused batch would skip that batch's bookings forever
         try:
             while (done := self._next(job, connection, connector.is_local, batches, keeps_cursor=is_whole)) is not None:
                 batch, refusal, account_ids = done
-                told.update(account_ids)
+                reported.update(account_ids)
                 if isinstance(batch, LeftOut):
                     continue
                 is_whole = is_whole and refusal is None
@@ -127,7 +127,7 @@ class JobStep:
                 with contain(log, "job %s could not tidy up after a batch", job.id):
                     connector.settle(asked, handle, batch=batch, refusal=refusal)
             if not connector.is_local:
-                self._warn_of_untold(job, told)
+                self._warn_of_missing_accounts(job, reported)
             self.outcomes.complete(job)
         finally:
             self._follow_up(job)
@@ -174,7 +174,7 @@ class JobStep:
     def _refuse(self, job: Job, refusal: RefusedBatch) -> None:
         self._of(job).atomically(lambda session: jobs.refuse(session, job, refusal))
 
-    def _warn_of_untold(self, job: Job, told: Collection[str]) -> None:
+    def _warn_of_missing_accounts(self, job: Job, reported: Collection[str]) -> None:
         """Add a refusal for each account that the source reported before and now leaves out: the sync is not complete
         for it."""
         brought = connections.account_ids(self._of(job), job.user_id, job.connection_id)
@@ -182,8 +182,8 @@ class JobStep:
         assert found is not None, "a job vanished"
         excused = {refusal.name for refusal in found.refusals}
         for account in accounts.of_user(self._of(job), job.user_id):
-            if account.id in brought and account.id not in told and account.called not in excused:
-                self._refuse(job, RefusedBatch(name=account.called, reason=UNTOLD))
+            if account.id in brought and account.id not in reported and account.label not in excused:
+                self._refuse(job, RefusedBatch(name=account.label, reason=UNTOLD))
 
     def _keep(
         self,
@@ -208,7 +208,7 @@ class JobStep:
             )
             ids = [each.account_id for each in reports]
             is_empty = not any(each.new or each.known for each in reports)
-            is_silent = is_empty and not may_be_empty and _should_tell(session, job.user_id, ids, read)
+            is_silent = is_empty and not may_be_empty and _are_bookings_stored(session, job.user_id, ids, read)
             if cursor is not None and not is_silent:
                 connections.keep_cursor(session, job.user_id, connection.id, cursor)
             return ids, is_silent
@@ -230,7 +230,7 @@ class JobStep:
         return self.store.of(job.user_id)
 
 
-def _should_tell(session: Session, user_id: str, account_ids: Sequence[str], read: ReadBatch) -> bool:
+def _are_bookings_stored(session: Session, user_id: str, account_ids: Sequence[str], read: ReadBatch) -> bool:
     """Whether bookings are stored for days that the source claims to have reported; the first and last day do not
     count, as they may be reported in part."""
     day = timedelta(days=1)

@@ -20,7 +20,7 @@ from storage.boundary import contain
 from storage.connections import Due, StoredConnection
 from storage.database import Store, StoreUnavailable
 from storage.events import outbox
-from storage.recurring import told
+from storage.recurring import looks
 
 ROUND_PAUSE = 2.0  # seconds between two rounds
 READERS_FIRST = timedelta(seconds=5)  # a job due for so long has no reader, so the scheduler advances it
@@ -104,7 +104,7 @@ class Scheduler:
         if now - self._consents_ended_at >= PLAN_EVERY:
             self._consents_ended_at = now
             connections.expire_consents(self._everybody, now=now)
-            outbox.tell_notices(self._everybody, now=now)
+            outbox.record_notices(self._everybody, now=now)
             self._look_at_payments(today)
         self._sorting.advance(now)
         self.last_round_at = unix_time()
@@ -112,7 +112,7 @@ class Scheduler:
     def _look_at_payments(self, today: date) -> None:
         """Record events on recurring payments that are missed or over today, for some users; the next ones follow a
         minute later."""
-        for user_id in told.whom_a_day_concerns(self._everybody, today):
+        for user_id in looks.users_to_check(self._everybody, today):
             with self._isolate_errors(user_id):
                 detect_for_new_day(self._store.of(user_id), [user_id], today=today, is_over=self._engine.stopped.is_set)
 

@@ -20,7 +20,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAttempt:
-    """One attempt to connect a bank. `content` was stored sealed: the step, the user's entries, the source's own
+    """One attempt to connect a bank. `content` is stored sealed: the step, the user's entries, the source's own
     notes."""
 
     user_id: str
@@ -36,7 +36,8 @@ class StoredAttempt:
 
     @property
     def taken_at(self) -> datetime | None:
-        """Since when a request works on the next step; None while the attempt waits for the user's answer."""
+        """The time since which a request has been working on the next step; None while the attempt waits for the user's
+        answer."""
         since = self.content.get(TAKEN_AT)
         return datetime.fromisoformat(since) if since is not None else None
 

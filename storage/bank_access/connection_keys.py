@@ -30,7 +30,7 @@ Keys = dict[str, bytes]
 
 
 class KeyMissing(KeysUnusable):
-    """What opens the banks of this store was sealed with a key that is not here."""
+    """The secrets of this store were sealed with a key that is not here."""
 
     def __init__(self, place: KeyPlace) -> None:
         super().__init__(
@@ -193,7 +193,7 @@ class ConnectionKeys:
 
 
 def how_to_bring(place: KeyPlace) -> str:
-    """How the operator can bring back missing keys, as part of a message."""
+    """A part of a message: how the operator can bring back missing keys."""
     if place.path is not None:
         return "bring the file back"
     return f"restart the service on the machine that has them in {FILE_NAME}"

@@ -1,4 +1,5 @@
-"""Time limits of syncs: how long one may take, and the pause after a failure."""
+"""Time limits of syncs: how long one may take, and the pause after a failure. The minimum interval between two syncs of
+a connection is the setting `sync_cooldown_seconds`."""
 
 from datetime import timedelta
 

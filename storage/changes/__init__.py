@@ -1,1 +1,1 @@
-"""Changes of a user's data since a client last asked, and the incarnation of the store in which they count."""
+"""The changes of a user's data since a client last asked, and the incarnation of the store to which states belong."""

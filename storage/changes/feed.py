@@ -81,7 +81,7 @@ def bury(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
     )
 
 
-def transactions_changed(
+def changed_transactions(
     session: Session, user_id: str, account_ids: Sequence[str] | None, *, after: Position, limit: int
 ) -> list[Row]:
     """Details and states of the next `limit` transactions that were added or changed after this position."""
@@ -99,7 +99,7 @@ def transactions_changed(
     return rows
 
 
-def transactions_removed(
+def removed_transactions(
     session: Session, user_id: str, accounts_meant: AccountFilter, *, after: Position, since: int, limit: int
 ) -> list[Row]:
     """The next `limit` transactions that were removed after this position, those removed before state `since` left

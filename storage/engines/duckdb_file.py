@@ -221,9 +221,9 @@ class DuckDBFile:
         """The state of the user's data, raised by every commit that changes what the user can read; 0 for nobody."""
         return self._states.present(user_id, lambda: state_in(self.of(user_id), user_id))
 
-    async def known_state(self, user_id: str) -> int | None:
+    async def state_without_thread(self, user_id: str) -> int | None:
         """The state of the user's data if it is known in memory, else None; costs no query."""
-        return self._states.known(user_id)
+        return self._states.in_memory(user_id)
 
     def of(self, user_id: str) -> Database:  # noqa: ARG002 - there is no wall between users in one file
         """The store for this user."""
@@ -384,7 +384,7 @@ def check_free(path: Path) -> None:
 
 
 def _check_name(path: Path) -> None:
-    """Raise StoreUnreadable for a path that DuckDB reads otherwise: what follows a "?" is no name to it."""
+    """Raise StoreUnreadable for a path with a "?": DuckDB does not take what follows it as a part of the name."""
     name = str(path)
     if "?" in name or "\\" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
         raise StoreUnreadable(f"{name!r} cannot be the path of a store: it has a ? or \\ in it, or is no UTF-8.")

@@ -94,7 +94,7 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # the pool logs each 
 
 
 class _ConnectionDead(StoreUnavailable):
-    """The connection has ended, and nobody has waited for that; the next one may be as good as ever."""
+    """The connection was lost at once, without a wait; another connection may work."""
 
 
 class PostgreSQL:
@@ -182,7 +182,7 @@ class PostgreSQL:
         too."""
         return state_in(self.of(user_id), user_id)
 
-    async def known_state(self, user_id: str) -> int | None:
+    async def state_without_thread(self, user_id: str) -> int | None:
         """The state of the user's data, read without a thread; None where that fails for any reason."""
         return await self._asked_states.of(user_id) if self._asked_states is not None else None
 

@@ -33,14 +33,15 @@ REACHES = b"SELECT state FROM users WHERE id = %s"
 
 
 class LongStatement(NamedTuple):
-    """What may take long: the server's process that carries it out, and whose rows it needs, if one user's."""
+    """A statement that may take long: the server's process that runs it, and the user whose rows it needs, if it is one
+    user."""
 
     pid: int
     user_id: str | None
 
 
 class ServerSilent(psycopg.OperationalError):
-    """The server says nothing and does not stop when it is told to."""
+    """The server says nothing, and does not stop when told to."""
 
 
 class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
@@ -83,8 +84,8 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
             return answer
 
     def _is_at_work(self) -> bool:
-        """Whether the server is at work on what is awaited, and the machine of its user answers, as another connection
-        sees it: a long statement is as silent as a dead server."""
+        """Whether the server is working on the awaited statement and the machine of its user answers, as seen by
+        another connection: a long statement is as silent as a dead server."""
         if self.awaited is None:
             return False
         try:

@@ -156,7 +156,7 @@ def _low_balances(session: Session, user_id: str) -> _Found:
 
 
 def _payments(session: Session, user_id: str) -> _Found:
-    """Events of recurring payments that `storage.recurring.told` has noted in this transaction."""
+    """Events of recurring payments that `storage.recurring.looks` has noted in this transaction."""
     noted = session.rows("SELECT untold FROM recurring_told WHERE user_id = $1 AND untold <> ''", user_id)
     if noted:
         session.execute("UPDATE recurring_told SET untold = '' WHERE user_id = $1", user_id)
@@ -191,7 +191,7 @@ def after(session: Session, user_id: str, sequence: int, *, limit: int) -> list[
     return [StoredEvent(**{**row, "data": json.loads(row["data"])}) for row in rows]
 
 
-def tell_notices(database: Database, *, now: datetime) -> None:
+def record_notices(database: Database, *, now: datetime) -> None:
     """Write the due notices of consents that end soon, by marking their users' data as changed; otherwise nothing might
     change for long."""
     due = database.rows(f"SELECT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY {NEXT_NOTICE} LIMIT {PIECE}", now)

@@ -1,1 +1,1 @@
-"""From records to stored bookings, in one transaction: known or new, derived, paired, journalled."""
+"""Turns records into stored bookings, in one transaction: recognised or new, derived, paired, journalled."""

@@ -1,4 +1,4 @@
-"""What one batch does to one account: bookings compared, written and claimed, pending ones ended, balances kept."""
+"""The merge of one batch into one account: bookings are compared and written, pending ones end, balances are kept."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,8 @@ FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_par
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountReport:
-    """What the import of one batch did to one account; `same_as` is which one it seems to be, where that is asked."""
+    """What the import of one batch did to one account. `same_as` is the account that it seems to duplicate, if its user
+    is being asked about that."""
 
     account_id: str
     new: int
@@ -69,7 +70,7 @@ class AccountReport:
 
 
 class AccountBatch:
-    """Merges one batch into the account `account_id`; `changes` are then the rows for the journal (journal.CHANGES)."""
+    """Merges one batch into the account `account_id`; `changes` collects the rows for the journal (journal.CHANGES)."""
 
     def __init__(self, teller: Teller, account_id: str, batch_id: str, spool: Spool, derivation: Derivation) -> None:
         self.changes: list[pl.DataFrame] = []
@@ -82,7 +83,8 @@ class AccountBatch:
         self._stored = StoredBookings(teller, account_id)
 
     def merge(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
-        """Bookings, balances and gaps of the account after what was reported of it under this source's name."""
+        """Merge these statements into the account: bookings, pending ones, balances, and the gaps between statements.
+        `source` is the id that the account would have by its source alone."""
         given = windows(told)
         report = self._merge_booked(source, told, given)
         waiting = self._keys(told, ~pl.col("is_booked"))
@@ -106,8 +108,8 @@ class AccountBatch:
     def _merge_booked(
         self, source: str, told: Sequence[AccountStatement], given: Sequence[ToldWindow]
     ) -> AccountReport:
-        """New bookings and pending ones that booked are written, rows that are told otherwise are written again, and
-        those that the bank has taken back are put aside; of what is known as it is told nothing is derived."""
+        """Write new bookings and pending ones that have booked, rewrite rows that are reported differently now, and put
+        aside those that the bank has taken back. Nothing is derived anew for rows that are reported as before."""
         booked = prepare_bookings(self._keys(told, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         found, gone = self._matches(source, booked, stored, given)
@@ -136,8 +138,9 @@ class AccountBatch:
         return report
 
     def _with_identities(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Each row with the identity that its id is made of: its own, or one more under its key. A row that has another
-        one beside its id would leave that for the next booking, which would get the same id."""
+        """The rows, each with the identity that its id is made of: the one it has, else the next free one under its
+        key. A row must not get another one than its id is made of: the next booking would get the unused one, and with
+        it the same id."""
         new = rows.filter(pl.col("identity").is_null())
         new = new.with_columns(new_identities(new, self._stored.highest(new["base"])))
         return pl.concat([rows.filter(pl.col("identity").is_not_null()), new]).drop("base")
@@ -145,7 +148,7 @@ class AccountBatch:
     def _matches(
         self, source: str, told: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ToldWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The bookings that are rows already, as FOUND, and the rows that the source no longer tells."""
+        """The bookings that are stored already, as FOUND, and the stored rows that the source no longer reports."""
         pairs, left, rows, are_lasting = exact_matches(told, stored)
         found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
         elsewhere = self._stored.told_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
@@ -174,7 +177,8 @@ class AccountBatch:
         return pl.concat([found_by_day, corrected]), gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))
 
     def _by_day(self, told: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-        """Bookings and rows that may be one by day and amount, or as a batch and its details, some days at a time."""
+        """The bookings and rows that may match by day and amount, or as a batch and its details; some days at a
+        time."""
         is_part = pl.col("references").str.contains(r"/\d+(\x1f|\"|$)")
         keys = ["booking_date", "currency"]
         if told.filter(is_part).is_empty() and stored.filter(is_part).is_empty():
@@ -186,7 +190,7 @@ class AccountBatch:
     def _corrections(
         self, told: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ToldWindow]
     ) -> pl.DataFrame:
-        """Of what is left the bookings that are rows with another amount or on another day, as FOUND."""
+        """The bookings that correct a stored row, which has another amount or another day, as FOUND."""
         claimed = stored.join(told, on="claim", how="semi")
         rows = pl.concat([gone, claimed]).unique("id", maintain_order=True)
         if rows.is_empty():
@@ -204,8 +208,8 @@ class AccountBatch:
     def _told_before_taken_back(
         self, told: pl.DataFrame, found: pl.DataFrame, given: Sequence[ToldWindow]
     ) -> pl.DataFrame:
-        """Bookings that have been taken back since, as FOUND: those of a file that ends before that day and does not
-        prove its balance. They stay taken back."""
+        """The bookings of an older file that the bank has taken back since, as FOUND; they stay taken back. Such a file
+        ends before that day and does not prove its balance."""
         if self._teller.is_live or told.is_empty():
             return found.clear()
         stored = self._stored.taken_back_after(told.select(pl.max("booking_date")).item())
@@ -214,8 +218,8 @@ class AccountBatch:
         return pl.DataFrame([(item.place, row.id, False, True) for item, row in pairs], schema=FOUND, orient="row")
 
     def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
-        """New bookings with id, identity and `created_at` of the row that each was, pending or on its day taken back,
-        and with `claims`, which say under which id it is told now."""
+        """The new bookings. One that was pending, or was taken back and is booked again on the same day, takes over id,
+        identity and `created_at` of that row, with `claims` that have the id under which it is reported now."""
         pairs: list[Pair] = []
         left = new
         for table, keys, days in zip(WAITING, (AMOUNT, MONEY), (BEFORE, SAME_DAY), strict=True):
@@ -228,8 +232,9 @@ class AccountBatch:
     def _among(
         self, told: pl.DataFrame, table: str, stored: pl.DataFrame, keys: Sequence[str], days: range
     ) -> list[Pair]:
-        """Which of these rows of the table (STORED) the bookings are where one of both is pending or taken back, among
-        those that have the `keys` in common, on `days`: all of them are told anew each time, under whatever ids."""
+        """The pairs of a booking and a row of the table (STORED) that are the same, where one of the two is pending or
+        taken back: only rows with the same `keys`, on `days`. Sources report such bookings anew each time, under any
+        id."""
         told, stored = told.join(stored, on=keys, how="semi"), stored.join(told, on=keys, how="semi")
         if told.is_empty():
             return []
@@ -240,7 +245,7 @@ class AccountBatch:
         return remaining.pairs
 
     def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
-        """The bookings, those of the pairs with what the row has that each is."""
+        """The bookings; those in `pairs` with id, identity, `created_at` and `claims` of their row."""
         found = [
             (item.place, row.id, row.identity, row.created_at, self._claims_of_new(item, row)) for item, row in pairs
         ]
@@ -249,8 +254,8 @@ class AccountBatch:
         return told.join(known, on="place", how="left", maintain_order="left")
 
     def _reword(self, known: pl.DataFrame) -> None:
-        """Write what is told otherwise: a correction of the source that had told it, or the fuller words of another
-        one; and remember what each source has told, and under which id and references."""
+        """Rewrite rows that are reported differently, either corrected by the source that reported them or in the
+        fuller words of another one; and remember what each source reported last, with its id and references."""
         is_news = (pl.col("told_print") != pl.col("fingerprint")).fill_null(value=True)
         is_live = self._teller.is_live
         changed = known.filter(
@@ -294,8 +299,8 @@ class AccountBatch:
         self._write("transactions", again, spool, "modified")
 
     def _claims(self, known: pl.DataFrame) -> pl.Series:
-        """The ids by which sources know these rows, each with what was last told under it, of each source the last one;
-        a file is remembered by its ids alone."""
+        """The `claims` of these rows after this batch: for each source the id under which it knows the row, with the
+        fingerprint of what it reported last. A source of files is remembered only where it gives an id."""
         found = []
         for claims, first, stored_print, claim, told in known.select(
             "claims", "first_claim", "stored_print", "claim", "fingerprint"
@@ -309,20 +314,21 @@ class AccountBatch:
         return pl.Series("claims", found, dtype=pl.String)
 
     def _claims_of_new(self, item: Item, row: StoredRow) -> str:
-        """The `claims` of a row that this booking takes over; what a bank had told as pending of another day or amount
-        a file may tell so as booked."""
+        """The `claims` of a row that this booking takes over. If day or amount differ from those that a bank reported
+        while the booking was pending, its former wording is kept, because a file may still report the booking that
+        way."""
         name = self._name(item.claim)
         claims = as_json({name: fingerprint(item.record)} if name else {})
         is_as_before = (item.record.booking_date, item.record.amount) == (row.record.booking_date, row.record.amount)
         return claims if is_as_before or not self._teller.is_live else with_former(claims, row.record, self._teller.now)
 
     def _name(self, claim: str | None) -> str | None:
-        """The key in `claims` under which this source is remembered to have told a row; None for a file that gave the
-        row no id."""
+        """The key in `claims` for this source's report of a row; None for a file that gives the row no id."""
         return claim or (f"{self._teller.source}:" if self._teller.is_live else None)
 
     def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
-        """What is still pending keeps its id; a complete set ends all others."""
+        """Store what is pending; a row that is still pending keeps its id. If the list is complete, all other pending
+        rows end."""
         stored = self._stored.every("pending_transactions")
         known = self._among(told, "pending_transactions", stored, ["currency"], SAME_DAY)
         left = told.filter(~pl.col("place").is_in([item.place for item, _ in known]))
@@ -338,7 +344,7 @@ class AccountBatch:
         return [Item(record, *of_booking) for record, of_booking in zip(records, keys, strict=True)]
 
     def _write(self, table: str, bookings: pl.DataFrame, spool: Spool, change: journal.Change | None = None) -> None:
-        """Derive and append the rows of these bookings, whose words are in the spool, a piece at a time."""
+        """Derive and append the rows of these bookings, whose wordings are in the spool, a piece at a time."""
         done = 0
         state = self._session.coming_state(self._user_id)
         if "batch_id" not in bookings.columns:
@@ -366,7 +372,7 @@ class AccountBatch:
             )
             if change:
                 rows = rows.with_columns(added_state=piece["added_state"], changed_state=pl.lit(state))
-                self.changes.append(journal.changed(keys["id"], change))
+                self.changes.append(journal.change_rows(keys["id"], change))
             self._session.append(table, rows.sort("booking_date", "id", descending=[True, False]))
 
     def _delete(self, table: str, ids: pl.Series) -> None:
@@ -383,7 +389,8 @@ def _as_found(remaining: Remaining, *, is_correction: bool) -> pl.DataFrame:
 
 
 def _with_other_references(known: pl.DataFrame) -> pl.DataFrame:
-    """Rows that are told under references by which they were not known, with all of them: `id`, `reference_keys`."""
+    """The rows that are reported with references that are not stored yet, with all references: `id`,
+    `reference_keys`."""
     in_json = pl.col("references").str.replace_all(PARTING, '","', literal=True)  # as `as_json` has it
     as_stored = pl.format('"{}"', in_json)
     is_known = pl.col("stored_references").str.contains(as_stored, literal=True)

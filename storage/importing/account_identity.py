@@ -1,4 +1,4 @@
-"""Which account of the user a source's account is: known by its ids, by its IBAN, by an alias, by what stands in it."""
+"""Which account of the user a source means: recognised by its ids, its IBAN, an alias, or its bookings."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,8 +32,8 @@ class AccountUnclear(InvalidRecord):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The account that bookings go to, and the id that their source's account would have by itself; `account` is what
-    the source says of it, under a key of its own where its user has said that it is another one."""
+    """The account that bookings go to, and the id (`source_id`) that it would have by its source alone. `account` is
+    the source's description; it has a key of its own if the user has said that this is a separate account."""
 
     account_id: str
     source_id: str
@@ -41,7 +41,7 @@ class Owner:
 
 
 def owner(teller: Teller, account: AccountRecord) -> Owner:
-    """The account that this one is known as, else the one that it would be by itself."""
+    """The account under which this one is known; for an unknown one, a new account with an id of its own."""
     session, user, connection = teller.session, teller.user, teller.connection
     met = session.rows(
         "SELECT k.account_id, k.source_id FROM account_keys AS k JOIN accounts AS a ON a.user_id = k.user_id"
@@ -72,7 +72,8 @@ def owner(teller: Teller, account: AccountRecord) -> Owner:
 
 
 def remember(teller: Teller, told: AccountRecord, owner: Owner) -> None:
-    """Whatever IBAN a live source names for its account from now on, or whether it names one, this is the account."""
+    """Remember which account a live source means, so that it stays the same whatever IBAN the source names later, if
+    any."""
     teller.session.execute(
         "INSERT INTO account_keys (user_id, connection_id, stable_key, currency, account_id, source_id)"
         " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (user_id, connection_id, stable_key, currency)"
@@ -83,8 +84,8 @@ def remember(teller: Teller, told: AccountRecord, owner: Owner) -> None:
 
 
 def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.DataFrame, batch_id: str) -> Owner:
-    """The account of a file that names none: a new one if it is the first of its kind, else the one that holds its
-    bookings (spool.KEYS) already; raises AccountUnclear where neither says so."""
+    """The account for a file that names none: a new one if it is the first of its kind, else the one that already has
+    its bookings (spool.KEYS). Raises AccountUnclear if no account, or more than one, has them."""
     session, user_id = teller.session, teller.user.id
     natural = owner(teller, account)
     told = session.rows(
@@ -103,9 +104,9 @@ def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.Data
 
 
 def account_of_export(teller: Teller, account: AccountRecord, records: Sequence[TransactionRecord]) -> str | None:
-    """The account that comes back in an export although it has no IBAN: the one whose bookings these are by our
-    own ids (or were, in the store that wrote them), or without a booking the one of the same key, currency and
-    bank, where there is only one. A file may name any id: it counts only where it names the same money."""
+    """The account that an imported export of ours is about, if it has no IBAN: the one that has these bookings by our
+    own ids (or had them, in the store that wrote the file); for an account without bookings, the only one with the same
+    key, currency and bank. A file may contain any id, so an id counts only with the same day and amount."""
     session, user_id = teller.session, teller.user.id
     if account.iban is not None:
         return None
@@ -136,7 +137,8 @@ def account_of_export(teller: Teller, account: AccountRecord, records: Sequence[
 
 
 def chosen_owner(teller: Teller, account: AccountRecord, choice: str) -> Owner:
-    """The account that the user has chosen; what the source itself names is remembered to belong there."""
+    """The account that the user has chosen. What the source names goes there from now on, unless it has an account
+    already."""
     if choice == NEW_ACCOUNT:
         return _next_account(teller, account)
     natural = owner(teller, account)
@@ -151,7 +153,7 @@ def chosen_owner(teller: Teller, account: AccountRecord, choice: str) -> Owner:
 
 
 def still_there(session: Session, user_id: str, account_id: str) -> str | None:
-    """The account, or the one that it has been merged into; None once it is deleted."""
+    """The id of the account, or of the one into which it was merged; None if it was deleted."""
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id IN (coalesce((SELECT account_id FROM account_aliases"
         " WHERE user_id = $1 AND source_id = $2), $2))",
@@ -161,7 +163,8 @@ def still_there(session: Session, user_id: str, account_id: str) -> str | None:
 
 
 def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str) -> None:
-    """What comes from this source goes to another account from now on, and so does what came through the source."""
+    """Send everything from this source account to another account from now on, and what was sent to the former one as
+    well."""
     for table in ("account_keys", "account_aliases"):
         session.execute(
             f"UPDATE {table} SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
@@ -172,16 +175,15 @@ def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str
 
 
 def _german_keys(iban: str | None) -> list[str]:
-    """Bank code and number of a German account, as files name it that state no IBAN and were read before one was made
-    of these."""
+    """Bank code and number of a German account: older versions stored them as the key of files without an IBAN."""
     if iban is None or not iban.startswith("DE"):
         return []
     return [f"{iban[4:12]}/{number}" for number in (iban[12:], iban[12:].lstrip("0"))]
 
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:
-    """Whether the account has most of what the file says of the days that the account knows: as it is stored, or as
-    this source reported it, if another one reported it first."""
+    """Whether the account has most of the file's bookings on the days that it covers, either as stored or as this
+    source reported them before."""
     prints = {"fingerprint": pl.String(), "booking_date": pl.Date()}
     stored = session.frame(
         "SELECT fingerprint, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"
@@ -212,7 +214,7 @@ def _own_id(teller: Teller, account: AccountRecord) -> str:
 
 
 def _next_account(teller: Teller, account: AccountRecord) -> Owner:
-    """The first account of this kind that is not there yet: N26, N26 2, N26 3."""
+    """The first account of this kind that does not exist yet: N26, N26 2, N26 3."""
     taken = {each.id for each in every(teller.session, teller.user.id)}
     keys = chain([account.stable_key], (f"{account.stable_key} {number}" for number in count(2)))
     named = (replace(account, stable_key=key) for key in keys)

@@ -1,4 +1,4 @@
-"""What is read of a batch and checked before anything is stored: its statements, each whole or not at all."""
+"""Reads a batch and checks it before anything is stored: its statements, each whole or not at all."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -26,8 +26,9 @@ BALANCE_AHEAD = f"A balance is dated more than {AHEAD_DAYS_MAX} days ahead and w
 
 @dataclass(slots=True, kw_only=True)
 class AccountStatement:
-    """One statement of a batch: its account, the places of its bookings in the spool, and what it says of the account
-    as a whole. `entries` are rows of the source: one that shows several bookings is one, and so is one pending."""
+    """One statement of a batch: its account, the places of its bookings in the spool, and what it says about the
+    account as a whole. `entries` counts rows of the source: one that contains several bookings counts once, as does a
+    pending one."""
 
     account: AccountRecord
     places: range
@@ -39,7 +40,7 @@ class AccountStatement:
     last_day: date | None = None
 
     def count(self, record: TransactionRecord) -> None:
-        """One booking more."""
+        """Count one more booking."""
         day = record.booking_date
         self.places = range(self.places.start, self.places.stop + 1)
         self.first_day = min(self.first_day or day, day)
@@ -52,7 +53,8 @@ class AccountStatement:
 
     @property
     def adds_up(self) -> bool | None:
-        """Whether opening plus bookings is closing; None where one of the balances is not stated."""
+        """Whether opening balance plus bookings is the closing balance; None where one of the balances is not
+        stated."""
         opening, closing = self.statement.opening, self.statement.closing
         if opening is None or closing is None:
             return None
@@ -61,7 +63,7 @@ class AccountStatement:
 
 @dataclass(frozen=True, slots=True)
 class ReadBatch:
-    """A batch that was read to its end without an error: only such a one is imported."""
+    """A batch that was read to its end without an error; only such batches are imported."""
 
     id: str
     statements: list[AccountStatement]
@@ -71,13 +73,13 @@ class ReadBatch:
 
 
 def read_batch(batch: Batch, *, today: date) -> ReadBatch:
-    """Everything the batch says, statement by statement; raises what its source raises, and InvalidRecord."""
+    """The whole content of the batch, statement by statement. Raises what its source raises, and InvalidRecord."""
     statements, spool = spool_statements(_check_records(batch, today))
     return ReadBatch(batch.id, statements, spool, batch.warnings, batch.name)
 
 
 def spool_statements(records: Iterable[Record]) -> tuple[list[AccountStatement], Spool]:
-    """The statements that these records are, their bookings in a spool. Raises InvalidRecord."""
+    """The statements in these records, with their bookings in a spool. Raises InvalidRecord."""
     found: list[AccountStatement] = []
     spool = Spool()
     for record in records:
@@ -94,8 +96,8 @@ def spool_statements(records: Iterable[Record]) -> tuple[list[AccountStatement],
 
 
 def _check_records(batch: Batch, today: date) -> Iterator[Record]:
-    """The records, if they make sense. A balance of a day that is too far ahead is set aside with a warning: it would
-    be the newest one for good."""
+    """The records, after checks that they make sense. A balance dated too far ahead is dropped with a warning, because
+    it would stay the newest one for ever."""
     last_day = today + timedelta(days=AHEAD_DAYS_MAX)
     for record in batch.records:
         match record:
@@ -112,7 +114,7 @@ def _check_records(batch: Batch, today: date) -> Iterator[Record]:
 
 
 def _with_day(record: StatementRecord, today: date) -> StatementRecord:
-    """A balance whose day the source does not say is that of today."""
+    """The record, with today as the day of a balance for which the source states no day."""
     record = without_nul(record)
     if record.closing is None or record.closing_date is not None:
         return record
@@ -120,7 +122,8 @@ def _with_day(record: StatementRecord, today: date) -> StatementRecord:
 
 
 def _check_booking(record: TransactionRecord, last_day: date) -> TransactionRecord:
-    """The record, if it has happened, its currency is a code and its amounts can be kept exactly."""
+    """The record, after checks that it is not in the future, that its currency is a code, and that its amounts can be
+    stored exactly."""
     if record.booking_date > last_day and record.status == "booked":
         raise InvalidRecord(f"A booking is dated more than {AHEAD_DAYS_MAX} days ahead.")
     _check_currency(record.currency)

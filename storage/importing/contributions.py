@@ -1,7 +1,7 @@
-"""What every import said, kept word for word, so that it can be undone and accounts can be rebuilt.
+"""Contributions: what every import reported, kept word for word, so that it can be undone and accounts can be rebuilt.
 
-A contribution is what one batch of one import said of one account. Each wording of a booking is kept once, however many
-overlapping answers of a bank repeat it.
+A contribution is what one batch of one import reported about one account. Each wording of a booking is stored once,
+however many overlapping answers of a bank repeat it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ PENDING = '%"status":"pending"%'  # in the wording of a booking; a quotation mar
 
 
 class ContributedBlock(msgspec.Struct, frozen=True):
-    """One statement of a batch: its account, what it says of the account as a whole, and how many bookings it has."""
+    """One statement of a batch: its account, what it says about the account as a whole, and its number of bookings."""
 
     account: AccountRecord
     statement: StatementRecord
@@ -36,7 +36,7 @@ _blocks_of_json = msgspec.json.Decoder(list[ContributedBlock]).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """What one batch of one import said of one account, without its bookings (`records` reads them)."""
+    """What one batch of one import reported about one account, without its bookings (`records` reads them)."""
 
     sequence: int
     job_id: str
@@ -58,8 +58,8 @@ def remember(
     is_first: bool = False,
     **named: str | datetime | None,
 ) -> None:
-    """Keep what a batch says of an account, after everything that the user's earlier imports have said, or with
-    `is_first` before all that; `named` are the other fields of a Contribution."""
+    """Store what a batch reports about an account, as the user's latest contribution or, with `is_first`, as the
+    earliest; `named` are the other fields of a Contribution."""
     place = "coalesce(min(sequence), 1) - 1" if is_first else "coalesce(max(sequence), 0) + 1"
     free = session.rows(f"SELECT {place} AS sequence FROM contributions WHERE user_id = $1", user_id)
     sequence = int(free[0]["sequence"])
@@ -79,9 +79,9 @@ def remember(
 def forget_repeat(
     teller: Teller, account_id: str, source_id: str, told: list[AccountStatement]
 ) -> list[AccountStatement]:
-    """Forget the last contribution to an account of a live source if it said nothing but what the one before it had
-    said, so that syncs without news leave one contribution, however many they are. What is told now is handed on, and
-    speaks for the days of the forgotten one, too."""
+    """Delete the last contribution of a live source to an account if it only repeats the one before, so that any number
+    of syncs without news leaves one contribution. Returns the present statements, which then also speak for the days of
+    the deleted one."""
     session, user_id = teller.session, teller.user.id
     latest = _where(session, "account_id = $2 ORDER BY sequence DESC LIMIT 2", user_id, account_id)
     if len(latest) < 2:
@@ -101,8 +101,9 @@ def forget_repeat(
 
 
 def _days_of_both(told: Sequence[AccountStatement], last: Contribution, before: Contribution) -> dict[str, date] | None:
-    """From when on what is told now speaks for the days of the `last` contribution, too, where that had days: no
-    booking came in those after the ones `before` it. None where it cannot speak for them."""
+    """The days (`told_from`) from which the present statement speaks for the `last` contribution too, in which no
+    booking had come since the one `before`; empty where contributions state no days, None where the statement cannot
+    speak for them."""
     first, until = _statement_of(last).told_from, _statement_of(before).told_until
     if first is None or until is None:
         return {}
@@ -112,14 +113,14 @@ def _days_of_both(told: Sequence[AccountStatement], last: Contribution, before: 
 
 
 def _repeats(session: Session, user_id: str, last: Contribution, before: Contribution) -> bool:
-    """Whether a contribution changed nothing, and all that it says is said by the one before it: of the bookings of its
-    days as many of each wording, the same pending ones, the same balance."""
+    """Whether a contribution changed nothing and only repeats the one before: as many bookings of each wording, the
+    same pending ones, the same balance."""
     if len(last.blocks) != 1 or len(before.blocks) != 1 or last.blocks[0].account != before.blocks[0].account:
         return False
     if _but_for_days(_statement_of(last)) != _but_for_days(_statement_of(before)):
         return False
     if (last.batch_id, last.imported_at) == (before.batch_id, before.imported_at):
-        return False  # what is kept of the one could not be told from what is kept of the other
+        return False  # deleting the statements of one would delete those of the other
     if session.rows("SELECT job_id FROM journal WHERE user_id = $1 AND job_id = $2 LIMIT 1", user_id, last.job_id):
         return False
     rows = session.rows(
@@ -135,7 +136,7 @@ def _repeats(session: Session, user_id: str, last: Contribution, before: Contrib
 
 
 def _but_for_days(statement: StatementRecord) -> tuple[StatementRecord, bool]:
-    """What is said of the account, whichever days it is said of, and whether it is said of days."""
+    """The statement without its days, and whether it states days."""
     has_days = statement.told_from is not None
     return structs.replace(statement, closing_date=None, told_from=None, told_until=None), has_days
 
@@ -145,7 +146,7 @@ def _statement_of(contribution: Contribution) -> StatementRecord:
 
 
 def _keep_wordings(session: Session, user_id: str, spool: Spool) -> None:
-    """Number and keep the wordings that were never reported before."""
+    """Store the new wordings, each under a number."""
     new = session.frame(
         "SELECT (SELECT coalesce(max(number), 0) FROM booking_wordings WHERE user_id = $1)"
         " + row_number() OVER (ORDER BY min(position)) AS number, min(place) AS place, digest FROM told"
@@ -165,17 +166,17 @@ def _keep_wordings(session: Session, user_id: str, spool: Spool) -> None:
 
 
 def of_accounts(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Contribution]:
-    """What was reported of these accounts, in the order in which it was reported."""
+    """The contributions to these accounts, in the order in which they were made."""
     return _where(session, "account_id = ANY($2::TEXT[]) ORDER BY sequence", user_id, list(account_ids))
 
 
 def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
-    """What one import reported."""
+    """The contributions of one import."""
     return _where(session, "job_id = $2 ORDER BY sequence", user_id, job_id)
 
 
 def records(session: Session, user_id: str, contribution: Contribution) -> Iterator[Record]:
-    """The contribution as its source reported it, read in pieces."""
+    """The records of a contribution, as its source reported them; read in pieces."""
     pieces = range(0, sum(block.bookings for block in contribution.blocks), CHUNK_ROWS)
     bookings = chain.from_iterable(_bookings(session, user_id, contribution, first) for first in pieces)
     for block in contribution.blocks:
@@ -196,7 +197,7 @@ def _bookings(session: Session, user_id: str, contribution: Contribution, first:
 
 
 def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[TransactionRecord]:
-    """The user's bookings of these days (`booking_date`) in every wording in which sources told them."""
+    """The user's bookings of these days (`booking_date`), in every wording in which sources reported them."""
     day = pl.format('%"booking_date":"{}"%', pl.col("booking_date").dt.to_string("%Y-%m-%d"))
     with session.staged("wanted", days.select(pattern=day).unique()):
         rows = session.rows(
@@ -208,7 +209,7 @@ def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[Tran
 
 
 def forget(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
-    """Remove these, as if they had never been reported."""
+    """Delete these contributions, as if they had never been made."""
     _remove(session, user_id, told)
     session.execute(
         "DELETE FROM booking_wordings WHERE user_id = $1 AND number NOT IN"
@@ -226,7 +227,8 @@ def _remove(session: Session, user_id: str, told: Sequence[Contribution]) -> Non
 
 
 def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[str, str]:
-    """Under which source's name for the account each batch reported it; empty where all used one."""
+    """The source account (`source_id`) as which each batch reported the account, by batch; empty if it was always the
+    account itself."""
     rows = session.rows(
         "SELECT DISTINCT batch_id, source_id FROM contributions WHERE user_id = $1 AND account_id = $2"
         " AND EXISTS (SELECT 1 FROM contributions AS other WHERE other.user_id = $1 AND other.account_id = $2"
@@ -237,7 +239,8 @@ def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[
 
 
 def _where(session: Session, condition: str, *parameters: object) -> list[Contribution]:
-    """The user's contributions, `parameters` are the user's id and what the condition names."""
+    """The user's contributions that meet the condition; `parameters` are the user's id and the values in the
+    condition."""
     rows = session.rows(
         f"SELECT {names_of(Contribution)} FROM contributions WHERE user_id = $1 AND {condition}", *parameters
     )

@@ -1,4 +1,5 @@
-"""What is derived of a booking when it is stored: type, category, merchant, and the text that a search reads."""
+"""Derivation: type, category, merchant and search text of a booking, computed when it is stored or something
+changes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ SAID: dict[str, pl.DataType] = {
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How the bookings of one user are read at present: own accounts, rules, remembered corrections."""
+    """Everything on which the derivation of a user's bookings depends: own accounts, rules, corrections, choices."""
 
     own_ibans: Mapping[str, str | None]  # IBAN -> kind of the account
     kinds: Mapping[str, str | None]  # account id -> kind
@@ -47,7 +48,7 @@ class Derivation:
 
     @classmethod
     def of_user(cls, session: Session, user_id: str) -> "Derivation":
-        """As the store knows it now."""
+        """The derivation with what the store has now."""
         parts = annotations.largest_parts(session, user_id)
         owned = session.rows("SELECT id, iban, kind FROM accounts WHERE user_id = $1", user_id)
         return cls(
@@ -60,15 +61,15 @@ class Derivation:
         )
 
     def derive(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with the columns DERIVED and `search_text`; takes SAID, other columns pass through."""
+        """The rows with the columns DERIVED and `search_text`. Takes SAID; other columns stay."""
         classified = classify(
             self._readable(rows), own_ibans=self.own_ibans, rules=self.rules, corrections=self.corrections
         )
         return with_search_text(self._as_chosen(classified.drop("account_kind")))
 
     def with_leaves(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with the columns LEAF, each leaf below the `category` that they have; takes SAID, `category`,
-        `category_rule` and `transfer_account_id`."""
+        """The rows with the columns LEAF, each leaf below the row's `category`. Takes SAID, `category`, `category_rule`
+        and `transfer_account_id`."""
         given = with_leaves(self._readable(rows), own_ibans=self.own_ibans, rules=self.rules)
         is_paired = (pl.col("category_rule") == OWN_ACCOUNT_RULE) & pl.col("transfer_account_id").is_not_null()
         between = given.with_columns(
@@ -80,7 +81,7 @@ class Derivation:
         return between.with_columns(pl.when(is_below).then(pl.col(name)).alias(name) for name in LEAF)
 
     def _readable(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows as CLASSIFIABLE."""
+        """The rows with the columns of CLASSIFIABLE."""
         kinds = pl.DataFrame(
             {"account_id": list(self.kinds), "account_kind": list(self.kinds.values())},
             schema={"account_id": pl.String, "account_kind": pl.String},
@@ -90,8 +91,8 @@ class Derivation:
         )
 
     def _as_chosen(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """What the user has said of a single booking comes before everything that is said of many; a leaf that nobody
-        has chosen is looked for below the category."""
+        """The rows, with the user's choice for a single booking in place of what rules say; if the user chose no leaf,
+        it is derived below the chosen category."""
         about = rows.filter(pl.col("id").is_in(list(self.chosen)))
         if about.is_empty():
             return rows
@@ -115,15 +116,15 @@ class Derivation:
 
 
 def with_search_text(rows: pl.DataFrame) -> pl.DataFrame:
-    """Adds `search_text`: merchant, counterpart and purpose in the spellings that a search compares."""
+    """The rows with `search_text`: merchant, counterpart and purpose in the spellings that a search compares."""
     text = pl.concat_str("merchant_name", "counterpart_name", "purpose", separator="\n", ignore_nulls=True)
     return rows.with_columns(search_text=searchable(text))
 
 
 def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None = None) -> pl.DataFrame:
-    """Derive stored bookings anew (all of them when None), under the rules and accounts of today; those that look
-    different now, with SEEN and what it was as `old_`. Where only another rule says the same, that is kept and nobody
-    sees a change.
+    """Derive these stored bookings anew (None: all), by the present rules and accounts. Returns the rows that look
+    different now, with SEEN and its former values as `old_...`. If only the rule changed and not its result, the new
+    rule is stored and nothing is reported.
 
     Own transfers keep their category unless a rule of the user says otherwise.
     """
@@ -151,18 +152,18 @@ def _differs(names: Sequence[str]) -> pl.Expr:
 def apply_rules(
     session: Transaction, user_id: str, *, now: datetime, transaction_ids: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """Derive these bookings (everything the user has when None) anew and journal what looks different: the rows of
+    """Derive these bookings anew (None: all), write the changes into the journal, and return the rows of
     `derive_again`."""
     session.hold(user_id)
     changed = derive_again(session, user_id, transaction_ids)
-    changes = journal.changed(changed["id"], "modified")
+    changes = journal.change_rows(changed["id"], "modified")
     journal.record(session, user_id=user_id, job_id="rules", changes=changes, now=now)
     return changed
 
 
 def name_own_transfers(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> pl.DataFrame:
-    """Rows with a `transfer_account_id` are TRANSFER, or SAVINGS when either side is a savings account (sources 6.2),
-    unless the user has said otherwise."""
+    """The rows, in which those with a `transfer_account_id` are TRANSFER, or SAVINGS if either side is a savings
+    account (sources 6.2), unless the user has decided otherwise."""
     savings = [id_ for id_, kind in kinds.items() if kind in SAVINGS_KINDS]
     rule = pl.col("category_rule").fill_null("")
     by_user = rule.str.starts_with("user-rule") | rule.str.starts_with("correction") | (rule == CHOSEN)
@@ -178,7 +179,7 @@ def name_own_transfers(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> p
 
 
 def _leaf_between(kinds: Mapping[str, str | None]) -> pl.Expr:
-    """The leaf of a transfer between both accounts, by their kinds."""
+    """The leaf of a transfer, by the kinds of both accounts."""
     sides = [pl.col(name).replace_strict(kinds, default=None, return_dtype=pl.String) for name in ACCOUNTS]
     leaf = pl.lit(OWN_TRANSFER)
     for kind, of_kind in reversed(OF_KINDS.items()):
@@ -187,7 +188,7 @@ def _leaf_between(kinds: Mapping[str, str | None]) -> pl.Expr:
 
 
 def write(session: Transaction, user_id: str, changed: pl.DataFrame, *, table: str = "transactions") -> None:
-    """Set the columns of `changed` (but `id`) on the user's transactions of these ids."""
+    """Set the columns of `changed` on the user's transactions with these ids."""
     if changed.is_empty():
         return
     names = [name for name in changed.columns if name != "id"]

@@ -1,4 +1,4 @@
-"""The flag isPotentialDuplicate, set at import on new rows that look like one the store has from elsewhere."""
+"""The flag isPotentialDuplicate, set at import on new rows that look like one that came from elsewhere."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -16,7 +16,7 @@ COLUMNS = ", ".join(LOOKALIKES)
 
 
 def flag_new(session: Transaction, user_id: str, ids: pl.Series) -> int:
-    """Flag those of the rows just added that another batch or connection may have brought before; how many."""
+    """Flag those of the new rows that another batch or connection may have brought before, and return their number."""
     if ids.is_empty():
         return 0
     with session.staged("arrived", ids.alias("id").to_frame()):
@@ -49,8 +49,8 @@ def _come_from_several(session: Transaction, user_id: str, accounts: Sequence[st
 
 
 def _look_alikes(session: Transaction, user_id: str, accounts: Sequence[str], first: date, last: date) -> list[str]:
-    """Ids of the look-alikes among the new rows of these days; those that arrived with them for later days come after
-    them."""
+    """The ids of the potential duplicates among the new rows of these days; new rows of later days do not count as
+    earlier ones."""
     new = session.frame(
         f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND {ARRIVED} AND booking_date BETWEEN $2 AND $3"
         " ORDER BY booking_date, id",

@@ -1,4 +1,4 @@
-"""Reports on files that were sent over HTTP, for every process of the store and its next start."""
+"""Reports on the imports of uploaded files, stored so that every process has them, also after a restart."""
 
 import json
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ KEPT_MAX = 50  # of a user; the oldest go first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredReport:
-    """The report on one file as JSON of the contract. `is_held` says that a process is at work on the file."""
+    """The report on one file, as JSON of the contract. `is_held` says that a process is at work on the file."""
 
     answer: str
     is_done: bool
@@ -22,12 +22,12 @@ class StoredReport:
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether nothing is to be stored of the file."""
+        """Whether the import is only a preview."""
         return bool(json.loads(self.answer)["isDryRun"])
 
 
 def begin(session: Session, work: Leased, *, holder: str, answer: str, now: datetime) -> None:
-    """Store that the holder has begun with a file, and take its lease; old reports of the user go."""
+    """Store that the holder has begun with a file, and take its lease; the user's old reports are deleted."""
     session.execute(
         "DELETE FROM file_imports WHERE user_id = $1 AND is_done AND (begun_at < $2 OR id IN ("
         "SELECT id FROM file_imports WHERE user_id = $1 ORDER BY begun_at DESC, id OFFSET $3::BIGINT))",
@@ -39,7 +39,7 @@ def begin(session: Session, work: Leased, *, holder: str, answer: str, now: date
 
 
 def end(session: Session, work: Leased, *, answer: str) -> None:
-    """Store what came of a file, and let go of its lease."""
+    """Store the final report on a file, and release its lease."""
     session.execute(
         "UPDATE file_imports SET answer = $3, is_done = TRUE WHERE user_id = $1 AND id = $2",
         *(work.user_id, work.id, answer),
@@ -48,7 +48,7 @@ def end(session: Session, work: Leased, *, answer: str) -> None:
 
 
 def find(session: Session, user_id: str, id_: str, *, now: datetime) -> StoredReport | None:
-    """The report on the user's import of this id, if it was begun lately."""
+    """The report on the user's import with this id, if it was begun recently; else None."""
     rows = session.rows(
         "SELECT f.answer, f.is_done, coalesce(l.until > $3, FALSE) AS is_held FROM file_imports AS f"
         " LEFT JOIN job_leases AS l ON l.user_id = f.user_id AND l.job_id = f.id AND l.user_id = $1"
@@ -59,12 +59,12 @@ def find(session: Session, user_id: str, id_: str, *, now: datetime) -> StoredRe
 
 
 def remove(session: Session, user_id: str, id_: str) -> None:
-    """Forget the report, and take the lease from whoever is at work on the file."""
+    """Delete the report, and take the lease from whoever is at work on the file."""
     session.execute("DELETE FROM file_imports WHERE user_id = $1 AND id = $2", user_id, id_)
     jobs.drop(session, user_id, id_)
 
 
 def forget(session: Session, *, before: datetime) -> None:
-    """Forget the reports on files that anybody sent before this moment, and leases that ran out before it."""
+    """Delete everybody's reports from before this moment, and the leases that had run out by then."""
     session.execute("DELETE FROM file_imports WHERE begun_at < $1", before)
     session.execute("DELETE FROM job_leases WHERE until < $1", before)  # of processes that have died

@@ -1,4 +1,4 @@
-"""One wording of a booking out of two: what is stored, and what is told of the same booking now."""
+"""Combines two wordings of a booking: the stored one, and the one that is reported now."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ REFERENCES_MAX = 8
 
 
 def fuller_words(stored: TransactionRecord, told: TransactionRecord, *, is_correction: bool) -> TransactionRecord:
-    """The stored wording with what it lacks, and of each text the fuller one: a file that cuts a purpose does not
-    shorten it. A correction (`is_correction`), by the source that had told the booking, holds in everything it states,
-    but for texts that it merely cuts."""
+    """The stored wording, with missing fields filled in and each text in its fuller version: a file that cuts a purpose
+    does not shorten it. If the source corrects its own report (`is_correction`), everything that it states replaces
+    what was stored, except texts that are merely cut."""
     fields: dict[str, object] = {}
     for name in TransactionRecord.__struct_fields__:
         ours, theirs = getattr(stored, name), getattr(told, name)
@@ -34,5 +34,5 @@ def fuller_words(stored: TransactionRecord, told: TransactionRecord, *, is_corre
 
 
 def all_references(stored: Sequence[str], told: Sequence[str]) -> tuple[str, ...]:
-    """The references that a booking is known by, and those under which it is told now, as far as there is room."""
+    """The stored references of a booking followed by the new ones, no more than REFERENCES_MAX."""
     return tuple(dict.fromkeys((*stored, *told)))[:REFERENCES_MAX]

@@ -1,4 +1,4 @@
-"""One batch into the store: merged account by account, flagged, paired and journalled, in one transaction."""
+"""Stores one batch in one transaction: merged account by account, flagged, paired and journalled."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -36,7 +36,7 @@ BOOKINGS_MAX = 1_000_000  # of one user, who is read into memory as a whole: the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What the import of a batch did to each of its accounts, and the journal's rows (journal.CHANGES)."""
+    """What the import of a batch did to each of its accounts, and the rows for the journal (journal.CHANGES)."""
 
     accounts: Sequence[AccountReport]
     changes: pl.DataFrame
@@ -44,7 +44,7 @@ class ImportReport:
 
     @property
     def new_transactions(self) -> int:
-        """Rows that became visible: new bookings, and pending ones that booked (decision 46)."""
+        """The number of rows that became visible: new bookings, and pending ones that booked (decision 46)."""
         return sum(report.new for report in self.accounts)
 
 
@@ -59,11 +59,12 @@ def store(
     choice: str | None = None,
     unnamed: str | None = None,
 ) -> ImportReport:
-    """Merge the batch into the user's accounts; runs inside the transaction that also counts it for its job.
+    """Merge the batch into the user's accounts, inside the transaction that also counts it for its job.
 
-    `choice` is the id of the account that the batch is about, or NEW_ACCOUNT, where the user has said so; `unnamed` is
-    the account of files that do not say theirs. Raises AccountUnclear where nobody says so, and InvalidRecord for
-    more than BOOKINGS_MAX."""
+    `choice` is the id of the account that the batch is about, or NEW_ACCOUNT, if the user has said so; `unnamed` is the
+    account for files that name none. Raises AccountUnclear if neither is given where it is needed, and InvalidRecord
+    for more than BOOKINGS_MAX.
+    """
     teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
     run = _Import(teller, job_id=job_id, choice=choice, unnamed=unnamed)
     reports = run.add(batch)
@@ -72,10 +73,10 @@ def store(
     asked = same_accounts.ask(teller, {each.account_id for each in reports})
     reports = [replace(each, same_as=asked.get(each.account_id)) for each in reports]
     if asked or not changes.is_empty():
-        changes = pl.concat([changes, journal.changed(transfer_pairs.pair_again(session, user.id), "modified")])
+        changes = pl.concat([changes, journal.change_rows(transfer_pairs.pair_again(session, user.id), "modified")])
     if not changes.is_empty():
         _check_number(session, user.id)
-        changes = pl.concat([changes, journal.changed(settle_words(session, user.id), "modified")])
+        changes = pl.concat([changes, journal.change_rows(settle_words(session, user.id), "modified")])
         rule_tags.apply(session, user.id, rules.of_user(session, user.id), changes["transaction_id"].to_list())
     changes = _each_once(changes)
     version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
@@ -83,7 +84,7 @@ def store(
 
 
 def settle_words(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
-    """What a person said of bookings finds those that came back under other ids, and decides their category again; the
+    """Attach the user's words to bookings that came back under other ids, derive these bookings anew, and return the
     ids of those that look different now. `family` as in `anchors.settle`."""
     found = anchors.settle(session, user_id, family=family)
     changed: list[str] = derive_again(session, user_id, found)["id"].to_list() if found else []
@@ -93,7 +94,8 @@ def settle_words(session: Transaction, user_id: str, *, family: Collection[str] 
 def replay(
     session: Transaction, *, user: User, connection: StoredConnection, given: Sequence[Contribution], now: datetime
 ) -> None:
-    """Import once more what one batch reported, `now`, as it did then; nothing is remembered or journalled again."""
+    """Import contributions of one batch again, at their own time `now`; nothing is remembered or journalled a second
+    time."""
     run = _Import(Teller(session, user, connection, now, connections.of_files(session, user.id)))
     for contribution in given:
         told, spool = spool_statements(records(session, user.id, contribution))
@@ -119,8 +121,9 @@ class _Import:
         self.changes = [pl.DataFrame(schema=journal.CHANGES)]
 
     def add(self, batch: ReadBatch) -> list[AccountReport]:
-        """Merge one batch, all statements of an account together: keys are unique in a file or not keys. The files of
-        a container follow one another: the intraday and the daily report of one day report the same bookings."""
+        """Merge one batch, all statements of an account together, because keys are unique in a file or are no keys. The
+        files of a container are merged one after the other, because the intraday and the daily report of a day contain
+        the same bookings."""
         by_account: dict[AccountRecord, list[AccountStatement]] = defaultdict(list)
         for statement in batch.statements:
             by_account[statement.account].append(statement)
@@ -166,17 +169,18 @@ class _Import:
         return reports
 
     def _take_over_words(self, spool: Spool, account_id: str, told: Sequence[AccountStatement]) -> None:
-        """What an export of ours says of its bookings, where the user has said nothing here."""
+        """Take over the words on bookings that an export of ours contains, where the user has said nothing here."""
         keys = spool.keys(each.places for each in told)
         about = keys.filter(pl.col("place").is_in(spool.with_words)).select("booking_date", "amount", "currency")
         places = keys.join(about.unique(), on=about.columns, how="semi")["place"].sort().to_list()
         records = spool.records(places)
         got = exported.take_over(self.session, self.user.id, account_id, records, now=self.teller.now)
         changed = derive_again(self.session, self.user.id, got)["id"]
-        self.changes.append(journal.changed(changed, "modified"))
+        self.changes.append(journal.change_rows(changed, "modified"))
 
     def _owner(self, batch: ReadBatch, account: AccountRecord, told: Sequence[AccountStatement]) -> Owner:
-        """Whose account it is: the chosen one, that of an export which comes back, or the one it is known as."""
+        """The account that the statements belong to: the chosen one, that of an imported export, or the one known as
+        this account."""
         if self.choice:
             return chosen_owner(self.teller, account, self.choice)
         keys = batch.spool.keys(each.places for each in told)
@@ -193,17 +197,17 @@ class _Import:
         return anonymous_owner(self.teller, account, bookings=keys.filter("is_booked"), batch_id=batch_id)
 
     def bring(self, account: AccountRecord, id_: str) -> None:
-        """Make the account known."""
+        """Add the account, or fill in its missing properties."""
         accounts.bring(self.session, self.teller.connection, account, account_id=id_, now=self.teller.now)
 
     def flag_duplicates(self) -> None:
-        """Mark what looks like a booking that came from elsewhere."""
+        """Flag new rows that look like bookings from elsewhere."""
         there = pl.concat(self.changes).filter(pl.col("change") != "removed")
         duplicate_flags.flag_new(self.session, self.user.id, there["transaction_id"].unique())
 
 
 def _part_of(batch: ReadBatch, part: int) -> str:
-    """What a file of a container is called where it is merged."""
+    """The batch id of one file of a container."""
     return f"{batch.id}/{part}" if part else batch.id
 
 
@@ -217,7 +221,8 @@ def _check_number(session: Transaction, user_id: str) -> None:
 
 
 def _each_once(changes: pl.DataFrame) -> pl.DataFrame:
-    """One row per transaction: what was added in this import is not also modified by it, nor is a passing row kept."""
+    """The changes, one per transaction: a row added by this import is not also modified, and one added and removed is
+    left out."""
     first, last = pl.col("change").first(), pl.col("change").last()
     is_gone = last == "removed"
     there = pl.when(is_gone).then(last).otherwise(pl.lit("modified"))

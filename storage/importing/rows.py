@@ -1,4 +1,4 @@
-"""How a record of a source becomes a row of the store: its columns and their types."""
+"""Turns a record of a source into a row of the store: its columns and their types."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -41,8 +41,8 @@ texts there."""
 
 
 def incoming(keys: pl.DataFrame, wordings: Sequence[bytes]) -> pl.DataFrame:
-    """One row per booking: what its wording says, beside its keys (with its day and amount) and what the merge gave it.
-    No object is made of a booking: they are read as columns."""
+    """One row per booking: its wording as columns, with its keys (day and amount among them) and what the merge added.
+    The wordings are read as columns, because an object for each booking would take longer."""
     said = pl.read_ndjson(b"\n".join(wordings), schema=IN_JSON)
     references = [as_json(each).decode() if each else "[]" for each in said["references"].to_list()]
     original_amounts = [text and Decimal(text) for text in said["original_amount"].to_list()]

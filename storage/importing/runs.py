@@ -1,4 +1,4 @@
-"""An import as its job goes on, for a sync and a command alike: batches are stored, then the job is completed."""
+"""The steps of an import that belong to its job, for syncs and commands: store the batches, then complete the job."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,9 +22,9 @@ def store_batch(
     choice: str | None = None,
     unnamed: str | None = None,
 ) -> Sequence[AccountReport]:
-    """One batch with its part of the job's count: all of it in the caller's transaction, so that a crash
-    leaves the batch whole or not at all; `choice` and `unnamed` as in `ingest.store`. Raises JobEnded, before any
-    work where the job has been ended already."""
+    """Store one batch and add it to the job's count, all in the caller's transaction, so that a crash leaves the batch
+    whole or not at all; `choice` and `unnamed` as in `ingest.store`. Raises JobEnded, before any work, if the job has
+    ended."""
     session.hold(job.user_id)
     jobs.check_running(session, job)
     user = users.find(session, job.user_id)
@@ -44,7 +44,7 @@ def store_batch(
 
 
 def complete(session: Transaction, job: Job, *, now: datetime) -> None:
-    """The end of a job whose batches are stored: its connection is well, its accounts are as fresh as now. Raises
+    """Complete a job whose batches are stored: its connection becomes active, its accounts are up to date. Raises
     JobEnded."""
     session.hold(job.user_id)
     if not jobs.complete(session, job, now=now):

@@ -1,8 +1,9 @@
-"""A new account whose bookings stand in another one too: asked about, and counted once until its user has answered.
+"""Notices a new account that another source seems to have brought before: its user is asked, and it counts once
+meanwhile.
 
-A source that states no IBAN may tell of an account that another source has told of. Where two thirds of the bookings of
-the days that both know agree, by amount and within two days, and at least three different amounts are among them, that
-is neither chance nor a standing order. Accounts that one source tells apart are never asked about.
+A source that states no IBAN may bring an account that another source has brought. Where two thirds of the bookings on
+the days that both cover agree, by amount and within two days, and at least three different amounts are among them, that
+is neither chance nor a standing order. Accounts that one source distinguishes are never asked about.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -27,15 +28,15 @@ DatesByAmount = Mapping[Decimal, Sequence[date]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookalike:
-    """The account that a new one seems to be: `in_both` of the new one's bookings stand there too."""
+    """The account that a new one seems to be; `in_both` is the number of the new one's bookings that it has too."""
 
     account: StoredAccount
     in_both: int
 
 
 def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
-    """By id, of the accounts that an import was about, those that seem to be another one; each is
-    hidden until its user has said whether it is, and asked about once."""
+    """Hide each account of an import that seems to be another one, and ask its user, once, whether it is. Returns the
+    other account by the id of the new one."""
     session, user_id, now = teller.session, teller.user.id, teller.now
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND created_at > $3"
@@ -64,15 +65,15 @@ def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
 
 
 def hide(session: Transaction, *, user_id: str, account_id: str, is_hidden: bool, now: datetime) -> None:
-    """Serve and sum the account no more, or again: of one that was asked about that says that it is another account,
-    whose bookings may be legs of transfers."""
+    """Hide the account from lists and sums, or show it again. If its user was asked whether it is another account, this
+    answers that it is not, so that its bookings may be legs of transfers."""
     accounts.hide(session, user_id=user_id, account_id=account_id, since=now if is_hidden else None)
-    changes = journal.changed(transfer_pairs.pair_again(session, user_id), "modified")
+    changes = journal.change_rows(transfer_pairs.pair_again(session, user_id), "modified")
     journal.record(session, user_id=user_id, job_id="hide", changes=changes, now=now)
 
 
 def bookings_in_both(one: DatesByAmount, other: DatesByAmount) -> int:
-    """How many bookings two accounts have in common, 0 where too few agree for the two to be one."""
+    """The number of bookings that two accounts have in common; 0 if too few agree for the two to be one."""
     if not one or not other:
         return 0
     first = max(min(dates[0] for dates in each.values()) for each in (one, other))
@@ -85,7 +86,7 @@ def bookings_in_both(one: DatesByAmount, other: DatesByAmount) -> int:
 
 
 def _may_be_one(account: StoredAccount, other: StoredAccount) -> bool:
-    """Whether nothing that is stated of two accounts tells them apart; two IBANs always do."""
+    """Whether nothing stored about the two accounts distinguishes them; two IBANs always do."""
     return account.difference(other) is None and not (account.iban and other.iban)
 
 
@@ -101,7 +102,8 @@ def _dates_by_amount(session: Session, user_id: str, account_id: str) -> DatesBy
 
 
 def _pairs(one: Sequence[date], other: Sequence[date]) -> int:
-    """How many dates of the first find one of the second within DAYS_APART_MAX, each once; both are in order."""
+    """The number of dates in the first list with one in the second within DAYS_APART_MAX, each used once; both are in
+    order."""
     paired = place = 0
     for day in one:
         while place < len(other) and other[place] < day - DAYS_APART_MAX:

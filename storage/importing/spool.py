@@ -1,4 +1,5 @@
-"""The bookings of a batch: their words in a temporary file, and in memory only what they are compared by."""
+"""The bookings of a batch: their wordings in a temporary file, and in memory only the keys by which they are
+compared."""
 
 import os
 import tempfile
@@ -41,13 +42,13 @@ record_of = msgspec.json.Decoder(TransactionRecord).decode
 
 
 class Spool:
-    """Takes the bookings of a batch one by one; `keys` and `pieces` give them back."""
+    """Collects the bookings of a batch one by one; `keys` and `pieces` return them."""
 
     def __init__(self) -> None:
         self._wordings: list[bytes] = []
         self._keys: list[tuple[object, ...]] = []
         self._frames: list[pl.DataFrame] = []
-        self.with_words: list[int] = []  # places of bookings of which their owner says something
+        self.with_words: list[int] = []  # places of bookings on which their owner has words
         self._ends = [0]  # of the chunks in the file
         self._descriptor: int | None = None
 
@@ -55,7 +56,7 @@ class Spool:
         return len(self._frames) * CHUNK_ROWS + len(self._wordings)
 
     def add(self, record: TransactionRecord) -> None:
-        """One booking more."""
+        """Add one booking."""
         wording = wording_of(record)
         if NUL in wording:
             record = without_nul(record)
@@ -83,12 +84,12 @@ class Spool:
             self._put_away()
 
     def keys(self, ranges: Iterable[range]) -> pl.DataFrame:
-        """The bookings of these places in their order, as KEYS."""
+        """The bookings at these places, in their order, as KEYS."""
         whole = pl.concat([*self._frames, _frame(self._keys)])
         return pl.concat([whole.clear(), *(whole.slice(each.start, len(each)) for each in ranges)])
 
     def pieces(self, places: Sequence[int]) -> Iterator[tuple[list[int], list[bytes]]]:
-        """Places (given in ascending order) and wordings of these bookings, a chunk at a time."""
+        """The places (given in ascending order) and wordings of these bookings, a chunk at a time."""
         for chunk, group in groupby(places, key=lambda place: place // CHUNK_ROWS):
             wanted = list(group)
             wordings = self._chunk(chunk)
@@ -122,13 +123,14 @@ class Spool:
 
 
 def days_at_once(days: pl.DataFrame, rows_max: int) -> list[pl.DataFrame]:
-    """The days (`booking_date` with `n` rows) in their order, neighbours with about so many rows together."""
+    """The days (`booking_date` with `n` rows) in order, neighbouring ones together in groups of about `rows_max`
+    rows."""
     ordered = days.sort("booking_date")
     return ordered.with_columns(share=(pl.col("n").cum_sum() - pl.col("n")) // rows_max).partition_by("share")
 
 
 def without_nul(record: R) -> R:
-    """The record with U+0000 dropped from its texts: nobody has meant it, and PostgreSQL refuses it."""
+    """The record without U+0000 in its texts: nobody means it, and PostgreSQL refuses it."""
     texts = {name: getattr(record, name) for name in record.__struct_fields__}
     dropped: dict[str, object] = {name: text.replace("\0", "") for name, text in texts.items() if isinstance(text, str)}
     if isinstance(record, TransactionRecord):

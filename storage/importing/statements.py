@@ -1,4 +1,4 @@
-"""What banks and files said of an account as a whole: its balance, and the gaps between statements."""
+"""What banks and files state about an account as a whole: its balance, and the gaps between statements."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -46,8 +46,8 @@ GAPS: dict[str, pl.DataType] = {"id": pl.String(), "identity": pl.String(), "boo
 def keep(
     teller: Teller, account_id: str, batch_id: str, stated: Sequence[tuple[StatementRecord, bool | None]]
 ) -> list[tuple[str, Change]]:
-    """Remember the statements (each with whether it adds up), set the balance, and settle the gaps between them;
-    the adjusting entries that came and went."""
+    """Store the statements (each with whether it adds up), set the balance, and settle the gaps between statements.
+    Returns the changes to adjusting entries, for the journal."""
     session, user_id = teller.session, teller.user.id
     told = [
         (place, *one)
@@ -77,10 +77,10 @@ def keep(
 def _news(
     known: Sequence[Row], told: Sequence[tuple[int, StatementRecord, bool | None]], file: str | None
 ) -> Iterator[tuple[int, StatementRecord, bool | None]]:
-    """Those that say something new. A statement says it once, however often its file is imported. A balance alone
-    (neither opening nor number, as live sources report it) is true when it is reported: what was reported last is not
-    news, and what was reported before something else is, unless the same `file` (batch) comes again: None for a live
-    source, which says what is true now. Which days a source has told is always news, without what is none."""
+    """The statements that say something new. A statement with an opening balance or a number is new once, however often
+    its file is imported. A balance alone, as live sources report it, is true at the time of the report: it is new
+    unless it was the last one reported for its day, or the same `file` (a batch id; None for a live source) has
+    reported it before. The days that a source states are always new; what else is known is left out then."""
     seen = {_fields_of(row) for row in known}
     of_batch = {_fields_of(row) for row in known if row["batch_id"] == file}
     last: dict[date | None, tuple[Any, ...]] = {}
@@ -106,7 +106,8 @@ def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:
 
 
 def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
-    """The closing balance of the newest statement; see `_last_of_a_day` for several on one day."""
+    """Set the account's balance to the closing balance of the newest statement; see `_last_of_a_day` for several on one
+    day."""
     rows = teller.session.rows(
         "SELECT connection_id, opening, closing, closing_date, sequence, is_authoritative, received_at, position"
         " FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL"
@@ -126,10 +127,10 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
 
 
 def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Row:
-    """Of the statements that close on one day the one after which nothing follows, in whatever order they came: the
-    day's statement before an interim report that does not prove its balance, then the one whose closing balance opens
-    no other, then the highest number, then the last received. What a live source said last is true until the day's
-    statement comes, whatever had been received before it."""
+    """The last of the statements that close on one day, in whatever order they came: the day's statement before an
+    interim report that does not prove its balance; then the one whose closing balance opens no other; then the highest
+    number; then the last received. The last report of a live source counts until the day's statement comes, whatever
+    came before."""
 
     def arrival(row: Row) -> tuple[datetime, int]:
         return row["received_at"], row["position"]
@@ -173,7 +174,7 @@ def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[
 
 
 def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl.DataFrame:
-    """Money that moved between two statements without a booking that we know, as GAPS."""
+    """The money that moved between two statements without a known booking, as GAPS."""
     rows = session.rows(
         "SELECT DISTINCT sequence, opening, opening_date, closing, closing_date FROM statements"
         " WHERE user_id = $1 AND account_id = $2 AND is_authoritative AND opening_date IS NOT NULL"
@@ -195,7 +196,7 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl
     for earlier, later in between:
         closings = _at_the_end([one for one in stated if one.closing_date == earlier.closing_date], totals)
         if len(closings) != 1:
-            continue  # what follows within that day is told, or something of it is not
+            continue  # the day has bookings after its last statement, or lacks some
         missing = missing_amount(closings.pop(), earlier.closing_date, later, totals)
         if missing:
             day = max(earlier.closing_date, later.opening_date - DAY)
@@ -207,8 +208,9 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl
 def _at_the_end(of_day: Sequence[Stated], totals: DayTotals) -> set[Decimal]:
     """The closing balances, among these statements that close on one day, that include every booking of that day.
 
-    A statement proves it by its sum, alone or with those of the same day before it. The day on which it opens may
-    be that of the statement before, whose bookings it then does not hold."""
+    A statement proves that by its sum, alone or with those before it on the same day. The day on which it opens may
+    belong to the statement before; then it does not contain that day's bookings.
+    """
     found = set()
     for one in of_day:
         first, opening = one.opening_date, one.opening

@@ -1,4 +1,4 @@
-"""Bookings that a bank has taken back: they leave the ledger and every figure, and are kept where they can be seen."""
+"""Bookings that a bank has taken back: they leave the ledger and every figure, and are kept in a table of their own."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -24,11 +24,12 @@ def prove(
     told: Sequence[StatementRecord],
     given: Sequence[ToldWindow],
 ) -> pl.DataFrame:
-    """Those of the rows that a source tells no more (`gone`, STORED) which the balance proves to be taken back: the
-    balances of a statement that holds all bookings of their days, or what a live source says of the balance now and
-    said the last time, if the difference is explained without them and not with them.
+    """Those of the rows that a source no longer reports (`gone`, STORED) of which balances prove that the bank has
+    taken them back: either by a statement that contains all bookings of their days, or by the change of a live source's
+    balance since the last time, if it adds up without these rows and not with them.
 
-    `arrived` are the new bookings (`booking_date`, `amount`), `corrected` is by how much others have changed."""
+    `arrived` are the new bookings (`booking_date`, `amount`), and `corrected` is the change by corrections of others.
+    """
     if gone.is_empty():
         return gone
     is_stated = is_whole([each for each in given if not each.is_live])
@@ -38,7 +39,7 @@ def prove(
 
 
 def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFrame:
-    """Move these bookings of an account out of the ledger; the journal's rows (journal.CHANGES)."""
+    """Move these bookings out of the ledger, and return the rows for the journal (journal.CHANGES)."""
     session, user_id = teller.session, teller.user.id
     if ids:
         columns = ", ".join(columns_of(session, "pending_transactions"))
@@ -49,14 +50,15 @@ def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFra
         )
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
         feed.bury(session, user_id, pl.DataFrame({"id": ids}).with_columns(account_id=pl.lit(account_id)))
-    return journal.changed(ids, "removed")
+    return journal.change_rows(ids, "removed")
 
 
 def _unexplained_amounts(
     teller: Teller, account_id: str, arrived: pl.DataFrame, corrected: Decimal, told: Sequence[StatementRecord]
 ) -> list[Decimal]:
-    """By how much the balance has changed since a live source told it last, less what has been booked since then; once
-    for each answer to the question whether late bookings, of days before that balance, were in it already."""
+    """The change of a live source's balance since its last report, minus what was booked in between. There is one
+    amount for each assumption on whether late bookings, of days before the last report, were in that balance
+    already."""
     closing = next((each.closing for each in reversed(told) if each.closing is not None), None)
     before = teller.session.rows(
         "SELECT closing, closing_date, received_at FROM statements WHERE user_id = $1 AND account_id = $2"
@@ -81,7 +83,7 @@ def _unexplained_amounts(
 
 
 def _explain(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:
-    """Those rows without which nothing is left to explain: all of them, or the only one of its amount."""
+    """The rows whose removal explains one of these amounts: all of them, or the only one with that amount."""
     if not unexplained or Decimal(0) in unexplained:
         return gone.clear()
     total = gone["amount"].sum()

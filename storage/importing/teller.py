@@ -1,4 +1,4 @@
-"""Who tells of bookings: a connection of a user, within one transaction."""
+"""The teller: the connection that reports bookings, within one transaction."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ FILES = "files"  # the source of all files: their ids are chosen by whoever wrot
 
 @dataclass(frozen=True, slots=True)
 class Teller:
-    """The connection of a user, and when it tells what is imported; `file_connections` are those that read files."""
+    """The user's connection that reports what is imported, and the time of that; `file_connections` are those that read
+    files."""
 
     session: Transaction
     user: User
@@ -23,10 +24,10 @@ class Teller:
 
     @property
     def source(self) -> str:
-        """Under whose name ids are remembered."""
+        """The name under which ids of this source are remembered."""
         return self.connection.id if self.is_live else FILES
 
     @property
     def is_live(self) -> bool:
-        """Whether it is a bank that is asked, and no file."""
+        """Whether the source is a bank that was asked, and not a file."""
         return self.connection.id not in self.file_connections

@@ -1,4 +1,4 @@
-"""Own transfers: pairing is computed at import over all rows of the user, stored, and may be looked at."""
+"""Pairs own transfers at import, over all rows of the user, and stores the result."""
 
 import polars as pl
 
@@ -17,8 +17,8 @@ PAIRING = ("transfer_account_id", "transfer_id", "transfer_rule")
 
 
 def pair_again(session: Transaction, user_id: str) -> list[str]:
-    """Bring the stored pairing of the user up to date, late legs included; ids of the rows that changed. An account
-    that may be there twice has no legs: they are the other one's."""
+    """Bring the user's stored pairs up to date, late legs included, and return the ids of the rows that changed. An
+    account that may be a duplicate of another one has no legs, because the other one has them."""
     stored = session.frame(
         f"SELECT {', '.join(LEGS)}, {', '.join(f'{name} AS old_{name}' for name in PAIRING)}"
         f" FROM transactions WHERE user_id = $1 AND (transfer_account_id IS NOT NULL OR {MAY_BE_A_LEG})",

@@ -48,7 +48,7 @@ def build(store: Store) -> Iterator[str]:
 
 
 def _replaced(session: Session) -> list[str]:
-    """The statements that drop what is still there and no longer asked."""
+    """The statements that drop the indexes which still exist although others have replaced them."""
     if not session.is_shared:
         return []
     states = _states(session)

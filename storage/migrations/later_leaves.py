@@ -1,5 +1,5 @@
-"""The finer categories of bookings stored by a version that knew none, or none for them: assigned at the first start
-with other tables, with one transaction per user. An existing one stays, and nothing else of a booking changes."""
+"""Assigns finer categories to stored bookings that have none, at the first start with new tables of finer categories;
+each user in one transaction. Nothing else of a booking changes, and a finer category that it has stays."""
 
 from functools import partial
 

@@ -78,7 +78,7 @@ def indexes() -> tuple[dict[str, str], dict[str, str]]:
     return made, gone
 
 
-def needed_after(version: int) -> int:
+def version_needed_after(version: int) -> int:
     """The schema version that a program must at least know to run on a store of this version after this program has
     brought it up to date."""
     return max((each.needs for each in migrations() if each.number > version), default=0)

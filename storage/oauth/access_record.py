@@ -37,7 +37,8 @@ class Count:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A sum of calls: of one hour in a list, of the whole time in an overview, where `hour` is the first one. UTC."""
+    """A sum of calls: in a list, those of one `hour` (UTC); in an overview, those of all hours, of which `hour` is the
+    first."""
 
     hour: datetime
     grant_id: str

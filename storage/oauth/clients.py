@@ -53,8 +53,7 @@ def move(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> No
 
 
 def describe_anew(session: Session, client: Client) -> None:
-    """Store what an app now says about itself, and delete its open requests, because users saw the earlier
-    description."""
+    """Store the client's new description, and delete its open requests, because users saw the earlier one."""
     session.execute("DELETE FROM oauth_requests WHERE client_id = $1", client.id)
     session.execute(
         "UPDATE oauth_clients SET name = $2, redirect_uris = $3, metadata = $4 WHERE id = $1",
@@ -94,10 +93,10 @@ def count_self_registered(session: Session) -> int:
 
 
 def remove_idlest(session: Session) -> bool:
-    """Delete the self-registered client missed least; False when each of them has a grant.
+    """Delete the self-registered client that nobody will miss; False when each of them has a grant.
 
-    Of those without a grant, the one that has waited longest for its first user, else the one whose last use is longest
-    ago.
+    Of those without a grant, this is the one that has waited longest for its first user, else the one whose last use is
+    longest ago.
     """
     rows = session.rows(
         "SELECT id FROM oauth_clients WHERE registered_by = 'self'"

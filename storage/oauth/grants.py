@@ -50,7 +50,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connected:
+class ConnectedGrant:
     """A live grant as shown to people, with the names of app and user."""
 
     grant: Grant
@@ -152,7 +152,7 @@ def remove_all(session: Session, user_id: str) -> None:
     session.execute("DELETE FROM oauth_grants WHERE user_id = $1", user_id)
 
 
-def connected(session: Session, *, now: datetime, user_id: str | None = None) -> list[Connected]:
+def connected_grants(session: Session, *, now: datetime, user_id: str | None = None) -> list[ConnectedGrant]:
     """The live grants whose tokens were fetched, newest first; of one user, or of everybody.
 
     A SimpleFIN grant is included as soon as its setup token is made, for as long as the token can be exchanged.
@@ -177,7 +177,7 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
     }
     held = simplefin.of_grants(session, [row["id"] for row in rows if row["resource"] == "simplefin"])
     return [
-        _connected_grant({**row, "user_name": names[row["user_id"]]}, held.get(row["id"]))
+        _grant_of({**row, "user_name": names[row["user_id"]]}, held.get(row["id"]))
         for row in rows
         if row["user_id"] in names
     ]
@@ -241,10 +241,10 @@ def _terms_columns(terms: Terms) -> tuple[str | None, bool, bool, bool]:
     return accounts, terms.all_but, terms.figures_only, terms.full_numbers
 
 
-def _connected_grant(row: Row, held: SetupToken | None) -> Connected:
+def _grant_of(row: Row, held: SetupToken | None) -> ConnectedGrant:
     row = dict(row)
     client_name, user_name, last_used_at = row.pop("client_name"), row.pop("user_name"), row.pop("last_used_at")
-    return Connected(
+    return ConnectedGrant(
         grant=_grant(row),
         client_name=client_name,
         user_name=user_name,

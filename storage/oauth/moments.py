@@ -1,4 +1,5 @@
-"""Moments as the rules compare them: aware. The store keeps them in UTC without zone, and is asked with either."""
+"""Moments with a zone, as the rules compare them. The store keeps them in UTC without zone, and takes them with
+either."""
 
 from datetime import UTC, datetime
 
@@ -6,10 +7,10 @@ from storage.database import Row
 
 
 def aware(moment: datetime) -> datetime:
-    """The same moment with its zone."""
+    """The same moment with UTC as its zone."""
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def with_moments(row: Row) -> Row:
-    """The row with aware moments."""
+    """The row, whose moments have UTC as their zone."""
     return {name: aware(value) if isinstance(value, datetime) else value for name, value in row.items()}

@@ -19,7 +19,7 @@ class SetupToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """The hash that a password is compared with, and whose access it opens; none of it ever changes."""
+    """The hash of a password, and the grant and user whose access it opens; these never change."""
 
     grant_id: str
     password_hash: str
@@ -56,7 +56,7 @@ def try_again(session: Session, code_hash: str, *, now: datetime) -> str | None:
 
 
 def credentials(session: Session, user_part: str) -> Credentials | None:
-    """The credentials of the access whose user part is this; None where there are none."""
+    """The credentials with this user part; None where there are none."""
     rows = session.rows(
         "SELECT s.grant_id, s.password_hash, g.user_id, g.client_id FROM simplefin_access s"
         " JOIN oauth_grants g ON g.id = s.grant_id WHERE s.user_part = $1",

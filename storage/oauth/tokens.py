@@ -60,7 +60,7 @@ def revoke_access(session: Session, token_id: str, *, expires_at: datetime) -> N
     add_row_unless_there(session, "oauth_revoked_tokens", token_id=token_id, expires_at=expires_at)
 
 
-def revoked_access(session: Session, *, now: datetime) -> frozenset[str]:
+def revoked_token_ids(session: Session, *, now: datetime) -> frozenset[str]:
     """The ids of single access tokens that were revoked and have not expired."""
     rows = session.rows("SELECT token_id FROM oauth_revoked_tokens WHERE expires_at > $1", now)
     return frozenset(row["token_id"] for row in rows)

@@ -1,1 +1,1 @@
-"""Recurring payments: what users decided, added, and were told about them."""
+"""Recurring payments: what users decided and added, and what was last reported to them."""

@@ -163,7 +163,7 @@ def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -
 
 
 def _batch(contribution: Contribution) -> tuple[str, str, str]:
-    """The key of what was stored in one go: the parts of a container (such as a ZIP file) together."""
+    """The key of what was stored together: the parts of a container (such as a ZIP file)."""
     return contribution.job_id, contribution.connection_id, contribution.batch_id.partition("/")[0]
 
 
@@ -189,7 +189,7 @@ def _changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         "added": after.join(before, on="id", how="anti"),
         "modified": common.join(before, on=list(STATE), how="anti", nulls_equal=True),
     }
-    return pl.concat(journal.changed(rows["id"].sort(), change) for change, rows in of_kinds.items())
+    return pl.concat(journal.change_rows(rows["id"].sort(), change) for change, rows in of_kinds.items())
 
 
 def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:

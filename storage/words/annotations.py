@@ -105,7 +105,7 @@ class Annotation:
         said = dict(self.tags)
         for part in self.parts:
             for tag, each in part.tags.items():
-                said[tag] = first_said(said.get(tag, each), each)
+                said[tag] = earlier_spelling(said.get(tag, each), each)
         return said
 
     def fits(self, booking: Row) -> bool:
@@ -127,9 +127,9 @@ class OwnWords:
     own: Mapping[str, OwnCategory] = field(default_factory=dict)
     owned: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
 
-    def tagged(self, tag: str) -> list[str]:
+    def with_tag(self, tag: str) -> list[str]:
         """The ids of the bookings with this tag, whatever its case."""
-        wanted = folded(tag)
+        wanted = fold_tag(tag)
         return [id_ for id_, each in self.by_id.items() if wanted in each.all_tags]
 
     def in_own(self, own_id: str, category: str | None = None, leaf: str | None = None) -> list[str]:
@@ -150,16 +150,16 @@ class OwnWords:
                 continue
             for tag, said in each.all_tags.items():
                 counts[tag] = counts.get(tag, 0) + 1
-                first[tag] = first_said(first.get(tag, said), said)
+                first[tag] = earlier_spelling(first.get(tag, said), said)
         return {tag: (said.name, counts[tag]) for tag, said in first.items()}
 
 
-def first_said(one: Tag, other: Tag) -> Tag:
-    """The earlier one of two spellings of a tag, which is the one to show."""
+def earlier_spelling(one: Tag, other: Tag) -> Tag:
+    """The earlier of two spellings of a tag, which is the one to show."""
     return min(one, other, key=lambda each: (each.tagged_at, each.name))
 
 
-def folded(tag: str) -> str:
+def fold_tag(tag: str) -> str:
     """The form of a tag for comparisons, without regard to case and spaces."""
     return " ".join(unicodedata.normalize("NFKC", tag).casefold().split())
 
@@ -215,11 +215,12 @@ def own_categories(session: Session, user_id: str) -> dict[str, OwnCategory]:
     """The user's own categories by id, sorted by name."""
     rows = session.rows("SELECT id, name, category, detailed_category FROM own_categories WHERE user_id = $1", user_id)
     own = [OwnCategory(row["id"], row["name"], row["category"], row["detailed_category"]) for row in rows]
-    return {each.id: each for each in sorted(own, key=lambda each: (folded(each.name), each.id))}
+    return {each.id: each for each in sorted(own, key=lambda each: (fold_tag(each.name), each.id))}
 
 
 def spellings(session: Session, user_id: str, annotation: Annotation) -> OwnWords:
-    """The words on all bookings that share a tag with this annotation; enough to find each tag's earliest spelling."""
+    """The words on all bookings that share a tag with this annotation; enough to find the earliest spelling of each
+    tag."""
     tags = list(annotation.all_tags)
     if not tags:
         return OwnWords({}, {})
@@ -243,7 +244,7 @@ def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
 
 
 def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
-    """For each booking with parts, also one that is gone, the category of its largest part (the first of equal ones),
+    """For each booking with parts, even one that is gone, the category of its largest part (the first of equal ones),
     by id."""
     parts = _fitting_parts(
         session.rows(
@@ -302,7 +303,7 @@ def with_tags(annotation: Annotation, names: Iterable[str], *, now: datetime) ->
 
 def tags_of(names: Iterable[str], known: Mapping[str, Tag], *, now: datetime) -> Mapping[str, Tag]:
     """Tags with these names; those in `known` keep their spelling."""
-    said = {folded(name): Tag(" ".join(name.split()), now) for name in reversed(list(names))}
+    said = {fold_tag(name): Tag(" ".join(name.split()), now) for name in reversed(list(names))}
     kept = {tag: known.get(tag, said[tag]) for tag in said}
     return dict(sorted(kept.items(), key=lambda each: (each[1].tagged_at, each[0])))
 
@@ -335,7 +336,7 @@ def forget(session: Transaction, user_id: str, transaction_ids: Collection[str])
 
 
 def _fitting_parts(rows: Sequence[Row]) -> pl.DataFrame:
-    """The rows, each a part with its booking's amount, of those bookings whose parts add up to it, as PARTS."""
+    """The parts that add up to their booking's amount, as PARTS; each row of `rows` is a part, with that amount."""
     found: list[Row] = []
     for _, each in groupby(rows, key=lambda row: row["transaction_id"]):
         parts = list(each)

@@ -24,7 +24,7 @@ from storage.words.annotations import (
     OwnCategory,
     Split,
     Tag,
-    folded,
+    fold_tag,
     is_note,
 )
 
@@ -139,5 +139,5 @@ def _part(told: Mapping[str, Any], *, now: datetime) -> Split:
 def _tags(names: object, *, now: datetime) -> Mapping[str, Tag]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise TypeError("no list of texts")
-    tags = {folded(name): Tag(name, now) for name in names if is_tag(name)}
+    tags = {fold_tag(name): Tag(name, now) for name in names if is_tag(name)}
     return dict(list(tags.items())[:TAGS_MAX])

@@ -11,7 +11,7 @@ from storage import rules
 from storage.database import Session, Transaction, add_row
 from storage.transactions import NOT_HIDDEN
 from storage.words import annotations
-from storage.words.annotations import OwnCategory, folded
+from storage.words.annotations import OwnCategory, fold_tag
 
 OWN_CATEGORIES_MAX = 500
 OWN_ID = re.compile(r"own_[0-9a-f]{32}")
@@ -32,7 +32,7 @@ class NameTaken(Exception):
     """Another own category below the same category has this name, in whatever case."""
 
 
-def used(session: Session, user_id: str) -> list[tuple[str, str]]:
+def uses(session: Session, user_id: str) -> list[tuple[str, str]]:
     """Pairs of an own category's id and an account with bookings (or parts) in it; hidden accounts are left out."""
     rows = session.rows(
         "SELECT own_category_id, account_id FROM transactions WHERE user_id = $1 AND own_category_id IS NOT NULL"
@@ -124,11 +124,11 @@ def _check_name(known: Mapping[str, OwnCategory], own: OwnCategory) -> None:
 
 
 def _name_key(own: OwnCategory) -> tuple[str, str | None, str]:
-    return own.category, own.detailed_category, folded(own.name)
+    return own.category, own.detailed_category, fold_tag(own.name)
 
 
 def _free_id(user_id: str, own: OwnCategory, known: Mapping[str, OwnCategory]) -> str:
     """An unused id derived from user, place and name; with a number where a renamed category has the first one."""
-    said = "\n".join((user_id, own.detailed_category or own.category, folded(own.name)))
+    said = "\n".join((user_id, own.detailed_category or own.category, fold_tag(own.name)))
     ids = ("own_" + blake2b(f"{said}\n{number}".encode(), digest_size=16).hexdigest() for number in count())
     return next(id_ for id_ in ids if id_ not in known)

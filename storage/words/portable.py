@@ -35,7 +35,7 @@ from storage.words.annotations import (
     OwnCategory,
     Split,
     Tag,
-    folded,
+    fold_tag,
     is_note,
 )
 from storage.words.own_categories import OWN_ID
@@ -224,7 +224,7 @@ def _take_over(session: Transaction, user_id: str, told: Json, own: dict[str, Ow
         raise ValueError("not an own category")
     place = choice[:2]
     of_place = [each for each in own.values() if each[2:] == place]
-    same = next((each for each in of_place if each.id == id_ or folded(each.name) == folded(name)), None)
+    same = next((each for each in of_place if each.id == id_ or fold_tag(each.name) == fold_tag(name)), None)
     wanted = id_ if OWN_ID.fullmatch(id_) else None
     own[id_] = same or own_categories.add(session, user_id, name, *place, wanted_id=wanted)
     return int(same is None)
@@ -240,7 +240,7 @@ def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
     """The valid note and tags of a booking or a part. Raises ValueError."""
     note = told.get("note")
     given = [Tag(str(tag["name"]), _moment(tag["at"])) for tag in told.get("tags", [])]
-    tags = {folded(tag.name): tag for tag in given}
+    tags = {fold_tag(tag.name): tag for tag in given}
     if note is not None and (not isinstance(note, str) or not note or not is_note(note)):
         raise ValueError("not a note")
     if len(tags) > TAGS_MAX or not all(is_tag(said.name) for said in tags.values()):
@@ -249,7 +249,7 @@ def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
 
 
 def _moment(text: str) -> datetime:
-    """As stores keep it, in UTC without saying so: another zone could lead beyond what calendars have."""
+    """The moment as the store keeps it, in UTC without a zone; another zone could lead beyond what calendars have."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is not None:
         raise ValueError("not a moment")

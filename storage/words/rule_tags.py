@@ -7,7 +7,7 @@ import polars as pl
 
 from analytics.classification.rules import Rule, comparable
 from storage.database import Row, Transaction
-from storage.words.annotations import folded
+from storage.words.annotations import fold_tag
 
 COLUMNS = {
     "counterpartName": "counterpart_name",
@@ -36,7 +36,7 @@ def apply(
         for rule in giving:
             if row["merchant_rule"] == f"user-rule:{rule.id}" or rule.holds(values):  # a rule may have renamed
                 for name in rule.tags:
-                    wanted.setdefault((row["id"], folded(name)), name)
+                    wanted.setdefault((row["id"], fold_tag(name)), name)
     if wanted == known:
         return
     session.changes(user_id)

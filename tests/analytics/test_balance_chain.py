@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from analytics.day_totals import DayTotals
 from analytics.frames import FORMER, MOVED
-from analytics.statements.balance_chain import DOUBTFUL_MAX, OVERTAKEN_MAX, ToldBalance, between_balances
+from analytics.statements.balance_chain import DOUBTFUL_MAX, OVERTAKEN_MAX, ReportedBalance, between_balances
 from tests.analytics.ledger_evidence import Row, at, booking, day, frame, problems, statement, told
 from tests.conftest import examples
 
@@ -153,7 +153,7 @@ def test_a_statement_that_tells_the_last_day_of_another_again_leaves_no_gap() ->
 def test_no_balance_and_one_balance_prove_nothing() -> None:
     totals = DayTotals(frame([], MOVED), frame([], FORMER))
     assert between_balances([], totals, []) == []
-    assert between_balances([ToldBalance(day=day(1), balance=Decimal(1), known_at=None)], totals, []) == []
+    assert between_balances([ReportedBalance(day=day(1), balance=Decimal(1), known_at=None)], totals, []) == []
 
 
 QUIET = st.lists(st.tuples(st.integers(0, 9), st.integers(-500, 500)), max_size=12)
@@ -171,7 +171,7 @@ def test_between_quiet_days_a_difference_is_what_the_obvious_sum_lacks(
     ]
     moved = [{**row, "created_at": at(0) + timedelta(days=(row["booking_date"] - day(1)).days)} for row in moved]  # type: ignore[operator]  # a date
     balances = [
-        ToldBalance(day=day(20 * place), balance=Decimal(cent) / 100, known_at=at(20 * place))
+        ReportedBalance(day=day(20 * place), balance=Decimal(cent) / 100, known_at=at(20 * place))
         for place, cent in enumerate(cents)
     ]
     found = between_balances(balances, DayTotals(frame(moved, MOVED), frame([], FORMER)), [])

@@ -91,7 +91,7 @@ def measure_export(rows: int, name: str, folder: Path) -> None:
     """One format: out of the store, and read again booking by booking."""
     written = folder / "export"
     database = timed("open the store", lambda: whole(DuckDBFile(folder / "bankdata.duckdb")))
-    user = users.named(database, "eva")
+    user = users.get_by_name(database, "eva")
     assert timed(f"export {name}", partial(export, database, user.id, name, written, now=NOW, today=NOW.date())) == rows
     found = timed(
         f"read {name}", lambda: sum(isinstance(record, TransactionRecord) for record in read_records(written))

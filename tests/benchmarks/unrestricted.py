@@ -91,7 +91,7 @@ def main() -> int:
 
 async def measured(services: Services, rounds: int, requests: int, bound: float) -> int:
     """Print a line for each path and variant."""
-    user = users.named(services.everybody, "demo")
+    user = users.get_by_name(services.everybody, "demo")
     token = services.authorization.issue_token(user.id, frozenset(SCOPES), timedelta(hours=12))
     account_id = accounts.of_user(services.everybody, user.id)[0].id
     client = await asyncio.create_subprocess_exec(

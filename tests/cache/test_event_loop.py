@@ -64,7 +64,7 @@ def test_the_event_loop_never_asks_the_store(copied: Callable[[], Path], monkeyp
 
     monkeypatch.setattr(DuckDBFile, "_session", look)
     services = open_services(load({"BANKDATA_RATE_LIMIT": "off"}, data_dir=copied()))
-    user = users.named(services.everybody, "demo")
+    user = users.get_by_name(services.everybody, "demo")
     token = services.authorization.issue_token(user.id, frozenset(SCOPES), timedelta(hours=1))
     app = application(services)
     asked.clear()
@@ -98,7 +98,7 @@ def test_a_poll_without_news_takes_no_thread_and_no_statement_and_none_of_the_da
     copied: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     services = open_services(load({"BANKDATA_RATE_LIMIT": "off"}, data_dir=copied()))
-    user = users.named(services.everybody, "demo")
+    user = users.get_by_name(services.everybody, "demo")
     token = services.authorization.issue_token(user.id, frozenset(SCOPES), timedelta(days=2))
 
     async def poll() -> None:

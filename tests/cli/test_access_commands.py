@@ -220,7 +220,7 @@ def test_a_calendar_address_stands_alone_on_standard_output_and_ends(run: Run) -
     assert len(first.lines) == len(second.lines) == 1
     assert first.lines != second.lines
     assert first.lines[0].endswith("/payments.ics")
-    assert "It is told this once" in first.err
+    assert "It is shown only this once" in first.err
     assert run("calendar", "revoke", "--user", name).err == "Ended.\n"
     assert run("calendar", "link", "--user", "nobody").failed_with("There is no user named")
     deeds = {line.split("\t")[2]: line.split("\t")[3] for line in run("log", "--user", name).lines}

@@ -124,7 +124,7 @@ def test_a_sync_that_the_stop_of_the_server_holds_up_goes_on_after_its_next_star
 
 @pytest.mark.requirement("words.own")
 def test_there_are_500_own_categories_and_not_one_more(services: Services) -> None:
-    user_id = users.named(services.everybody, "eva").id
+    user_id = users.get_by_name(services.everybody, "eva").id
     for number in range(499):
         services.everybody.execute(
             "INSERT INTO own_categories (user_id, id, name, category) VALUES ($1, $2, $2, 'RENT')",
@@ -171,7 +171,7 @@ def test_a_sync_that_needs_its_user_first_says_so_and_a_booking_without_counterp
 ) -> None:
     file = tmp_path / "bare.csv"
     file.write_text(f"Date,Description,Amount,Currency\n{date(2026, 3, 2)},,-3.50,EUR\n")
-    import_files(services, Said(), user=users.named(services.everybody, "eva"), files=[str(file)])
+    import_files(services, Said(), user=users.get_by_name(services.everybody, "eva"), files=[str(file)])
     (booking,) = services.everybody.rows("SELECT id FROM transactions")
     wanted = {"user": "eva", "transaction_id": booking["id"], "place": "RENT", "is_one": False}
     assert refusal(services, "correct", **wanted).startswith("This booking names no counterpart to remember.")
@@ -213,7 +213,7 @@ def test_an_import_waits_neither_for_a_sync_of_its_connection_nor_for_a_server_t
 ) -> None:
     file = tmp_path / "coffee.csv"
     file.write_text(COFFEE)
-    eva = users.named(services.everybody, "eva")
+    eva = users.get_by_name(services.everybody, "eva")
     import_files(services, Said(), user=eva, files=[str(file)])
     (connection,) = connections.of_user(services.everybody, eva.id)
     assert services.sync_engine.start(connection, cooldown=timedelta(0)).job is not None

@@ -104,7 +104,7 @@ def test_connections_wait_for_the_file_of_keys_and_go_on_when_it_is_back(folder:
 
         def seen() -> tuple[str, str | None]:
             caller = Principal(
-                user_id=users.named(store, "eva").id, client_id="", scopes=frozenset(), grant_id=None,
+                user_id=users.get_by_name(store, "eva").id, client_id="", scopes=frozenset(), grant_id=None,
                 has_subscription=True,
             )  # fmt: skip
             asked = Request(caller=caller, method="", path="", query="", headers={}, client_address="")
@@ -112,7 +112,7 @@ def test_connections_wait_for_the_file_of_keys_and_go_on_when_it_is_back(folder:
             return found["status"], found["message"]
 
         assert seen() == ("REAUTH_REQUIRED", KEY_MISSING)
-        (connection,) = connections.of_user(store, users.named(store, "eva").id)
+        (connection,) = connections.of_user(store, users.get_by_name(store, "eva").id)
         assert services.sync_engine.start(connection).error == KEY_MISSING
         said = Said()
         with pytest.raises(CommandError):

@@ -62,7 +62,7 @@ class InProcess(Demo):
     client: TestClient
 
     def token(self, user: str, scope: str = " ".join(SCOPES)) -> str:
-        owner = users.named(self.services.everybody, user)
+        owner = users.get_by_name(self.services.everybody, user)
         return self.services.authorization.issue_token(owner.id, frozenset(scope.split()), timedelta(hours=1))
 
     def call(self, method: str, path: str, token: str) -> Answer:
@@ -159,7 +159,7 @@ def test_a_file_of_endless_texts_is_answered_within_the_contract(tmp_path: Path,
 
     def prepare(services: Services) -> None:
         perform(services, "users add", ANN, Silent())
-        import_files(services, Silent(), user=users.named(services.everybody, "ann"), files=[str(file)])
+        import_files(services, Silent(), user=users.get_by_name(services.everybody, "ann"), files=[str(file)])
 
     with in_process(tmp_path / "data", prepare) as served:
         token = served.token("ann")

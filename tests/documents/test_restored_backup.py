@@ -21,7 +21,7 @@ def test_a_backup_put_back_knows_its_users_and_their_tokens(tmp_path: Path) -> N
     user = {"password": "umbrella kettle violin", "is_generated": False, "has_subscription": True}
     with closing(open_services(settings)) as services:
         perform(services, "users add", {"name": "eva", **user}, said)
-        eva = users.named(services.everybody, "eva").id
+        eva = users.get_by_name(services.everybody, "eva").id
         token = services.authorization.issue_token(eva, frozenset({"read:accounts"}), timedelta(hours=1))
         perform(services, "backup", {}, said)
         perform(services, "users add", {"name": "after", **user}, said)

@@ -58,7 +58,7 @@ class Service:
 
     def named(self, name: str) -> TestClient:
         """A client of the user of this name."""
-        return self.client(users.named(self.services.everybody, name).id)
+        return self.client(users.get_by_name(self.services.everybody, name).id)
 
     def newcomer(self, home_currency: str = "EUR") -> "Holder":
         """A user with a connection and no accounts yet."""

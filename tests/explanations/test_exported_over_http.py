@@ -46,7 +46,7 @@ def test_everything_over_http_is_what_the_command_writes(
     services = demo_service.services
     moment = services.clock.now()
     monkeypatch.setattr(type(services.clock), "now", lambda _clock: moment)
-    user = users.named(services.everybody, "demo")
+    user = users.get_by_name(services.everybody, "demo")
     path = tmp_path / "all"
     export(services.everybody, user.id, format_, path, now=moment, today=services.clock.today())
     assert exported(demo, format_, accountIds=",".join(ids_of(demo))) == path.read_bytes()
@@ -101,7 +101,7 @@ def test_whoever_has_too_many_exports_unread_is_told_to_read_them_first(
     demo: TestClient, demo_service: Service
 ) -> None:
     services, asked = demo_service.services, {"format": "csv", "accountIds": ids_of(demo)[0]}
-    user = users.named(services.everybody, "demo")
+    user = users.get_by_name(services.everybody, "demo")
     unread = [services.unread_exports.write(user.id, lambda _file: None) for _ in range(PER_USER_MAX)]
     answer = demo.get("/transactions/export", params=asked)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")

@@ -39,7 +39,7 @@ def test_accounts_are_listed_renamed_hidden_merged_and_deleted(shell: Shell, wri
     iban = shown[1][3]
     assert shell("accounts", "merge", "Haushalt", iban, "--user", "eva", code=1).stderr.endswith(UNASKED)
     merged = shell("accounts", "merge", "Haushalt", iban, "--user", "eva", "--yes")
-    assert merged.stdout == f"Merged Haushalt into {iban}: 3 bookings stood in both and count once.\n"
+    assert merged.stdout == f"Merged Haushalt into {iban}: 3 bookings were in both and count once.\n"
     assert shell("accounts", "separate", n26, "--user", "eva").stdout == "Haushalt is an account of its own again.\n"
     shell("accounts", "merge", n26, iban, "--user", "eva", "--yes")
     assert shell("accounts", "delete", iban, "--user", "eva", code=1).stderr.endswith(UNASKED)

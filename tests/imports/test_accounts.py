@@ -107,7 +107,7 @@ def test_a_bank_is_named_by_its_code_or_its_bic(key: str, bic: str | None, name:
     assert named.bank_name == name
 
 
-@pytest.mark.requirement("accounts.named")
+@pytest.mark.requirement("accounts.resolve")
 def test_an_account_without_iban_and_name_is_called_by_bank_and_number(eva: Household, write: Write) -> None:
     eva.bring(write("a.sta", mt940("99999999/2626262626", ("0102", "C", "1,00", "x"))))
     eva.bring(write("b.csv", JANUARY))
@@ -136,7 +136,7 @@ def test_an_account_that_gains_an_iban_stays_the_account_and_meets_other_files_o
     assert amounts(eva) == [10, 11, 12]
 
 
-@pytest.mark.requirement("accounts.named")
+@pytest.mark.requirement("accounts.resolve")
 def test_an_own_name_survives_imports_and_can_be_taken_away(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))
     command(eva, "accounts rename", account="n26", name=" Haushalt ")
@@ -157,7 +157,7 @@ def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Hous
     eva.bring(write("savings.xml", camt(SAVINGS, "2026-01-02 | 20.00 | B | b |")))
     command(eva, "accounts hide", account=SAVINGS, is_hidden=True)
     database, user = eva.services.everybody, eva.user.id
-    hidden = accounts.named(database, user, SAVINGS)
+    hidden = accounts.resolve(database, user, SAVINGS)
     reader = Principal(user_id=user, client_id="", scopes=frozenset(), grant_id=None, has_subscription=True)
     selected = selected_accounts(accounts.of_user(database, user), None, reader)
     assert [account.iban for account in selected.accounts] == [GIRO]
@@ -194,7 +194,7 @@ def test_merged_accounts_have_every_booking_once_whatever_their_sources_call_it(
     assert len(amounts(eva)) == 6
     eva.lines.clear()
     command(eva, "accounts merge", account=csv_account.id, into=target.id)
-    assert eva.lines == [f"Merged N26 into {target.iban}: 3 bookings stood in both and count once."]
+    assert eva.lines == [f"Merged N26 into {target.iban}: 3 bookings were in both and count once."]
     assert only(eva).id == target.id
     assert amounts(eva) == [10, 20, 30]
     eva.bring(write("a.sta", THE_SAME))
@@ -258,7 +258,7 @@ def test_a_merge_is_said_before_and_taken_back_with_what_came_since(eva: Househo
     eva.lines.clear()
     command(eva, "accounts merge", account=csv_account.id, into=target.id, is_dry_run=True)
     (plan,) = eva.lines
-    assert plan.startswith(f"Merge Mine into {target.iban}: 3 bookings would go there; 3 of them stand in both")
+    assert plan.startswith(f"Merge Mine into {target.iban}: 3 bookings would go there; 3 of them are in both")
     assert eva.rows("transactions") == before
     with pytest.raises(CommandError, match=r"Merged accounts: none\."):
         command(eva, "accounts separate", account="Mine")
@@ -267,7 +267,7 @@ def test_a_merge_is_said_before_and_taken_back_with_what_came_since(eva: Househo
         command(eva, "accounts separate", account="Yours")
     command(eva, "accounts separate", account="Mine")
     assert eva.rows("transactions") == before
-    mine = accounts.named(eva.services.everybody, eva.user.id, csv_account.id)
+    mine = accounts.resolve(eva.services.everybody, eva.user.id, csv_account.id)
     assert (mine.name, mine.is_hidden) == ("Mine", True)
     command(eva, "accounts merge", account=csv_account.id, into=target.id)
     eva.bring(write("b.csv", JANUARY + "2026-02-01,Someone,,Income,four,40.00\n"))
@@ -325,7 +325,7 @@ def test_a_deleted_account_is_gone_and_comes_back_with_its_next_import(
     assert eva.state(with_times=False) == before
 
 
-@pytest.mark.requirement("accounts.named")
+@pytest.mark.requirement("accounts.resolve")
 def test_an_account_that_is_not_there_or_not_the_only_one_of_its_name_is_not_guessed(
     eva: Household, write: Write
 ) -> None:

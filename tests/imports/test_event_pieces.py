@@ -105,7 +105,7 @@ def test_a_head_is_its_beginning_and_a_store_that_is_away_its_end(
             raise StoreUnavailable
 
         with monkeypatch.context() as patched:
-            patched.setattr(type(eva.services.store), "known_state", away)
+            patched.setattr(type(eva.services.store), "state_without_thread", away)
             assert [piece async for piece in stream] == []
         await stream.aclose()
 

@@ -129,8 +129,8 @@ def test_a_consent_that_ends_soon_is_noticed_once_for_each_of_three_days_and_the
     def told_at(days: float) -> list[tuple[str, object]]:
         before = now_at(life)
         services.clock.offset += start + timedelta(days=days) - services.clock.now()
-        outbox.tell_notices(everybody, now=services.clock.now())
-        outbox.tell_notices(everybody, now=services.clock.now())
+        outbox.record_notices(everybody, now=services.clock.now())
+        outbox.record_notices(everybody, now=services.clock.now())
         return [(each.type, each.data.get("notice")) for each in told(life, before)]
 
     assert told_at(1) == []
@@ -166,7 +166,7 @@ def test_a_balance_is_low_once_until_it_was_above_again(life: Life) -> None:
 
     assert becomes("500") == []
     life.do("alerts balance", account="Giro", amount="100")
-    assert life.eva.notes[-1] == "balance.low is told when the balance of Giro comes below 100 EUR."
+    assert life.eva.notes[-1] == "A balance.low event is sent when the balance of Giro falls below 100 EUR."
     assert [becomes(each) for each in ("100", "99.99", "50", "200", "20")] == [
         [], [("balance.low", giro)], [], [], [("balance.low", giro)]]  # fmt: skip
     before = now_at(life)

@@ -75,7 +75,7 @@ def test_what_shows_no_more_after_a_merge_stays_as_it_is(
 @pytest.mark.requirement("accounts.overlap")
 def test_an_app_keeps_an_account_that_turns_out_to_be_another_one_too(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))
-    n26 = accounts.named(eva.services.everybody, eva.user.id, "N26").id
+    n26 = accounts.resolve(eva.services.everybody, eva.user.id, "N26").id
     allow(eva, Terms(accounts=(n26,)))
     eva.bring(write("a.sta", THE_SAME))
     (asked,) = (each for each in accounts.every(eva.services.everybody, eva.user.id) if each.same_as)

@@ -13,7 +13,7 @@ from handlers.sync.detection import detect_after_import
 from handlers.sync.recurring import recurring_news
 from storage import connections
 from storage.events.outbox import StoredEvent
-from storage.recurring import told as looks
+from storage.recurring import looks
 from tests.imports.household import Household
 from tests.imports.test_change_feed import CARD, GIRO, Life, booked
 from tests.imports.test_events import caller, now_at, told

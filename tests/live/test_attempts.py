@@ -306,7 +306,7 @@ def test_an_attempt_belongs_to_its_browser_and_to_the_key_that_sealed_it(scene: 
         scene.connecting.find(scene.user_id, attempt.id, browser="b2")
     for unknown in ("", f"{scene.user_id}.other"):
         with pytest.raises(AttemptUnknown):
-            scene.connecting.returned({"state": unknown}, browser="b1")
+            scene.connecting.resume({"state": unknown}, browser="b1")
     keys = tmp_path / "keys.json"
     keys.unlink()
     with pytest.raises(AttemptUnknown):

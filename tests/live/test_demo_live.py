@@ -136,7 +136,11 @@ def test_who_connects_by_command_is_told_what_came_and_may_do_it_again_at_once(t
         first, again = (Talk(["TAN", "123456"], meanwhile=int) for _ in range(2))
         for talk in (first, again):
             connect_live(
-                services, talk, source=LiveDemoBank.name, user=users.named(services.everybody, "eva"), bank="Demobank"
+                services,
+                talk,
+                source=LiveDemoBank.name,
+                user=users.get_by_name(services.everybody, "eva"),
+                bank="Demobank",
             )
     (brought,) = first.lines
     assert brought.startswith("Demobank: 2 new accounts, ")

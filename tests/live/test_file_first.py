@@ -124,7 +124,7 @@ def test_simplefin_names_no_account_number_so_its_user_says_once_that_two_accoun
     assert "Account 1: Is this the same account as 110000000 / 556677? Its bookings are there too." in done.stdout
     assert f"The same account: bankdata {' '.join(merge)}. Another one:" in done.stderr.splitlines()[-1]
     done = live.bankdata(*merge, "--yes")
-    assert done.stdout == "Merged Account 1 into 110000000 / 556677: 4 bookings stood in both and count once.\n"
+    assert done.stdout == "Merged Account 1 into 110000000 / 556677: 4 bookings were in both and count once.\n"
     everything = [
         (day(4), -10.0, "POS CAFE 1234"),
         (day(4), -10.0, "POS CAFE 1234"),

@@ -86,7 +86,7 @@ class Assistant:
 
 def assistant(service: Service, name: str, scopes: frozenset[str] = frozenset(SCOPES)) -> Assistant:
     """A client with an operator's token for assistants."""
-    user_id = users.named(service.services.everybody, name).id
+    user_id = users.get_by_name(service.services.everybody, name).id
     token = service.services.authorization.issue_token(user_id, scopes, timedelta(hours=1), resource="mcp")
     http = TestClient(
         service.app, base_url=ADDRESS, headers={"Authorization": f"Bearer {token}"}, raise_server_exceptions=False

@@ -143,7 +143,7 @@ def test_access_ends_when_the_person_said(person: Person) -> None:
 @pytest.mark.requirement("oauth.authorization_details")
 def test_details_preset_the_boxes_and_are_answered_as_granted(person: Person) -> None:
     owned = accounts.of_user(
-        person.service.services.everybody, users.named(person.service.services.everybody, "demo").id
+        person.service.services.everybody, users.get_by_name(person.service.services.everybody, "demo").id
     )
     with_iban = next(account for account in owned if account.iban)
     spaced = " ".join(re.findall(".{1,4}", (with_iban.iban or "").lower()))
@@ -310,7 +310,7 @@ def test_an_access_goes_on_for_longer_for_the_password_and_its_app_notices_nothi
 @pytest.mark.requirement("grants.widened")
 def test_a_token_of_the_operator_can_only_end_earlier(person: Person) -> None:
     services = person.service.services
-    user_id = users.named(services.everybody, "demo").id
+    user_id = users.get_by_name(services.everybody, "demo").id
     services.authorization.issue_token(user_id, frozenset(ALL.split()), timedelta(days=8))
     person.asked()
     sent, held = connection(person)
@@ -339,7 +339,7 @@ def test_what_the_form_does_not_show_keeps_what_it_had(
     person: Person, held: Terms, sent: dict[str, str], left: Terms
 ) -> None:
     services = person.service.services
-    shown = replace(accounts.of_user(services.everybody, users.named(services.everybody, "demo").id)[0], id="a")
+    shown = replace(accounts.of_user(services.everybody, users.get_by_name(services.everybody, "demo").id)[0], id="a")
     chosen = sent_choices({**sent, "bookings": "on"}, frozenset({"a"}))
     assert chosen.terms([shown], held=held) == left
     assert choices_of(left, [shown]).accounts == {"a"}

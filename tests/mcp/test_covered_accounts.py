@@ -69,7 +69,7 @@ class Granted:
 def granted(request: pytest.FixtureRequest, demo_service: Service) -> Granted:
     every = demo_service.named(request.param)
     ids = [account["id"] for account in body_of(every, "/accounts")["accounts"]]
-    return Granted(demo_service, users.named(demo_service.services.everybody, request.param).id, ids, every)
+    return Granted(demo_service, users.get_by_name(demo_service.services.everybody, request.param).id, ids, every)
 
 
 def only(*ids: str) -> Terms:
@@ -220,7 +220,7 @@ def test_figures_only_proves_without_naming_a_booking(demo_service: Service) -> 
     database = demo_service.services.everybody
     every = demo_service.named("solo")
     ids = [account["id"] for account in body_of(every, "/accounts")["accounts"]]
-    granted = Granted(demo_service, users.named(database, "solo").id, ids, every)
+    granted = Granted(demo_service, users.get_by_name(database, "solo").id, ids, every)
     row = body_of(every, "/transactions", accountIds=ids[0], perPage=1)["transactions"][0]
     database.execute("UPDATE transactions SET is_potential_duplicate = TRUE WHERE id = $1", row["id"])
     (doubted,) = proofs(every, asked("/integrity", ids[0]))[0]["problems"]
@@ -267,7 +267,7 @@ def test_single_bookings_of_other_accounts_are_not_found(granted: Granted) -> No
 def test_a_transfer_to_an_account_that_is_not_granted_is_not_told(demo_service: Service) -> None:
     every = demo_service.named("demo")
     ids = [account["id"] for account in body_of(every, "/accounts")["accounts"]]
-    granted = Granted(demo_service, users.named(demo_service.services.everybody, "demo").id, ids, every)
+    granted = Granted(demo_service, users.get_by_name(demo_service.services.everybody, "demo").id, ids, every)
     found = body_of(every, "/transactions", accountIds=",".join(ids), category="TRANSFER", perPage=100)["transactions"]
     told = 0
     for row in found[:20]:
@@ -330,7 +330,7 @@ def test_a_refresh_reaches_banks_of_granted_accounts_and_counts_their_bookings(d
     for account in listed:
         by_bank.setdefault(account["bankConnection"]["bankName"], []).append(account["id"])
     (ours, theirs) = sorted(by_bank.values(), key=len, reverse=True)[:2]
-    granted = Granted(demo_service, users.named(demo_service.services.everybody, "demo").id, [], every)
+    granted = Granted(demo_service, users.get_by_name(demo_service.services.everybody, "demo").id, [], every)
     client = granted.rest(only(ours[0]))
     answer = client.post("/sync")
     assert (answer.status_code, len(answer.json()["syncJobs"]), answer.json()["skippedConnections"]) == (202, 1, 0)
@@ -458,7 +458,7 @@ def test_account_numbers_are_whole_only_where_they_were_allowed_and_asked_for(de
     ids, own = ",".join(account["id"] for account in listed), {account["iban"] for account in listed}
     rows = body_of(every, "/transactions", accountIds=ids, perPage=100)["transactions"]
     row = next(each for each in rows if each["counterpartIban"])
-    granted = Granted(demo_service, users.named(demo_service.services.everybody, "demo").id, [], every)
+    granted = Granted(demo_service, users.get_by_name(demo_service.services.everybody, "demo").id, [], every)
     for terms, asks, is_whole in (
         (Terms(full_numbers=True), True, True),
         (Terms(full_numbers=True), False, False),

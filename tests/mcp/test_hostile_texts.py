@@ -25,7 +25,7 @@ from connectors.sources.demo.households import USERS
 from handlers.mcp import tools
 from handlers.mcp.asking import Asking, Shape
 from handlers.mcp.fence import LIST_LENGTH_MAX, bank_text, fence
-from handlers.mcp.foretold import EVENTS_MAX
+from handlers.mcp.forecast_shapes import EVENTS_MAX
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.relations import Relations, relations
 from handlers.services import Services

@@ -297,7 +297,7 @@ def test_the_operator_prints_a_token_for_assistants(demo_service: Service, demo_
         print_token(
             demo_service.services,
             Kept(),
-            user=users.named(demo_service.services.everybody, "demo"),
+            user=users.get_by_name(demo_service.services.everybody, "demo"),
             scope=ALL,
             seconds=60,
             for_assistants=is_for_assistants,

@@ -492,7 +492,7 @@ QUESTIONS = [
 def ledger(demo_service: Service) -> Ledger:
     """The demo's first user, as the store has them."""
     database = demo_service.services.everybody
-    user_id = users.named(database, "demo").id
+    user_id = users.get_by_name(database, "demo").id
     owned = accounts.of_user(database, user_id)
     every = {"accountIds": ",".join(account.id for account in owned)}
     details = demo_service.named("demo").get("/subscriptions/details", params=every).json()["subscriptions"]
@@ -508,7 +508,7 @@ def ledger(demo_service: Service) -> Ledger:
 def demo_assistant(demo_service: Service) -> Assistant:
     """A client that was allowed full account numbers."""
     token = demo_service.services.authorization.issue_token(
-        users.named(demo_service.services.everybody, "demo").id,
+        users.get_by_name(demo_service.services.everybody, "demo").id,
         frozenset(SCOPES),
         timedelta(hours=1),
         resource="mcp",

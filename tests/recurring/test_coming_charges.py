@@ -1,4 +1,4 @@
-"""Which charges the next thirty days bring (docs/analytics.md, "What is told of a recurring payment")."""
+"""Which charges the next thirty days bring (docs/analytics.md, "What is reported about a recurring payment")."""
 
 from datetime import date, timedelta
 from decimal import Decimal

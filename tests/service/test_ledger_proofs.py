@@ -110,7 +110,7 @@ def test_a_sync_by_command_says_what_balances_contradict(scene: Scene) -> None:
         today = NOW.date() + timedelta(days=place)
         scene.bank.tell = partial(lambda today, balance, _: told(today=today, back=9, balance=balance), today, balance)
         scene.clock.moment = NOW + timedelta(days=place)
-        sync(services_of(scene), paper, user=users.named(services_of(scene).everybody, "eva"))
+        sync(services_of(scene), paper, user=users.get_by_name(services_of(scene).everybody, "eva"))
     days = f"{today.day} {today:%B %Y} to {today.day} {today:%B %Y}"
     missing = Decimal(-93) - booking(today).amount
     assert paper.lines == [
@@ -142,7 +142,9 @@ def test_a_balance_that_is_told_again_keeps_the_days_that_were_told(scene: Scene
     ]
 
 
-SILENT = "Giro: The bank told no booking of this account, not even those of the last days. The next sync asks again."
+SILENT = (
+    "Giro: The bank reported no booking of this account, not even those of the last days. The next sync asks again."
+)
 
 
 @pytest.mark.requirement("integrity.silence")
@@ -207,7 +209,7 @@ def test_an_account_that_its_bank_tells_no_more_is_a_warning_unless_it_is_hidden
     assert warned(giro) == ["Card: The bank tells nothing of this account any more. Hide it if it is closed."]
     assert warned(refused) == ["Card: The bank does not show this account."]
     user_id = scene.connection.user_id
-    card = accounts.named(scene.database, user_id, "Card")
+    card = accounts.resolve(scene.database, user_id, "Card")
     accounts.hide(scene.database, user_id=user_id, account_id=card.id, since=NOW)
     assert warned(giro) == []
 

@@ -343,7 +343,7 @@ def test_the_end_of_a_consent_is_announced_14_7_and_2_days_before(scene: Scene, 
     wanted = [f"The consent for One ends in less than {said} days. Renew the connection before."] if said else []
     assert scene.shown()["warnings"] == wanted
     paper = Paper()
-    list_of_command(services_of(scene), paper, user=users.named(services_of(scene).everybody, "eva"))
+    list_of_command(services_of(scene), paper, user=users.get_by_name(services_of(scene).everybody, "eva"))
     assert paper.notes == wanted
 
 
@@ -534,7 +534,12 @@ def test_the_operator_may_sync_within_the_30_minutes_and_never_more_often_than_t
     def said(*, is_forced: bool) -> str:
         paper = Paper()
         with suppress(CommandError):
-            sync(services_of(scene), paper, user=users.named(services_of(scene).everybody, "eva"), is_forced=is_forced)
+            sync(
+                services_of(scene),
+                paper,
+                user=users.get_by_name(services_of(scene).everybody, "eva"),
+                is_forced=is_forced,
+            )
         return paper.lines[-1].removeprefix("eva\tOne\t")
 
     assert said(is_forced=False) == "1 new transaction"

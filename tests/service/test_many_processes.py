@@ -188,7 +188,7 @@ def test_a_sync_of_a_folder_that_another_machine_has_is_left_to_it_for_a_minute(
     command(tmp_path / "data", "users", "add", "ada", "--random")
     command(tmp_path / "data", "connect", "folder", str(folder), "--user", "ada", "--bank", "Bank")
     with closing(open_services(ENGINE.settings(tmp_path / "data"))) as services:
-        ada = users.named(services.everybody, "ada")
+        ada = users.get_by_name(services.everybody, "ada")
         [connection] = connections.of_user(services.everybody, ada.id)
         shutil.rmtree(folder)
         job = services.sync_engine.start(connection, is_forced=True).job

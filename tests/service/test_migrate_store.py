@@ -52,7 +52,7 @@ def old(tmp_path: Path) -> tuple[Path, str]:
             imports.import_files(
                 services,
                 Said(),
-                user=users.named(services.everybody, name),
+                user=users.get_by_name(services.everybody, name),
                 files=[str(file)],
                 connection=None,
                 account=None,
@@ -60,7 +60,7 @@ def old(tmp_path: Path) -> tuple[Path, str]:
                 is_json=False,
             )
         services.connection_keys.get_ready()
-        eva = users.named(services.everybody, "eva")
+        eva = users.get_by_name(services.everybody, "eva")
         access.print_calendar_link(services, said, user=eva)
         access.print_token(services, said, user=eva, scope="read:accounts", seconds=3600)
     return folder, said.lines[-1]
@@ -96,9 +96,9 @@ def test_a_move_that_breaks_off_goes_on_and_ends_with_equal_stores_and_living_to
     assert (folder / "bankdata.duckdb").read_bytes() == before
     with closing(open_services(settings)) as services:
         assert services.connection_keys.ids == ConnectionKeys(folder / connection_keys.FILE_NAME).ids
-        assert services.authorization.access.principal(token).user_id == users.named(services.everybody, "EVA").id
-        assert users.named(services.everybody, "STRAUSS").name == "Strauß"
-        assert services.authorization.calendar.revoke(users.named(services.everybody, "eva").id)
+        assert services.authorization.access.principal(token).user_id == users.get_by_name(services.everybody, "EVA").id
+        assert users.get_by_name(services.everybody, "STRAUSS").name == "Strauß"
+        assert services.authorization.calendar.revoke(users.get_by_name(services.everybody, "eva").id)
         assert services.everybody.rows("SELECT count(*) AS n FROM transactions") == [{"n": 4}]
         assert [(each.name, each.date) for each in services.own_profiles.read()] == [("mine", ("YYYY",))]
 

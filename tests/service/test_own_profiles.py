@@ -137,7 +137,7 @@ def test_a_profile_that_one_machine_adds_is_used_by_all(profile: Path, tmp_path:
         imports.import_files(
             there,
             said,
-            user=users.named(there.everybody, "eva"),
+            user=users.get_by_name(there.everybody, "eva"),
             files=[str(file)],
             connection=None,
             account=None,

@@ -108,7 +108,7 @@ def imported(services: Services, file: Path) -> None:
     import_files(
         services,
         Said(),
-        user=users.named(services.everybody, "eva"),
+        user=users.get_by_name(services.everybody, "eva"),
         files=[str(file)],
         connection=None,
         account=None,

@@ -67,7 +67,7 @@ def test_an_operation_that_asks_with_the_id_of_another_user_gets_no_rows(
     services: Services, monkeypatch: pytest.MonkeyPatch, operation: Any
 ) -> None:
     monkeypatch.setitem(OPERATIONS, "getSnapshot", Read(operation, Need.FIGURES) if operation is kept else operation)
-    demo, other = (users.named(services.everybody, name) for name in ("demo", "globe"))
+    demo, other = (users.get_by_name(services.everybody, name) for name in ("demo", "globe"))
     before = _found(services.everybody, other.id)
     assert before["asked for"] > 0, "who signs in, the worker and commands are not asked for one user"
     token = services.authorization.issue_token(demo.id, frozenset(SCOPES), timedelta(hours=1))
@@ -124,7 +124,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Ran]:
 
 @pytest.fixture
 def demo(services: Services) -> str:
-    return users.named(services.everybody, "demo").id
+    return users.get_by_name(services.everybody, "demo").id
 
 
 def by_app_role(ran: list[Ran], user_id: str) -> int:

@@ -39,7 +39,7 @@ def test_what_was_asked_before_takes_no_statement_but_the_state_until_another_pr
         return run(session, sql, parameters)
 
     async def read() -> None:
-        user = users.named(services.everybody, "demo")
+        user = users.get_by_name(services.everybody, "demo")
         async with client_of(services, user.id) as client:
             account = (await client.get("/accounts")).json()["accounts"][0]["id"]
 
@@ -51,7 +51,7 @@ def test_what_was_asked_before_takes_no_statement_but_the_state_until_another_pr
 
             async with asyncio.timeout(SECONDS_MAX):
                 before = await answers()
-                while await services.store.known_state(user.id) is None:
+                while await services.store.state_without_thread(user.id) is None:
                     await asyncio.sleep(0.01)
             monkeypatch.setattr(_Statements, "_run", watched)
             asked.clear()

@@ -64,7 +64,7 @@ def test_every_balance_and_row_is_as_the_interface_says(service: Service, name: 
     rest = service.named(name)
     everything = body_of(rest, "/accounts")["accounts"]
     owned = [each for each in everything if each["balance"] is not None]
-    app = connected(service, users.named(service.services.everybody, name).id)
+    app = connected(service, users.get_by_name(service.services.everybody, name).id)
     body = app.read("start-date=0&version=2")
     assert [each["code"] for each in body["errlist"]] == ["act.failed"] * (len(everything) - len(owned))
     told_balances = {each["id"]: (each["currency"], Decimal(each["balance"])) for each in body["accounts"]}

@@ -25,7 +25,7 @@ CONNECTIONS = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'PREPARE state%
 async def told(database: OpenStore, user_id: str) -> int:
     """The state, as soon as a connection is there on which it can be asked."""
     deadline = time.monotonic() + SOON
-    while (state := await database.known_state(user_id)) is None:
+    while (state := await database.state_without_thread(user_id)) is None:
         assert time.monotonic() < deadline, "no connection is opened"
         await asyncio.sleep(0.01)
     return state
@@ -58,12 +58,12 @@ def test_what_another_process_has_committed_is_told_to_whoever_asks_then(bank: B
 
             async def others_ask() -> None:
                 while not is_over:
-                    assert await bank.database.known_state(bank.user.id) is not None
+                    assert await bank.database.state_without_thread(bank.user.id) is not None
 
             others = [asyncio.create_task(others_ask()) for _ in range(20)]
             for _ in range(50):
                 await asyncio.to_thread(other.changes, bank.user.id)
-                assert await bank.database.known_state(bank.user.id) == other.state(bank.user.id)
+                assert await bank.database.state_without_thread(bank.user.id) == other.state(bank.user.id)
             is_over = True
             await asyncio.gather(*others)
 
@@ -79,7 +79,7 @@ def test_each_is_told_the_state_of_the_one_who_was_asked_for(bank: Bank, new_ban
 
     async def all_at_once() -> list[int | None]:
         await told(bank.database, bank.user.id)
-        return await asyncio.gather(*(bank.database.known_state(user_id) for user_id in people * 50))
+        return await asyncio.gather(*(bank.database.state_without_thread(user_id) for user_id in people * 50))
 
     assert states[-1] == 0
     assert len(set(states)) == 4
@@ -103,7 +103,7 @@ def test_after_a_question_that_fails_states_are_told_again(bank: Bank) -> None:
     async def asked() -> None:
         await told(bank.database, bank.user.id)
         ENGINE.cluster.sql("ALTER TABLE users RENAME TO others", name_of(bank.database))
-        assert await bank.database.known_state(bank.user.id) is None
+        assert await bank.database.state_without_thread(bank.user.id) is None
         ENGINE.cluster.sql("ALTER TABLE others RENAME TO users", name_of(bank.database))
         assert await told(bank.database, bank.user.id) == bank.database.state(bank.user.id)
 
@@ -118,12 +118,13 @@ def test_a_connection_that_the_server_ends_is_followed_by_another(bank: Bank, *,
         [process] = asking(bank.database)
         with locked(bank.database):
             waiting = [
-                asyncio.create_task(bank.database.known_state(bank.user.id)) for _ in range(3 * is_asked_meanwhile)
+                asyncio.create_task(bank.database.state_without_thread(bank.user.id))
+                for _ in range(3 * is_asked_meanwhile)
             ]
             await asyncio.sleep(0)
             ENGINE.cluster.sql(f"SELECT pg_terminate_backend({process}, 5000)")
             assert await asyncio.gather(*waiting) == [None] * len(waiting)
-            assert await bank.database.known_state(bank.user.id) is None
+            assert await bank.database.state_without_thread(bank.user.id) is None
         await told(bank.database, bank.user.id)
         [another] = asking(bank.database)
         assert another != process
@@ -166,7 +167,7 @@ def test_a_server_that_stops_and_comes_back_is_asked_again() -> None:
                 assert await told(database, "eva") == 7
                 mortal.stop()
                 for _ in range(3):
-                    assert await database.known_state("eva") is None
+                    assert await database.state_without_thread("eva") is None
                 mortal.start()
                 assert await told(database, "eva") == 7
 
@@ -182,7 +183,7 @@ def test_a_server_that_answers_nothing_is_not_waited_for(bank: Bank, monkeypatch
     async def asked() -> None:
         await told(bank.database, bank.user.id)
         with locked(bank.database):
-            many = [bank.database.known_state(f"{number}".rjust(10_000)) for number in range(1_000)]
+            many = [bank.database.state_without_thread(f"{number}".rjust(10_000)) for number in range(1_000)]
             assert set(await asyncio.gather(*many)) == {None}
         await told(bank.database, bank.user.id)
 
@@ -195,7 +196,8 @@ def test_what_is_answered_late_is_waited_for(bank: Bank) -> None:
         await told(bank.database, bank.user.id)
         with locked(bank.database):
             many = [
-                asyncio.create_task(bank.database.known_state(f"{number}".rjust(10_000))) for number in range(1_000)
+                asyncio.create_task(bank.database.state_without_thread(f"{number}".rjust(10_000)))
+                for number in range(1_000)
             ]
             await asyncio.sleep(0)
         assert set(await asyncio.gather(*many)) == {0}  # more than a socket takes at once
@@ -212,15 +214,15 @@ def test_a_server_that_has_answered_others_lately_is_waited_for(bank: Bank, monk
         line: Any = bank.database._asked_states._line  # type: ignore[attr-defined]  # which PostgreSQL has
         first = line._watch
         with locked(bank.database):
-            waiting = asyncio.create_task(bank.database.known_state(bank.user.id))
+            waiting = asyncio.create_task(bank.database.state_without_thread(bank.user.id))
             while line._watch is first:
                 await asyncio.sleep(0.01)
         assert await waiting == state
         while line._watch is not None:  # nobody waits
             await asyncio.sleep(0.01)
-        assert await bank.database.known_state(bank.user.id) == state
+        assert await bank.database.state_without_thread(bank.user.id) == state
         line._connection.close()
-        assert await bank.database.known_state(bank.user.id) is None
+        assert await bank.database.state_without_thread(bank.user.id) is None
 
     asyncio.run(asked())
 
@@ -230,7 +232,7 @@ def test_who_leaves_takes_no_answer_from_others(bank: Bank) -> None:
     async def asked() -> None:
         state = await told(bank.database, bank.user.id)
         with locked(bank.database):
-            first, second = (asyncio.create_task(bank.database.known_state(bank.user.id)) for _ in range(2))
+            first, second = (asyncio.create_task(bank.database.state_without_thread(bank.user.id)) for _ in range(2))
             await asyncio.sleep(0)
             first.cancel()
         assert await second == state
@@ -250,11 +252,11 @@ def test_each_event_loop_has_a_connection_of_its_own_and_the_end_of_the_store_en
         with closing(opened(ENGINE.cluster.url(name))) as other:
             await told(other, bank.user.id)
             with locked(bank.database):
-                waiting = asyncio.create_task(other.known_state(bank.user.id))
+                waiting = asyncio.create_task(other.state_without_thread(bank.user.id))
                 await asyncio.sleep(0)
                 other.close()
                 assert await waiting is None
-            assert await other.known_state(bank.user.id) is None
+            assert await other.state_without_thread(bank.user.id) is None
 
     asyncio.run(closed_meanwhile())
 
@@ -296,7 +298,7 @@ def test_behind_a_pooler_and_of_several_machines_nothing_is_asked_this_way(
 
         async def asked() -> None:
             for _ in range(3):
-                assert await database.known_state(bank.user.id) is None
+                assert await database.state_without_thread(bank.user.id) is None
 
         asyncio.run(asked())
         assert asking(bank.database) == []

@@ -36,7 +36,7 @@ def test_what_a_new_day_brings_is_there_before_somebody_asks(bank: Bank, monkeyp
     tomorrow = TODAY + timedelta(days=1)
     detection.detect_for_new_day(bank.database, [bank.user.id], today=tomorrow, is_over=lambda: True)
     ids = ["recurring", *(account.id for account in accounts.of_user(bank.database, bank.user.id))]
-    assert detections.stored(bank.database, bank.user.id, ids, day=tomorrow)[1] is None
+    assert detections.find(bank.database, bank.user.id, ids, day=tomorrow)[1] is None
     detection.detect_for_new_day(bank.database, [bank.user.id], today=tomorrow, is_over=lambda: False)
     monkeypatch.setattr(detection, "detect_both", lambda *_: pytest.fail("the stored answer was not used"))
     assert [(day, count) for _, day, count in found(bank, tomorrow)] == [(date(2026, 11, 15), 6)]
@@ -75,9 +75,9 @@ def test_midnight_makes_the_stored_answer_past(bank: Bank) -> None:
 def test_an_import_that_overtakes_a_detection_leaves_nothing_old_behind(bank: Bank) -> None:
     bank.bring(bookings(MONTHLY.rsplit("\n", 1)[0]))
     ids = ["recurring", *(account.id for account in accounts.of_user(bank.database, bank.user.id))]
-    version, _ = detections.stored(bank.database, bank.user.id, ids, day=TODAY)
+    version, _ = detections.find(bank.database, bank.user.id, ids, day=TODAY)
     bank.bring(bookings(MONTHLY))
-    now_version, answer = detections.stored(bank.database, bank.user.id, ids, day=TODAY)
+    now_version, answer = detections.find(bank.database, bank.user.id, ids, day=TODAY)
     assert now_version > version
     assert answer is None
     late = pl.DataFrame(schema=SUBSCRIPTIONS)  # what a slow request computed from the rows before

@@ -68,6 +68,6 @@ def test_of_bookings_told_again_only_those_with_references_not_stored_yet_are_wr
 def test_the_journal_says_of_each_booking_what_an_import_has_done_to_it_in_all(
     changes: list[journal.Change], net: journal.Change | None
 ) -> None:
-    other = journal.changed(["txn_2"], "added")
-    found = ingest._each_once(pl.concat([other, *(journal.changed(["txn_1"], change) for change in changes)]))
+    other = journal.change_rows(["txn_2"], "added")
+    found = ingest._each_once(pl.concat([other, *(journal.change_rows(["txn_1"], change) for change in changes)]))
     assert found.rows() == [("txn_2", "added"), *([] if net is None else [("txn_1", net)])]

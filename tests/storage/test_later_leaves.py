@@ -38,7 +38,7 @@ def stored(bank: Bank) -> Bank:
 def test_what_was_stored_before_gets_them_and_keeps_everything_else(stored: Bank) -> None:
     database = stored.database
     database.execute("UPDATE transactions SET category = 'GROCERIES' WHERE counterpart_name = 'Nebel GmbH'")
-    before, state = database.rows(f"SELECT {SEEN}"), users.named(database, stored.user.name)
+    before, state = database.rows(f"SELECT {SEEN}"), users.get_by_name(database, stored.user.name)
     later_leaves.fill(database)
     assert database.rows(f"SELECT {SEEN}") == before
     told = [tuple(row.values()) for row in database.rows(f"SELECT {LEAVES.format('transactions')}")]
@@ -47,7 +47,7 @@ def test_what_was_stored_before_gets_them_and_keeps_everything_else(stored: Bank
     assert [tuple(row.values()) for row in database.rows(f"SELECT {LEAVES.format('pending_transactions')}")] == [
         ("Aral 12", "FUEL", "brand:aral")
     ]
-    assert users.named(database, stored.user.name).id == state.id
+    assert users.get_by_name(database, stored.user.name).id == state.id
 
 
 def test_they_are_what_an_import_gives(stored: Bank) -> None:

@@ -96,7 +96,7 @@ def test_what_adds_and_what_an_older_program_could_stumble_over(statement: str, 
 def test_what_a_store_needs_after_an_upgrade_is_known_before(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [runner.Migration(n, "", text) for n, text in ((7, ""), (8, "-- needs 006"), (9, "-- needs 007"))]
     monkeypatch.setattr(runner, "migrations", lambda: made)
-    assert [runner.needed_after(version) for version in (6, 7, 8, 9)] == [7, 7, 7, 0]
+    assert [runner.version_needed_after(version) for version in (6, 7, 8, 9)] == [7, 7, 7, 0]
 
 
 @pytest.mark.engine("duckdb")

@@ -24,7 +24,7 @@ NAME_ALL_TABLES = "before_every_table or later_version_brings"
 def oldest() -> int:
     """The number of the last migration that the oldest program knows which may run on a store of now."""
     numbers = [each.number for each in runner.migrations()]
-    return next(number for number in numbers if runner.needed_after(number) <= number)
+    return next(number for number in numbers if runner.version_needed_after(number) <= number)
 
 
 def program(number: int) -> str | None:

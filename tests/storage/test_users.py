@@ -38,7 +38,7 @@ def test_two_users_of_an_older_store_who_differ_by_one_letter_are_told_apart(dat
     _add_as_before(database, "Strauss", minutes=1)
     _upgrade(database)
     expected = {"Strauß": "Strauß", "strauß": "Strauß", "Strauss": "Strauss", "STRAUSS": "Strauss"}
-    assert {name: users.named(database, name).name for name in expected} == expected
+    assert {name: users.get_by_name(database, name).name for name in expected} == expected
 
 
 @pytest.mark.requirement("decision 67")
@@ -46,7 +46,7 @@ def test_a_spelling_that_decides_nothing_means_who_came_first(database: Database
     _add_as_before(database, "Strauss", minutes=1)
     _add_as_before(database, "Strauß", minutes=0)
     _upgrade(database)
-    assert users.named(database, "ſtrauß").name == "Strauß"
+    assert users.get_by_name(database, "ſtrauß").name == "Strauß"
 
 
 @pytest.mark.requirement("cli.users")
@@ -54,7 +54,7 @@ def test_an_accent_may_be_written_in_one_sign_or_in_two(database: Database) -> N
     _add_as_before(database, "Ève", minutes=0)
     users.take_names(database)
     users.take_names(database)
-    assert users.named(database, "E\u0300VE").name == "Ève"
+    assert users.get_by_name(database, "E\u0300VE").name == "Ève"
 
 
 @pytest.mark.requirement("users.none")
@@ -111,7 +111,7 @@ def test_of_many_at_once_one_gets_a_name(database: Database, now: datetime) -> N
 @pytest.mark.requirement("users.names")
 def test_a_user_who_is_printed_whole_shows_no_password_hash(database: Database, now: datetime) -> None:
     users.add(database, name="eva", password_hash="$argon2$x", has_subscription=True, home_currency="EUR", now=now)
-    eva = users.named(database, "eva")
+    eva = users.get_by_name(database, "eva")
     assert eva.password_hash == "$argon2$x"
     assert "name='eva'" in repr(eva)
     assert "argon2" not in f"{eva} {eva!r}"

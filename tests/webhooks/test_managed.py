@@ -100,7 +100,7 @@ def test_the_account_page_says_where_an_app_is_told_something(told: Told) -> Non
         assert client.post("/webhooks", json={"url": url}).status_code == 201
     told.client()
     apps = connected_apps(told.services.authorization, told.eva.user.id)
-    assert sorted(app.told_at for app in apps) == ["", "app.example.org, other.example.org"]
+    assert sorted(app.webhook_hosts for app in apps) == ["", "app.example.org, other.example.org"]
     record = told.services.authorization.record
     record.write()
     done = {

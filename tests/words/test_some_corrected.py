@@ -74,7 +74,7 @@ def test_a_correction_of_some_is_forgotten_after_a_while(holder: Holder) -> None
 
 @pytest.mark.requirement("words.some")
 def test_a_filter_that_finds_too_many_is_refused(holder: Holder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handlers.operations.words.some.BOOKINGS_MAX", 1)
+    monkeypatch.setattr("handlers.operations.words.correction_batches.BOOKINGS_MAX", 1)
     holder.bring(GIRO, [booked("10", "-9.00", name) for name in ("Hotel A", "Hotel B")])
     answer = writer(holder).post("/corrections/batch", json={**HOTELS, "expected": 2})
     assert (answer.status_code, answer.json()) == (400, {"error": "filter: finds more than 1 transactions"})

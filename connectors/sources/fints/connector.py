@@ -30,7 +30,7 @@ from connectors.reference.bank_names import GERMAN_IBAN_LENGTH, bank_name
 from connectors.text import clean, currency_of, parse_iban
 
 if TYPE_CHECKING:
-    from connectors.sources.fints.dialog import Access, Challenge, Choice, OpenDialog, Told
+    from connectors.sources.fints.dialog import Access, Challenge, Choice, OpenDialog, ReportedAccount
 
 FIRST_DAYS = 89  # from the 91st day on, the bank wants an approval for the bookings themselves
 LATER_DAYS = 35  # late bookings and corrections
@@ -291,7 +291,9 @@ class FinTs(LiveSource):
             consent_expires_at=now + CONSENT,
         )
 
-    def _batch(self, connection: Connection, account: "Told", told_from: date, today: date, *, cursor: Json) -> Batch:
+    def _batch(
+        self, connection: Connection, account: "ReportedAccount", told_from: date, today: date, *, cursor: Json
+    ) -> Batch:
         content = hashlib.sha256(repr((account, today)).encode()).hexdigest()
         return Batch(
             id=f"fints:{connection.id}:{content}",
@@ -300,7 +302,9 @@ class FinTs(LiveSource):
             cursor=cursor,
         )
 
-    def _records(self, connection: Connection, account: "Told", told_from: date, today: date) -> Iterator[Record]:
+    def _records(
+        self, connection: Connection, account: "ReportedAccount", told_from: date, today: date
+    ) -> Iterator[Record]:
         iban = parse_iban(account.iban)
         currency = account.currency or currency_of(iban)
         yield AccountRecord(

@@ -91,7 +91,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ReportedAccount:
     """One account as the bank reports it. `booked` and `pending` are documents in camt or MT940. `refusal` is the
     bank's code where it gives no bookings."""
 
@@ -135,7 +135,7 @@ class OpenDialog:
         with _translate_errors(self.line):
             return [list(each) for each in self._checked_order(self.client.get_sepa_accounts())]
 
-    def read(self, since: Callable[[str], date], until: date) -> Sequence[Told]:
+    def read(self, since: Callable[[str], date], until: date) -> Sequence[ReportedAccount]:
         """All accounts in the bank's order, with their booked balances, and their bookings from the day that `since`
         gives for the account's key to `until`."""
         with _translate_errors(self.line):
@@ -169,7 +169,9 @@ class OpenDialog:
             del left[0]
         return {"found": found, "left": left}, None
 
-    def _read_account(self, account: Any, about: Mapping[str, Any], since: Callable[[str], date], until: date) -> Told:
+    def _read_account(
+        self, account: Any, about: Mapping[str, Any], since: Callable[[str], date], until: date
+    ) -> ReportedAccount:
         may = about.get("supported_operations") or {}
         is_told = any(may.values())  # some banks do not state which orders an account allows
         balance, refusal = None, None
@@ -187,7 +189,7 @@ class OpenDialog:
             refusal = "pages without end"
         except _OrderRefused as error:
             refusal = error.code
-        return Told(
+        return ReportedAccount(
             iban=iban,
             number=number,
             kind=int(about["type"]) if about.get("type") is not None else None,
@@ -421,7 +423,7 @@ def _number(account: Any) -> str:
 
 
 def _key(account: Any) -> str:
-    """The key of the account, as in `Told.key`."""
+    """The key of the account, as in `ReportedAccount.key`."""
     return account.iban or _number(account)
 
 

@@ -26,8 +26,8 @@ def list_subscriptions(services: Services, report: Report, *, user: User) -> Non
     for row in found.iter_rows(named=True):
         amount = f"{in_digits(row['amount'], row['currency'])} {row['currency']}"
         ended = "ended" if row["is_over"] else "goes on"
-        told = (row["id"], row["direction"], ended, row["frequency"], amount, row["confirmation"], row["merchant_name"])
-        report.line("\t".join(told))
+        columns = (row["id"], row["direction"], ended, row["frequency"], amount)
+        report.line("\t".join((*columns, row["confirmation"], row["merchant_name"])))
 
 
 def decide_subscription(
@@ -35,12 +35,12 @@ def decide_subscription(
 ) -> None:
     """Store what a person says about a recurring payment, replacing what they said before."""
     try:
-        told = decide(services, user.id, subscription_id, confirmation)
+        payment = decide(services, user.id, subscription_id, confirmation)
     except NoSuchPayment:
         raise CommandError(
             "The user has no recurring payment of this id. `bankdata subscriptions list` shows them."
         ) from None
-    report.note(f"{told['merchantName']}: {confirmation}.")
+    report.note(f"{payment['merchantName']}: {confirmation}.")
 
 
 def add_subscription(
@@ -56,7 +56,7 @@ def add_subscription(
     is_incoming: bool,
 ) -> None:
     """Add a recurring payment that detection does not find; adding it again with another amount or day changes it."""
-    chosen = accounts.named(services.everybody, user.id, account)
+    chosen = accounts.resolve(services.everybody, user.id, account)
     if not AMOUNT.fullmatch(amount):
         raise CommandError("An amount is a number above 0 such as 12.99; --incoming says that it comes in.")
 

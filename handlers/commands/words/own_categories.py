@@ -5,13 +5,13 @@ from collections.abc import Callable
 from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import TAG_LENGTH_MAX, ChosenCategory, is_tag
 from handlers.commands.control_socket import CommandError, Report
-from handlers.commands.counts import counted
+from handlers.commands.counts import quantity
 from handlers.services import Services
 from storage.database import Session, Transaction
 from storage.importing import derivation
 from storage.users import User
 from storage.words import annotations, own_categories
-from storage.words.annotations import OwnCategory, folded
+from storage.words.annotations import OwnCategory, fold_tag
 from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 
 UNKNOWN = "There is no category called so. `bankdata categories list` shows all of them."
@@ -57,7 +57,7 @@ def remove_category(services: Services, report: Report, *, user: User, name: str
         own_categories.remove(session, user.id, _find(session, user.id, name).id)
         return derivation.apply_rules(session, user.id, now=now).height
 
-    report.line(f"{counted(services.alone(user.id, work), 'booking')} changed.")
+    report.line(f"{quantity(services.alone(user.id, work), 'booking')} changed.")
 
 
 def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
@@ -73,7 +73,7 @@ def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
 
 def _find(session: Session, user_id: str, text: str) -> OwnCategory:
     own = annotations.own_categories(session, user_id).values()
-    found = [each for each in own if text == each.id] or [each for each in own if folded(text) == folded(each.name)]
+    found = [each for each in own if text == each.id] or [each for each in own if fold_tag(text) == fold_tag(each.name)]
     if not found:
         raise CommandError(UNKNOWN)
     if len(found) > 1:

@@ -35,7 +35,7 @@ class Occupation(IntEnum):
 
 @dataclass(slots=True)
 class Holder:
-    """What is known about the sender of requests over a connection, as far as the steps of a request find it out."""
+    """What the steps of a request have found out about the sender on this connection."""
 
     is_signed_in: bool = False
 

@@ -28,8 +28,8 @@ def calling(function: Operation, turns: Turns) -> Calling:
     operation: Any = function
 
     async def in_turn(request: Request, arguments: dict[str, Any]) -> Answer | Json:
-        """The answer that memory did not have: read from the store, unless the reader before has brought it into memory
-        meanwhile."""
+        """The answer that was not in memory: from memory, if the reader before has brought the data meanwhile, else
+        from the store."""
         async with turns.of(request.principal.user_id):
             found: Answer | None = await at_once(request, **arguments)
             if found is not None:

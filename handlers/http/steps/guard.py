@@ -44,25 +44,25 @@ class Challenges:
 
 def challenges(scopes: str, metadata: str) -> Challenges:
     """The challenges of a resource whose metadata are at the address `metadata`; `scopes` is separated by spaces."""
-    told = f'scope="{scopes}", resource_metadata="{metadata}"'
+    details = f'scope="{scopes}", resource_metadata="{metadata}"'
     return Challenges(
-        unasked={"www-authenticate": f"Bearer {told}"},
-        refused={"www-authenticate": f'Bearer error="invalid_token", {told}'},
-        too_narrow={"www-authenticate": f'Bearer error="insufficient_scope", {told}'},
+        unasked={"www-authenticate": f"Bearer {details}"},
+        refused={"www-authenticate": f'Bearer error="invalid_token", {details}'},
+        too_narrow={"www-authenticate": f'Bearer error="insufficient_scope", {details}'},
     )
 
 
-async def caller_of(scope: Scope, authenticate: Authenticate, told: Challenges) -> Principal:
+async def caller_of(scope: Scope, authenticate: Authenticate, challenge: Challenges) -> Principal:
     """The principal of a request's token; raises Unauthorized."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
     token = _bearer_token(sent[0]) if len(sent) == 1 else None
     if token is None:
-        raise Unauthorized(headers=told.unasked if _lacks_credentials(sent) else told.refused)
+        raise Unauthorized(headers=challenge.unasked if _lacks_credentials(sent) else challenge.refused)
     try:
         caller = await authenticate(token)
     except InvalidToken as error:
         logger.info("token refused: %s", error)
-        raise Unauthorized(headers=told.refused) from None
+        raise Unauthorized(headers=challenge.refused) from None
     note_sign_in(scope)
     return caller
 
@@ -102,20 +102,20 @@ def guard(
         scope_name = required_scope(operation)
         if scope_name is None:
             return next_app
-        told = challenges(scope_name, metadata_url(public_url))
+        challenge = challenges(scope_name, metadata_url(public_url))
         figures_scope = gives_figures.get(operation.operation_id, scope_name)
         is_hidden = operation.operation_id in shows_bookings
         needs_everything = knows_coverage is not None and operation.operation_id not in knows_coverage
 
         async def admit(scope: Scope, receive: Receive, send: Send) -> None:
-            caller = call.current(scope).caller = await caller_of(scope, authenticate, told)
+            caller = call.current(scope).caller = await caller_of(scope, authenticate, challenge)
             if is_hidden and caller.figures_only:
                 raise Forbidden(FIGURES_ONLY)  # no challenge: no scope would help
             if needs_everything and (caller.coverage is not None or caller.figures_only):
                 raise Forbidden(NOT_EVERYTHING)
             wanted = figures_scope if caller.figures_only else scope_name
             if wanted not in caller.scopes:
-                raise Forbidden(f"Insufficient scope. Required: {wanted}", headers=told.too_narrow)
+                raise Forbidden(f"Insufficient scope. Required: {wanted}", headers=challenge.too_narrow)
             check_subscription(caller, billing_url)
             await next_app(scope, receive, send)
 

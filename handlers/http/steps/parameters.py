@@ -19,7 +19,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 Schema = Mapping[str, Any]
-Reader = Callable[[str], Any]
+TextReader = Callable[[str], Any]
 
 
 class Unreadable(ValueError):
@@ -113,7 +113,7 @@ def _default(schema: Schema) -> Any:
     return _reader(schema)(default) if isinstance(default, str) else default
 
 
-def _reader(schema: Schema) -> Reader:
+def _reader(schema: Schema) -> TextReader:
     kind = schema.get("type")
     if kind == "integer":
         return _integer_reader(schema)
@@ -129,7 +129,7 @@ def _reader(schema: Schema) -> Reader:
     raise NotImplementedError(f"parameters of type {kind}")
 
 
-def _integer_reader(schema: Schema) -> Reader:
+def _integer_reader(schema: Schema) -> TextReader:
     least, most = schema.get("minimum"), schema.get("maximum")
     allowed = "must be an integer"
     if least is not None and most is not None:
@@ -175,7 +175,7 @@ def read_date(text: str) -> date:
     raise Unreadable("must be a calendar date of the form YYYY-MM-DD")
 
 
-def _text_reader(schema: Schema) -> Reader:
+def _text_reader(schema: Schema) -> TextReader:
     words = frozenset(schema.get("enum", ()))
     least, most = schema.get("minLength", 0), schema.get("maxLength")
     pattern = re.compile(_anchor(schema["pattern"])) if "pattern" in schema else None

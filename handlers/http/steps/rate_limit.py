@@ -38,6 +38,10 @@ class Rate:
     seconds: int
 
 
+# Of one address, over all operations that list 429 (interface section 8)
+DEFAULT_RATE = Rate(requests=60, seconds=60)
+
+
 @dataclass(frozen=True, slots=True)
 class Quota:
     """What is left of a budget after a request."""

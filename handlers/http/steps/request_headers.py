@@ -24,8 +24,8 @@ def check_length(headers: list[tuple[bytes, bytes]], bytes_max: int) -> None:
 
 
 def weights(value: str) -> dict[str, float | None]:
-    """What a header such as Accept names, in lower case and in its order, each with its weight (RFC 9110 12.4.2): 1
-    where it has none, None where what stands there is no weight."""
+    """The values in a header such as Accept, in lower case and in order, each with its weight (RFC 9110 12.4.2): 1
+    where it states none, None where it states something that is no weight."""
     found: dict[str, float | None] = {}
     for part in value.lower().replace(" ", "").split(","):
         name, *parameters = part.split(";")

@@ -1,4 +1,4 @@
-"""Limits reads of the store: one at a time for each user, and few at once in all."""
+"""Limits reads of the store: one at a time for each user, and a few in all."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,22 +13,22 @@ READS_AT_ONCE = 4  # two for each core of a small machine; more would only compe
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class _ReadersLine:
-    """Whose it is reads; `failed` counts those who found that there is nothing to read from."""
+    """The line of one user's readers; `failed` counts those for whom the store did not answer."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     failed: int = 0
 
 
 class Turns:
-    """The lines in which readers of one application wait for the store.
+    """The lines in which the readers of one application wait for the store.
 
-    A user who opens ten connections waits behind their own requests, and delays nobody else. Whoever waited mostly
-    finds the data in memory, brought by the request before, and needs no thread at all.
+    A user who opens ten connections waits behind their own requests, and delays nobody else. A reader who has waited
+    mostly finds the data in memory, brought by the request before, and needs no thread at all.
     """
 
     def __init__(self, away: type[Exception] | None = None) -> None:
-        """`away` is what a reader raises for whom the store takes long to be away: who waits behind them hears it
-        without trying, or the tenth would wait ten times as long."""
+        """`away` is the exception of a reader for whom the store did not answer in time. Readers who wait behind that
+        one raise it too, without trying: otherwise the tenth would wait ten times as long."""
         # Apart from the threads in which commands, syncs and sign-ins wait
         self.threads = CapacityLimiter(READS_AT_ONCE)
         # For shaping strangers' texts for a model: pure Python, so a second thread gains nothing
@@ -38,7 +38,7 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, user_id: str) -> AsyncIterator[None]:
-        """The turn of one of this user's readers, who read one after the other; so with what else has readers."""
+        """A context in which only one reader of this user is at a time; others wait for it."""
         turn = self._of_user.get(user_id)
         if turn is None:
             turn = self._of_user[user_id] = _ReadersLine()

@@ -1,1 +1,1 @@
-"""What hosts of MCP Apps show beside a tool's answer."""
+"""The chart that hosts of MCP Apps show beside a tool's answer."""

@@ -56,5 +56,5 @@ def chart() -> Json:
     }
     words = {language: {**finer[language], **words_of_page(language, WORDS)} for language in finer}
     text = (resources.files(__package__) / "chart.html").read_text("utf-8")
-    told = text.replace(PLACE_OF_WORDS, json.dumps(words, ensure_ascii=False))
-    return {"contents": [{"uri": CHART, "mimeType": MIME_TYPE, "text": told, "_meta": {"ui": {"prefersBorder": True}}}]}
+    page = text.replace(PLACE_OF_WORDS, json.dumps(words, ensure_ascii=False))
+    return {"contents": [{"uri": CHART, "mimeType": MIME_TYPE, "text": page, "_meta": {"ui": {"prefersBorder": True}}}]}

@@ -13,7 +13,7 @@ from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.own import shape as own_shape
 from handlers.operations.selection import listed_values
-from handlers.operations.words.said import ASKED, DETAILED
+from handlers.operations.words.row_words import ASKED, DETAILED
 from handlers.services import Services
 
 INCLUDED = (DETAILED, ASKED)

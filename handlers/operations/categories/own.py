@@ -58,7 +58,7 @@ def own_categories_for(session: Session, caller: Principal) -> Mapping[str, OwnC
     own = annotations.own_categories(session, caller.user_id)
     if caller.coverage is None or not own:
         return own
-    used = {id_ for id_, account_id in own_categories.used(session, caller.user_id) if caller.covers(account_id)}
+    used = {id_ for id_, account_id in own_categories.uses(session, caller.user_id) if caller.covers(account_id)}
     return {id_: each for id_, each in own.items() if id_ in used}
 
 

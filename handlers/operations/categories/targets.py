@@ -60,7 +60,7 @@ def list_targets(services: Services, request: Request, *, month: str | None) -> 
     """List the targets that hold in a month, with what was spent in that month or its year and what is left."""
     first = _month("month", month) if month else services.clock.today().replace(day=1)
     found, left_out = comparisons(services, request.principal, first)
-    told = [
+    shapes = [
         _shape(each.target, each.place)
         | {
             "spent": json_shapes.money(each.spent, each.target.currency),
@@ -69,7 +69,7 @@ def list_targets(services: Services, request: Request, *, month: str | None) -> 
         | json_shapes.span(each.span)
         for each in found
     ]
-    return Answer(body={"month": first.isoformat()[:7], "targets": told}, headers=unconverted_header(left_out))
+    return Answer(body={"month": first.isoformat()[:7], "targets": shapes}, headers=unconverted_header(left_out))
 
 
 def put(

@@ -26,7 +26,7 @@ class _Change:
 
     at: Position
     kind: str
-    told: Json
+    json: Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Feed:
         """The answer if nothing is new and the event loop can tell that from the number of the data's state alone; else
         None."""
         poll = self._poll(request, **arguments)
-        if poll.known is None or not poll.may_stay(await self.services.store.known_state(poll.caller.user_id)):
+        if poll.known is None or not poll.may_stay(await self.services.store.state_without_thread(poll.caller.user_id)):
             return None
         return Answer(body=_nothing_new(arguments["cursor"]))
 
@@ -82,10 +82,10 @@ def list_transaction_changes(services: Services, poll: _Poll) -> Json:
     with services.of(caller.user_id).transaction() as session:
         start, state = _start(session, poll)
         selected = selected_or_all(accounts.of_user(session, caller.user_id), poll.account_ids, caller)
-        rows = feed.transactions_changed(
+        rows = feed.changed_transactions(
             session, caller.user_id, selected.filter, after=start.position, limit=limit + 1
         )
-        gone = feed.transactions_removed(
+        gone = feed.removed_transactions(
             session,
             caller.user_id,
             AccountFilter(named, is_all_but=False) if named else _account_filter(caller),
@@ -94,7 +94,7 @@ def list_transaction_changes(services: Services, poll: _Poll) -> Json:
             limit=limit + 1,
         )
     by_id = json_shapes.by_id(selected.accounts)
-    told = [
+    changed = [
         _Change(
             Position(row["changed_state"], row["id"]),
             _kind(row["added_state"], start),
@@ -102,11 +102,11 @@ def list_transaction_changes(services: Services, poll: _Poll) -> Json:
         )
         for row in rows
     ]
-    told += [
+    changed += [
         _Change(Position(row["removed_state"], row["id"]), "removed", {"id": row["id"], "accountId": row["account_id"]})
         for row in gone
     ]
-    return _page(told, start, poll, state)
+    return _page(changed, start, poll, state)
 
 
 def cursor_after(services: Services, caller: Principal, account_ids: str | None, state: int) -> str:
@@ -121,7 +121,7 @@ def list_account_changes(services: Services, poll: _Poll) -> Json:
     with services.of(caller.user_id).transaction() as session:
         start, state = _start(session, poll)
         every = [each for each in feed.accounts_by_state(session, caller.user_id) if caller.covers(each.id)]
-    told = [
+    changed = [
         _Change(Position(each.changed_state, each.id), "removed", {"id": each.id})
         if each.shown is None
         else _Change(
@@ -130,7 +130,7 @@ def list_account_changes(services: Services, poll: _Poll) -> Json:
         for each in every
         if each.shown is not None or each.changed_state > start.floor
     ]
-    return _page([each for each in told if each.at > start.position], start, poll, state)
+    return _page([each for each in changed if each.at > start.position], start, poll, state)
 
 
 def _start(session: Session, poll: _Poll) -> tuple[FeedCursor, int]:
@@ -147,15 +147,15 @@ def _nothing_new(cursor: str | None) -> Json:
     return {"added": [], "modified": [], "removed": [], "hasMore": False, "nextCursor": cursor}
 
 
-def _page(told: Sequence[_Change], start: FeedCursor, poll: _Poll, state: int) -> Json:
+def _page(changed: Sequence[_Change], start: FeedCursor, poll: _Poll, state: int) -> Json:
     """The page with the first of these changes; if it holds all of them, its cursor stands at the present state."""
-    shown = sorted(told, key=lambda each: each.at)[: poll.limit]
-    has_more = len(told) > poll.limit
+    shown = sorted(changed, key=lambda each: each.at)[: poll.limit]
+    has_more = len(changed) > poll.limit
     following = FeedCursor.at_rest(state, poll.now)
     if has_more:
         last = shown[-1].at
         following = replace(start, state=last.state, id=last.id)
-    lists = {kind: [each.told for each in shown if each.kind == kind] for kind in ("added", "modified", "removed")}
+    lists = {kind: [each.json for each in shown if each.kind == kind] for kind in ("added", "modified", "removed")}
     return {**lists, "hasMore": has_more, "nextCursor": poll.cursors.write(following)}
 
 

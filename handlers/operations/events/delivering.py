@@ -1,7 +1,8 @@
-"""Sends events to webhooks: finds due deliveries, has them sent by a process without a store, and keeps their outcome.
+"""Sends events to webhooks: finds due deliveries, has them sent by a process without a store, and stores their outcome.
 
 The server's own process opens no connection for them (decision 66): it prepares whole requests with their signatures,
-and learns of receivers only what the sending process reports.
+and learns of receivers only what the sending process reports. The pauses before it tries again are the setting
+`webhooks_retry_seconds`.
 """
 
 import logging
@@ -147,17 +148,17 @@ class Deliverer:
         try:
             secrets = signing.valid_secrets(self._services, webhook, now)
         except (SecretsUnreadable, KeysUnusable) as error:
-            log.warning("webhook=%s is not told anything: %s", webhook.id, error)
+            log.warning("webhook=%s gets nothing: %s", webhook.id, error)
             secrets = []
         if not secrets or not caller.has_subscription:
             self._put_off(delivery, due_at=now + PUT_OFF)
             return False
         with own.transaction() as session:
-            told = self._message(session, caller, delivery)
-        if told is None:
+            message = self._message(session, caller, delivery)
+        if message is None:
             own.atomically(lambda session: deliveries.drop(session, delivery))
             return False
-        body = orjson.dumps(told).decode()
+        body = orjson.dumps(message).decode()
         sent_at = now - self._services.clock.offset  # the real time, which receivers compare with their clocks
         if self._sender is None:
             self._sender = SendingProcess(self._services.settings.webhooks_allow)
@@ -166,7 +167,7 @@ class Deliverer:
             {
                 "id": delivery.id,
                 "url": webhook.url,
-                "headers": signing.headers(secrets, told["id"], sent_at, body),
+                "headers": signing.headers(secrets, message["id"], sent_at, body),
                 "body": body,
                 "seconds": seconds.total_seconds(),
             }
@@ -249,7 +250,7 @@ class Deliverer:
     def _disable(self, session: Session, webhook: Webhook, reason: str, now: datetime) -> None:
         """Disable a webhook, and send an event about that to the other webhooks of its grant."""
         hooks.disable(session, webhook.user_id, webhook.id, because=reason)
-        log.warning("webhook=%s is told nothing any more: %s", webhook.id, reason)
+        log.warning("webhook=%s gets nothing any more: %s", webhook.id, reason)
         for other in hooks.of_grant(session, webhook.user_id, webhook.grant_id):
             if other.disabled_reason is None and other.id != webhook.id:
                 said = {"webhookId": webhook.id, "reason": reason}

@@ -113,5 +113,5 @@ def _of_sync(session: Session, caller: Principal, data: Mapping[str, Any]) -> Ma
     if job is None:  # a job that brought nothing has been forgotten
         return {name: None if name == "error" else value for name, value in data.items()}
     seen = as_covered(session, caller, job)
-    told = {"error": seen.error, "newTransactions": seen.new_transactions}
-    return {name: told.get(name, value) for name, value in data.items()}
+    of_job = {"error": seen.error, "newTransactions": seen.new_transactions}
+    return {name: of_job.get(name, value) for name, value in data.items()}

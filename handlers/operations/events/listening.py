@@ -40,7 +40,7 @@ async def listen_to_events(services: Services, request: Request, *, types: str |
 
 
 def _owner(caller: Principal) -> Hashable:
-    """By whom open streams are counted: an app's grant."""
+    """The key by which open streams are counted: the app's grant."""
     return caller.user_id, caller.client_id, caller.grant_id
 
 
@@ -135,7 +135,7 @@ class EventStream:
         """The principal of the stream's token, checked like that of a request; None if it may no longer read."""
         access = self._services.authorization.access
         try:
-            caller = access.remembered(self._token)
+            caller = access.principal_in_memory(self._token)
             if caller is None:
                 caller = await run_in_threadpool(access.principal, self._token)
         except InvalidToken:
@@ -144,7 +144,7 @@ class EventStream:
 
     async def _state(self) -> int:
         store = self._services.store
-        known = await store.known_state(self._user_id)
+        known = await store.state_without_thread(self._user_id)
         return known if known is not None else await run_in_threadpool(store.state, self._user_id)
 
     def _read(self, caller: Principal) -> tuple[list[bytes], bool]:
@@ -152,12 +152,12 @@ class EventStream:
         with self._services.of(self._user_id).transaction() as session:
             found = outbox.after(session, self._user_id, self._after, limit=READ_AT_ONCE)
             meant = [each for each in found if each.type in self._event_types and receives(caller, each.type)]
-            told = [(each, data) for each in meant if (data := data_of(session, caller, each)) is not None]
+            events = [(each, data) for each in meant if (data := data_of(session, caller, each)) is not None]
         self._after = found[-1].sequence if found else self._after
         ids = self._ids
         lines = [
             _line(shape(ids.write(each.sequence, each.recorded_at), each.type, each.recorded_at, data))
-            for each, data in told
+            for each, data in events
         ]
         return lines, len(found) < READ_AT_ONCE
 

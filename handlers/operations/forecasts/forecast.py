@@ -49,7 +49,7 @@ def get_forecast(
         salaries=set(found.rows.filter(pl.col("amount") > 0, type="salary")["id"]),
     )
     _add(streams, current(recurring, today), found, today)
-    told = {
+    shapes = {
         each.key: _shape(each, streams, days=days, of_months=caller.figures_only)
         for each in [*found.of_accounts, *found.of_currencies.values()]
     }
@@ -61,9 +61,9 @@ def get_forecast(
         body={
             "from": (today + timedelta(days=1)).isoformat(),
             "until": (today + timedelta(days=days)).isoformat(),
-            "accounts": [{"accountId": each.key, **told[each.key]} for each in found.of_accounts],
+            "accounts": [{"accountId": each.key, **shapes[each.key]} for each in found.of_accounts],
             "currencies": [
-                {"accountIds": ids[currency], **told[each.key]} for currency, each in found.of_currencies.items()
+                {"accountIds": ids[currency], **shapes[each.key]} for currency, each in found.of_currencies.items()
             ],
             "leftOut": [{"accountId": id_, "reason": reason} for id_, reason in found.left_out],
         }

@@ -13,7 +13,7 @@ from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest
 from handlers.operations.categories.finer import leaf_filter
 from handlers.operations.selection import check_window, listed_values
-from handlers.operations.words.said import check_words
+from handlers.operations.words.row_words import check_words
 from storage.accounts import Selected
 from storage.transactions import Selection
 
@@ -83,7 +83,7 @@ class Filters:
         if not self.needs_words:
             return None
         words = reading.words
-        tagged = words.tagged(self.tag) if self.tag is not None else list(words.accounts)
+        tagged = words.with_tag(self.tag) if self.tag is not None else list(words.accounts)
         if self.own_category is None:
             return tagged
         within = words.in_own(self.own_category)

@@ -26,7 +26,7 @@ from handlers.operations.reports import money_of, unconverted_header
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import listed_values, selected_or_all
 from handlers.operations.transactions import links
-from handlers.operations.words.said import DETAILED, asks_for_words, words_of
+from handlers.operations.words.row_words import DETAILED, asks_for_words, words_of
 from handlers.services import Services
 from storage.accounts import Selected
 from storage.transactions import Selection

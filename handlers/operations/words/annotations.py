@@ -14,7 +14,7 @@ from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import NOWHERE, PLACES, Place, place_after
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
-from handlers.operations.words.said import word_members
+from handlers.operations.words.row_words import word_members
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import transactions
@@ -55,7 +55,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
 
 
 def list_tags(services: Services, request: Request) -> Json:
-    """List the tags of bookings that the caller may see, by name, each with the number of its bookings."""
+    """List the tags on bookings that the caller may see, by name, each with the number of its bookings."""
     user_id = request.principal.user_id
     names = annotations.of_user(services.of(user_id), user_id).names(request.principal.covers)
     by_name = sorted(names.items(), key=lambda each: each[0])

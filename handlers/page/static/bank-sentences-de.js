@@ -21,7 +21,7 @@ export const sentences = [
   ["Nobody asked about this preview any more. Send the file again.", "Nach dieser Vorschau hat niemand mehr gefragt. Schicken Sie die Datei noch einmal."],
   ["The bank sent a damaged answer.", "Die Antwort der Bank war beschädigt."],
   ["The bank broke off its list of bookings. The next sync asks for all of it again.", "Die Bank hat ihre Buchungsliste abgebrochen. Der nächste Abruf fragt noch einmal nach allem."],
-  ["The bank told no booking of this account, not even those of the last days. The next sync asks again.", "Die Bank hat zu diesem Konto keine Buchung genannt, auch nicht die der letzten Tage. Beim nächsten Abruf wird wieder gefragt."],
+  ["The bank reported no booking of this account, not even those of the last days. The next sync asks again.", "Die Bank hat zu diesem Konto keine Buchung genannt, auch nicht die der letzten Tage. Beim nächsten Abruf wird wieder gefragt."],
   ["The bank tells nothing of this account any more. Hide it if it is closed.", "Die Bank nennt dieses Konto nicht mehr. Blenden Sie es aus, wenn es geschlossen ist."],
   // folders
   ["No amount of this file has a minus, and nothing in it says what was spent. Import it with a layout that says how its signs are meant.", "Kein Betrag dieser Datei hat ein Minus, und nichts darin sagt, was ausgegeben wurde. Importieren Sie sie mit einem Aufbau, der sagt, wie die Vorzeichen gemeint sind."],

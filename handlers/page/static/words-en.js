@@ -1,4 +1,4 @@
-/** Every word of the page in English; `{name}` is filled in, and `{one|many}` is the form for its number. */
+/** The words of the page in English, except those in more-words-en.js, which are loaded after the overview; `{name}` is filled in, and `{one|many}` is the form for its number. */
 export default {
   // places
   service: "Banking Data Service",

@@ -14,32 +14,32 @@ from analytics.recurring.news import PaymentState, ToldPayment, news_of, state_o
 from analytics.recurring.report import over_on
 from storage import accounts, connections, transactions
 from storage.database import Row, Session, Transaction
-from storage.recurring import told
-from storage.recurring.told import Look, Untold
+from storage.recurring import looks
+from storage.recurring.looks import Look, PaymentEvent
 
 EVENTS_MAX = 500  # of one look, about half of what a commit can hold; the next look records the rest
 DAY = timedelta(days=1)
 REMEMBERED = timedelta(days=25 * 31)  # how long after its latest charge a payment that is gone is remembered
-WAITING = timedelta(days=7)  # between looks at a payment while the connection of its account needs its user
+WAITING = timedelta(days=7)  # between days_to_look at a payment while the connection of its account needs its user
 
 
-def tell(session: Transaction, user_id: str, found: pl.DataFrame, *, data_version: int, today: date) -> None:
+def record_news(session: Transaction, user_id: str, found: pl.DataFrame, *, data_version: int, today: date) -> None:
     """Record events on what has changed since the last look at the user's recurring payments; `found` are those of
-    `recurring_of` for all accounts. There are no events on accounts that are looked at for the first time, and none on
-    dismissed payments. While a connection needs its user, its accounts' missed charges are not reported, since they are
-    unknown."""
-    last = told.last_look(session, user_id) or Look(data_version=data_version, day=today, accounts=(), payments=())
+    `recurring_of` for all accounts. There are no events on accounts that are looked at for the first time, nor on
+    dismissed payments. While a connection needs its user, missed charges of its accounts are not reported, because they
+    are unknown."""
+    last = looks.last_look(session, user_id) or Look(data_version=data_version, day=today, accounts=(), payments=())
     charges = transactions.rows_by_id(session, user_id, found["charge_ids"].explode().drop_nulls())
     waiting = _accounts_waiting(session, user_id)
     before = {id_: each[0] for id_, each in by_stream(found, last.payments).items()}
-    events: list[Untold] = []
+    events: list[PaymentEvent] = []
     payments: list[ToldPayment] = []
-    looks: list[date] = []
+    days_to_look: list[date] = []
     for row in found.with_columns(over_on=over_on()).iter_rows(named=True):
         known, account_id = before.get(row["id"]), charges[row["charge_ids"][-1]]["account_id"]
         if len(events) >= EVENTS_MAX:
             payments += [known] if known is not None else []
-            looks.append(today + DAY)
+            days_to_look.append(today + DAY)
             continue
         stands = _state(row, charges, today)
         if account_id in waiting and known is not None:
@@ -48,12 +48,12 @@ def tell(session: Transaction, user_id: str, found: pl.DataFrame, *, data_versio
         now = _payment(row, stands)
         is_told = row["confirmation"] != DISMISSED and account_id in last.accounts
         events += [
-            Untold(type=type_, id=now.id, account_id=account_id, expected=expected)
+            PaymentEvent(type=type_, id=now.id, account_id=account_id, expected=expected)
             for type_, expected in (news_of(now, stands, known) if is_told else ())
         ]
         payments.append(now)
-        looks += [stands.look_at] if stands.look_at is not None else []
-    told.keep(
+        days_to_look += [stands.look_at] if stands.look_at is not None else []
+    looks.keep(
         session,
         user_id,
         Look(
@@ -63,7 +63,7 @@ def tell(session: Transaction, user_id: str, found: pl.DataFrame, *, data_versio
             payments=[*payments, *_payments_gone(last, before, today)],
         ),
         events,
-        look_at=min(looks, default=None),
+        look_at=min(days_to_look, default=None),
     )
 
 

@@ -1,1 +1,1 @@
-"""Which stored booking an incoming one is, if any: keys, counts, likeness of texts."""
+"""Finds the stored booking that an incoming one is, if any: by keys, counts, and likeness of texts."""

@@ -20,15 +20,15 @@ NAMESPACE = UUID("6f9c1c3e-52f0-5a3e-9f0e-2b1d6c1f7a10")
 
 
 def account_id(*, user_name: str, connection_id: str, account: AccountRecord) -> str:
-    """The lasting id of an account: by IBAN and currency within a user, whichever connection brings it;
-    an account without IBAN belongs to its connection. The same after a rebuild from the raw files."""
+    """The lasting id of an account: made of the user, IBAN and currency, whichever connection brings it; without an
+    IBAN, of its connection too. It is the same after a rebuild from the raw files."""
     owner = user_name.casefold()
     source = account.iban or f"{connection_id}|{account.stable_key}"
     return "acc_" + uuid5(NAMESPACE, f"{owner}|{source}|{account.currency}").hex
 
 
 def transaction_id(account: str, identity: str) -> str:
-    """The lasting id of a booking, made of its account and identity only: a UUID of version 5 (RFC 9562, 5.5)."""
+    """The lasting id of a booking, made only of its account and identity: a UUID of version 5 (RFC 9562, 5.5)."""
     digest = bytearray(sha1(NAMESPACE.bytes + f"{account}|{identity}".encode(), usedforsecurity=False).digest()[:16])
     digest[6] = digest[6] & 0x0F | 0x50  # the version
     digest[8] = digest[8] & 0x3F | 0x80  # the variant
@@ -36,7 +36,7 @@ def transaction_id(account: str, identity: str) -> str:
 
 
 def own_id(record: TransactionRecord) -> str | None:
-    """The id of ours that stands in a key of the record: an export of this service comes back."""
+    """Our own id in one of the record's keys, if it comes from an export of this service; else None."""
     for key in (record.provider_id, *record.references):
         found = OWN_ID.search(key or "")
         if found is not None:
@@ -45,8 +45,8 @@ def own_id(record: TransactionRecord) -> str | None:
 
 
 def fingerprint(record: TransactionRecord, amount: str | None = None) -> str:
-    """A hash of what a booking says, free of white space and case: banks break lines differently per format. `amount`
-    is its plain spelling, where that is known."""
+    """A hash of a booking's content, without white space and case, because banks break lines differently per format.
+    `amount` is the amount as `plain` writes it, if the caller has that already."""
     counterpart = record.counterpart_iban or record.counterpart_name
     parts = (
         record.booking_date.isoformat(),
@@ -61,7 +61,7 @@ def fingerprint(record: TransactionRecord, amount: str | None = None) -> str:
 
 
 def squeeze(text: str | None) -> str:
-    """Text for comparison: compatibility forms, case and all white space gone."""
+    """The text in the form for comparisons: compatibility forms, without case and white space."""
     if not text:
         return ""
     if text.isascii():  # is its own compatibility form, and most texts of banks are
@@ -70,6 +70,6 @@ def squeeze(text: str | None) -> str:
 
 
 def plain(amount: Decimal) -> str:
-    """An amount with no more decimals than it needs."""
+    """The amount as text, with no more decimals than it needs."""
     text = f"{amount:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,7 +1,7 @@
-"""What two tellings of a booking say of each other: which fields agree, which contradict, and which say nothing.
+"""Compares two reports of a booking: which fields agree, which contradict, and which say nothing.
 
-Formats leave fields out, cut them, write umlauts out or all in capitals. So a field that one side lacks says nothing,
-and a text agrees with the text that it is the beginning of.
+Formats leave fields out, cut them, or write them in capitals and without umlauts. So a missing field says nothing, and
+a text agrees with a longer one that begins with it.
 """
 
 import re
@@ -24,7 +24,8 @@ IDENTIFIER_WEIGHT, TEXT_WEIGHT = 8, 4
 
 @lru_cache(maxsize=20_000)
 def fold_letters(text: str) -> str:
-    """The letters and digits of a text without case and accents, nor the e of a written-out umlaut: Ö is OE is O."""
+    """The letters and digits of a text, without case, accents and the e of a written-out umlaut: Ö, OE and O are the
+    same."""
     text = text[: 4 * FOLDED_MAX]
     if not text.isascii():
         text = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
@@ -33,7 +34,8 @@ def fold_letters(text: str) -> str:
 
 
 def text_agreement(one: str | None, other: str | None) -> int:
-    """Whether one text is the other, its beginning, or a part of it; SILENT where either is missing."""
+    """AGREES if one text is the other, its beginning or a part of it, else CONTRADICTS; SILENT where either is
+    missing."""
     first, second = fold_letters(one or ""), fold_letters(other or "")
     if not first or not second:
         return SILENT
@@ -51,10 +53,11 @@ def text_agreement(one: str | None, other: str | None) -> int:
 
 
 def evidence(told: TransactionRecord, stored: TransactionRecord, *, is_other_source: bool) -> int | None:
-    """How much speaks for two bookings of one day and amount being one; None where they cannot be.
+    """A score for two bookings with the same day and amount being one booking; None if they cannot be.
 
-    They cannot be where an identifier contradicts, or the purpose, or the name without a purpose and an identifier that
-    agree. Of two sources (`is_other_source`) each may have words of its own: there a name or a purpose is enough.
+    They cannot be if an identifier contradicts, or the purpose, or the name while purpose and identifiers do not agree.
+    Different sources (`is_other_source`) may word a booking differently, so an equal name or an equal purpose is
+    enough.
     """
     identifiers = (
         _equal(told.counterpart_iban, stored.counterpart_iban),
@@ -76,14 +79,14 @@ def evidence(told: TransactionRecord, stored: TransactionRecord, *, is_other_sou
 
 
 def references_contradict(told: Sequence[str], stored: Sequence[str]) -> bool:
-    """Whether both have a reference of one kind and none in common."""
+    """Whether both have references of the same kind, but none in common."""
     if not told or not stored or not set(told).isdisjoint(stored):
         return False
     return not {each.partition(":")[0] for each in told}.isdisjoint(each.partition(":")[0] for each in stored)
 
 
 def is_fuller(text: str | None, than: str | None) -> bool:
-    """Whether the text says what the other one says, and more."""
+    """Whether the text contains the other one, and more."""
     if not text or not than:
         return bool(text)
     return len(fold_letters(text)) > len(fold_letters(than)) and text_agreement(text, than) == AGREES

@@ -1,7 +1,7 @@
-"""Which stored row each booking of a batch is, where keys or the whole content decide it: joins of frames, counted.
+"""Matches the bookings of a batch with stored rows where keys or the whole content decide: by joins of frames, counted.
 
-Equal keys and equal contents are counted, the n-th told is the n-th stored: so twins stay two, and a hundred thousand
-equal rows cost what a hundred thousand different ones do. What is left over is compared field by field
+Of equal keys or contents, the n-th reported booking is the n-th stored row. So two equal bookings stay two, and a
+hundred thousand equal rows cost no more than different ones. Whatever remains is compared field by field
 (storage.importing.matching.likely_matches).
 """
 
@@ -25,8 +25,8 @@ COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "referenc
 
 
 class Matches(NamedTuple):
-    """`pairs` of `place` and `stored_id`, the bookings and rows that are left, and whether references of this source
-    are lasting: otherwise another one says nothing."""
+    """The `pairs` of `place` and `stored_id`; the remaining bookings and rows; and whether this source's references
+    last, so that a different reference means a different booking."""
 
     pairs: pl.DataFrame
     told: pl.DataFrame
@@ -35,11 +35,13 @@ class Matches(NamedTuple):
 
 
 def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Bookings (spool.KEYS) of one account in one batch as COMPARED: with `claim`, their provider's id in the name
-    space of the source, and `base`, the key that the identity of a new one is made of, still without its ordinal.
+    """The bookings of one account in one batch (spool.KEYS) as COMPARED: with `claim`, the provider's id within the
+    source, and `base`, the key from which a new booking gets its identity, to which an ordinal is added.
 
-    The key is the provider's id; else the strongest reference that is unique within the batch, together with day and
-    amount; else the content. A row that is repeated under one id, as where a page ends, is told as it is told last."""
+    The key is the provider's id; else the strongest reference that is unique within the batch, with day and amount;
+    else the content. If an id occurs twice with the same day and amount, as where two pages overlap, the last one
+    counts.
+    """
     claimed = told.select(TOLD).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].null_count() < claimed.height:
         claimed = _each_claim_once(claimed)
@@ -50,13 +52,15 @@ def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
 
 
 def exact_matches(told: pl.DataFrame, stored: pl.DataFrame) -> Matches:
-    """The bookings (of `prepare_bookings`) that are rows (STORED) by our own id inside the source's, by an id or a
-    reference together with the same words, by their words alone, and last by an id or a reference in other words. The
-    words of a row are what it says, and what each source has told of it last.
+    """The matches of bookings (from `prepare_bookings`) and rows (STORED), tried in this order: our own id inside the
+    source's; an id or a reference together with equal words; equal words alone; an id or a reference with different
+    words. The words of a row are its own, and those in which each source last reported it.
 
-    On the days that a live source was asked for, and where all bookings are told, another reference is no difference.
-    Elsewhere equal words under another reference are another booking, unless most references have changed, or those of
-    the row are of other sources and none of this one's is that of such a row: then they say nothing."""
+    On days that a live source was asked for, and on those reported completely, a different reference does not matter.
+    Elsewhere, equal words with a different reference are another booking, with two exceptions in which references say
+    nothing: most references have changed; or the row's references come from other sources, and no row of theirs was
+    matched by an id or a reference.
+    """
     found: list[pl.DataFrame] = []
 
     def take(pairs: pl.DataFrame) -> None:
@@ -77,7 +81,9 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     named = _by_name(*left_over(told, stored, alike))
     likely = _pair(*left_over(told, stored, pl.concat([alike, named])), MONEY)
     agreeing = pl.concat([*found[1:], named])
-    are_shared = pl.lit(agreeing["stored_id"].is_in(of_others).any())  # by the source that told those rows
+    are_shared = pl.lit(
+        agreeing["stored_id"].is_in(of_others).any()
+    )  # by this source with those that reported the rows
     stored = stored.with_columns(pl.col("has_its_references") | are_shared)
     contradicting = _contradictions(told, stored, pl.concat([alike, likely]))
     are_lasting = contradicting.height <= agreeing.height + 1  # a single one is a twin, several are an id that changes
@@ -101,8 +107,8 @@ def left_over(told: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> 
 
 
 def new_identities(told: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
-    """The identity that each booking gets as one more row under its base; `highest` has the `highest` ordinal of a
-    `base` that is stored."""
+    """The identity of each new booking: its base with the next ordinal; `highest` has the `highest` stored ordinal of
+    each `base`."""
     if told.is_empty():
         return told["base"].alias("identity")
     number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
@@ -130,13 +136,13 @@ def _each_claim_once(told: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_lasting_id() -> pl.Expr:
-    """Whether a booking has an id that is more than a number which a file gave it."""
+    """Whether a booking has an id that is more than a number from a file."""
     return (~pl.col("claim").str.starts_with(f"{FILES}:")).fill_null(value=False)
 
 
 def _by_name(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Pairs by an id or a reference, in whatever words; by what a row once said only those of its day, for what was
-    pending may have booked on another one."""
+    """Pairs by an id or a reference, whatever the words; by the row's first content only on the same day, because a
+    pending booking may have booked on another day."""
     claimed = _pair(told.filter(_is_lasting_id()), stored, ("claim", *MONEY))
     told, stored = left_over(told, stored, claimed)
     told, stored = told.filter(pl.col("claim").is_null()), _stored_with_base(stored)
@@ -155,14 +161,15 @@ def _in_last_words(stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pair_others_words(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of bookings and rows that another source told last in the same words, whatever the rows say."""
+    """Pairs of a booking and a row that another source last reported in the same words, whatever the row's own
+    words."""
     near = told_prints(stored.join(told, on=MONEY, how="semi")).with_columns(fingerprint="told")
     pairs = _pair(told, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
     return pairs.unique("stored_id", keep="first", maintain_order=True)
 
 
 def _contradictions(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Of these pairs those whose ids or references of one kind are different, with `has_its_references` and
+    """Those of the pairs whose ids, or references of the same kind, differ; with `has_its_references` and
     `is_asked_for` of the row."""
     of_row = ("has_its_references", "is_asked_for")
     theirs = stored.select(*of_row, stored_id="id", stored_references="references", stored_claim="claim")
@@ -182,7 +189,7 @@ def _contradictions(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFram
 
 
 def _pair(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """The n-th booking of a key and the n-th row of it; `place` and `stored_id`."""
+    """Pairs (`place`, `stored_id`) of the n-th booking and the n-th row with equal keys."""
     if told.is_empty() or rows.is_empty():
         return pl.DataFrame(schema=PAIRS)
     number = pl.int_range(pl.len()).over(keys).alias("number")

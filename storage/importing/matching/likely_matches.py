@@ -1,7 +1,7 @@
-"""Which stored row each of the remaining bookings is: compared field by field, the surest pairs first, each row once.
+"""Matches the remaining bookings with stored rows: compared field by field, the surest pairs first, each row once.
 
-Everything here is bounded: bookings of one day and amount are grouped by what they say, so that many equal ones cost
-what one costs, and of very many different ones each is compared with those that share a name, a purpose or a number.
+Everything here is bounded: bookings of one day and amount are grouped by content, so that many equal ones cost as much
+as one; and if there are very many different ones, each is only compared with those that share a text with it.
 """
 
 import re
@@ -34,7 +34,7 @@ T = TypeVar("T", "Item", StoredRow)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An incoming booking; `place` is its own in the batch, `claim` its provider's id with its source."""
+    """An incoming booking: `place` is its position in the batch, `claim` its provider's id within the source."""
 
     record: TransactionRecord
     place: int
@@ -45,7 +45,7 @@ Pair = tuple[Item, StoredRow]
 
 
 class Remaining:
-    """Bookings and rows that are not matched yet."""
+    """The bookings and rows that are not matched yet, and the matches found among them."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class Remaining:
         are_references_lasting: bool,
         told_elsewhere: Collection[str] = (),
     ) -> None:
-        """`told_elsewhere` are the rows that another source of the account told: a person has said that both are one
-        account, so day and amount are enough once everything else has been tried."""
+        """`told_elsewhere` are the rows that another source of the account reported. A person has said that both
+        sources have the same account, so day and amount are enough once everything else has been tried."""
         self.items = {item.place: item for item in items}
         self.rows = {row.id: row for row in rows}
         self.pairs: list[Pair] = []
@@ -65,8 +65,8 @@ class Remaining:
         self._told_elsewhere = told_elsewhere
 
     def match_by_day(self) -> None:
-        """Pairs of one day and amount: details of a batch and the whole, equal references, what the fields say, and
-        where all of a day is told what is left one to one."""
+        """Match bookings and rows of one day and amount: the details of a batch with the whole, then by equal
+        references, then by the evidence of the fields; on days that are reported completely, the rest one to one."""
         self._match_parts()
         if self._are_references_lasting:
             self._match_references()
@@ -77,8 +77,9 @@ class Remaining:
                 self._take(item, row)
 
     def match_waiting(self, known: Iterable[tuple[int, str]], days: range) -> None:
-        """Pairs of which one is pending or taken back, beside those that are `known` by place and id: what the fields
-        say on one day, what has the same id, and last those of one amount with like words on the nearest of `days`."""
+        """Match bookings and rows of which one is pending or taken back, beside the pairs that are `known` by place and
+        id: by the evidence of the fields on one day, then by id, then by amount and similar words, the nearest of
+        `days` first."""
         for place, id_ in known:
             self._take(self.items[place], self.rows[id_])
         for items, rows in self._buckets(_money):
@@ -89,8 +90,8 @@ class Remaining:
             self._match_bucket(items, rows, partial(_distance, days))
 
     def match_other_words(self, words: Mapping[str, Sequence[TransactionRecord]]) -> None:
-        """Pairs of one day and amount where the booking is told as its row was told before, or by another source:
-        `words` are such wordings by the row's id."""
+        """Match bookings and rows of one day and amount where the row was reported in similar words before, or by
+        another source; `words` has these wordings by the row's id."""
         told = [replace(row, record=each) for row in self.rows.values() for each in words.get(row.id, ())]
         likely = [
             (score, item, row)
@@ -104,17 +105,17 @@ class Remaining:
                 self._take(item, row)
 
     def match_corrections(self, whole: Collection[int]) -> None:
-        """Pairs that differ in day or amount: rows that were told under the same id or in the same words, and that the
-        source, which tells everything, tells no more as they were. `whole` are the bookings of days of which all is
-        told, by their places."""
+        """Match bookings and rows that differ in day or amount: by the same id or the same words, if the row itself is
+        no longer reported by a source that reports everything. `whole` are the places of the bookings on days reported
+        completely."""
         self._match_ids(has_words=True)
         self._match_texts(whole)
         self._match_ids(has_words=False)
 
     def _match_ids(self, *, has_words: bool) -> None:
-        """A booking under the id of a row: in its words on its day, or a few days away if the row is gone from there;
-        in other words only if the row is gone and either the day or the amount is the same. With another day and
-        another amount it is another booking, for ids are used again."""
+        """Match bookings and rows with the same id. With the same words (`has_words`): on the row's day, or a few days
+        away if the row is gone from its day. With other words: only if the row is gone, and day or amount is the same.
+        If both differ it is another booking, because banks reuse ids."""
         known = {row.claim: row for row in self.rows.values() if row.claim is not None}
         for item in [item for item in self.items.values() if item.claim in known]:
             row = known[item.claim or ""]
@@ -145,8 +146,9 @@ class Remaining:
     def _correction(
         self, record: TransactionRecord, gone: Mapping[Hashable, Sequence[StoredRow]]
     ) -> tuple[tuple[int, int, int], StoredRow] | None:
-        """The row of the same words that has another amount on this day, else the same amount some days away, and how
-        likely it is: of those whose words begin alike the one that has the very words."""
+        """The row that this booking corrects, after the sort key of its likelihood: one with the same words and another
+        amount on this day, else the same amount some days away. A row with exactly the same words comes before one
+        whose words only begin alike."""
         texts, likely = _texts(record), []
         shared = (*texts, *_beginnings(record))
         near = {row.id: row for text in shared for row in islice(gone.get(text, ()), CANDIDATES_MAX)}
@@ -163,14 +165,16 @@ class Remaining:
     def _buckets(
         self, key: Callable[[Item | StoredRow], Hashable], rows: Iterable[StoredRow] | None = None
     ) -> Iterator[tuple[list[Item], list[StoredRow]]]:
-        """The bookings and rows (those that are left, if none are given) that have a key in common."""
+        """The remaining bookings together with the rows that have the same key: the remaining rows, unless others are
+        given."""
         told, stored = _by(key, self.items.values()), _by(key, self.rows.values() if rows is None else rows)
         yield from ((items, stored[each]) for each, items in told.items() if each in stored)
 
     def _match_bucket(
         self, items: Sequence[Item], rows: Sequence[StoredRow], difference: Callable[[Item, StoredRow], Any]
     ) -> None:
-        """Pairs of these, those with the least `difference` first, and none where that is None."""
+        """Match bookings and rows of one bucket, those with the least `difference` first; None means that they are not
+        the same."""
         told, stored = _by_content(items), _by_content(rows)
         scored = [
             (found, place, number)
@@ -201,7 +205,7 @@ class Remaining:
         return None if score is None else -score
 
     def _is_another(self, item: Item, row: StoredRow) -> bool:
-        """Whether ids or references that last say that this booking is not this row."""
+        """Whether lasting ids or references say that the booking is not this row."""
         if not self._are_references_lasting or row.is_whole:
             return False
         is_other_id = item.claim is not None and row.claim is not None and not row.claim.startswith(f"{FILES}:")
@@ -212,7 +216,7 @@ class Remaining:
         return is_lasting and references_contradict(item.record.references, row.record.references)
 
     def _match_references(self) -> None:
-        """A booking and a row of the same money that have a reference in common."""
+        """Match bookings and rows of the same day and amount that have a reference in common."""
         uses: dict[Hashable, list[Item]] = defaultdict(list)
         for item in self.items.values():
             for reference in item.record.references:
@@ -225,8 +229,9 @@ class Remaining:
                     break
 
     def _match_parts(self) -> None:
-        """A batch that one source books as a whole ("servicer:7") and another by its details ("servicer:7/0", "/1") is
-        the same money: parts that add up to a stored whole are known, and so is a whole that stored parts add up to."""
+        """Match a batch that one source books as a whole ("servicer:7") with its details from another source
+        ("servicer:7/0", "/1"): parts that add up to a stored whole are known, and so is a whole to which stored parts
+        add up."""
         wholes = {
             (each, row.record.booking_date, row.record.currency, row.record.amount): row
             for row in self.rows.values()
@@ -245,7 +250,7 @@ class Remaining:
                     break
 
     def _explain(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
-        """All of these bookings are these rows."""
+        """Note that these bookings together are these rows."""
         self.parts += product(items, rows)
         for item in items:
             del self.items[item.place]
@@ -274,10 +279,10 @@ def _amount(one: Item | StoredRow) -> Hashable:
 
 
 def _distance(days: range, item: Item, row: StoredRow) -> tuple[int, bool, float] | None:
-    """How far a row that waits is from a booking of its amount, in days and then in words; None where it is not one of
-    these days, or neither a text nor half of the words of the shorter one is shared: card texts gain a place and lose
-    a prefix when they book. Nor are they one that name two counterparts, without a common word, and have nothing else
-    that says so."""
+    """The distance between a booking and a waiting row of the same amount, in days and then in words. None if it is not
+    one of `days`, or if they share neither a text nor half of the words of the shorter one: card texts gain a place and
+    lose a prefix when they book. None too if both name a counterpart without a common word, unless other fields are
+    evidence that they are the same."""
     told, stored = item.record, row.record
     apart = (stored.booking_date - told.booking_date).days
     ours, theirs = (_words(each.counterpart_name) | _words(each.purpose) for each in (told, stored))
@@ -297,7 +302,7 @@ def _words(text: str | None) -> frozenset[str]:
 
 
 def _by_content(each: Iterable[T]) -> list[deque[T]]:
-    """Those that say the same, and have references of the same kinds, together."""
+    """The bookings or rows in groups of equal content, with references of the same kinds."""
     found: dict[Hashable, deque[T]] = defaultdict(deque)
     for one in each:
         said: TransactionRecord = one.record
@@ -315,7 +320,7 @@ def _by_content(each: Iterable[T]) -> list[deque[T]]:
 
 
 def _parts(each: Iterable[T]) -> dict[tuple[str, date, str], list[T]]:
-    """The details of each batch."""
+    """The details of each batch, by the batch's reference, the day and the currency."""
     found: dict[tuple[str, date, str], list[T]] = defaultdict(list)
     for one in each:
         for reference in one.record.references:
@@ -330,13 +335,14 @@ def _sum(each: Iterable[T]) -> Decimal:
 
 
 def _is_one_way(each: Iterable[T]) -> bool:
-    """Money in and money out that happen to give a whole are not its details."""
+    """Whether all amounts have the same sign: credits and debits that happen to add up to a whole are not its
+    details."""
     amounts = [one.record.amount for one in each]
     return min(amounts) >= 0 or max(amounts) <= 0
 
 
 def _texts(what: TransactionRecord) -> list[Hashable]:
-    """What a booking may share with another one: name, beginning of the purpose, account, mandate."""
+    """The texts that a booking may share with another one: name, purpose, account, mandate."""
     given = (
         ("name", fold_letters(what.counterpart_name or "")),
         ("purpose", fold_letters(what.purpose or "")),
@@ -347,6 +353,6 @@ def _texts(what: TransactionRecord) -> list[Hashable]:
 
 
 def _beginnings(what: TransactionRecord) -> list[Hashable]:
-    """What a text shares with the same one that was cut."""
+    """The beginnings of name and purpose, which stay the same when a text is cut."""
     given = (("cut name", what.counterpart_name), ("cut purpose", what.purpose))
     return [(kind, text) for kind, whole in given if (text := fold_letters(whole or "")[:BEGINNING])]

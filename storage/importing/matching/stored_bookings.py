@@ -1,4 +1,4 @@
-"""The stored bookings of an account that a batch may speak of, as the merge compares them."""
+"""The stored bookings of an account with which a batch is compared."""
 
 import json
 from collections import defaultdict
@@ -55,7 +55,7 @@ IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRow:
-    """A stored booking as it is compared one by one, with what STORED has of it."""
+    """A stored booking for comparisons one by one; its other fields are columns of STORED."""
 
     id: str
     identity: str
@@ -68,7 +68,7 @@ class StoredRow:
 
 
 def as_record(row: Row, **others: Any) -> TransactionRecord:
-    """What a row of the store (IN_FULL) says, as a source would say it."""
+    """The record for a row of the store (IN_FULL), as if a source had just reported it."""
     return TransactionRecord(
         merchant_name=row["source_merchant_name"],
         references=tuple(json.loads(row["reference_keys"])),
@@ -83,20 +83,21 @@ def base_of(identity: str) -> pl.Expr:
 
 
 def is_base_without_reference() -> pl.Expr:
-    """Whether the identity is made of a provider's id or of the content, and of no reference."""
+    """Whether the identity is made of a provider's id or of the content, and so of no reference."""
     return pl.any_horizontal(pl.col("identity").str.starts_with(kind) for kind in (PROVIDER, CONTENT))
 
 
 def told_prints(stored: pl.DataFrame) -> pl.DataFrame:
-    """Rows (STORED) of which several sources have told, once for each fingerprint that one has `told` last."""
+    """The rows (STORED) that several sources have reported, once for each fingerprint (`told`) of a source's last
+    report."""
     several = stored.filter(pl.col("claims").is_not_null())
     several = several.with_columns(told=pl.col("claims").str.extract_all(PRINT)).explode("told").drop_nulls("told")
     return several.with_columns(pl.col("told").str.slice(2, 32))
 
 
 def former_tellings(stored: pl.DataFrame) -> pl.DataFrame:
-    """Rows (STORED) that were corrected, once for each `wording` that they had before, with its day and amount. A live
-    source that tells a row as it is now tells of another one in the words of before."""
+    """The rows (STORED) that were corrected, once for each former `wording`, with the day and amount in it. A live
+    source that reports the corrected row means another booking if it uses the former words."""
     corrected = stored.filter(pl.col("claims").str.contains(FORMER, literal=True))
     known = [json.loads(claims) for claims in corrected["claims"]]
     wordings = [[wording for key, wording in each.items() if key.startswith(FORMER)] for each in known]
@@ -109,7 +110,7 @@ def former_tellings(stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_former(claims: str | None, was: TransactionRecord, until: datetime) -> str:
-    """The `claims` of a row that is corrected now, with what it said until now."""
+    """The `claims` of a row that is being corrected, with its wording until now."""
     wording = wording_of(was).decode()
     known = {key: value for key, value in json.loads(claims or "{}").items() if value != wording}
     gone = sorted(key for key in known if key.startswith(FORMER))[: 1 - FORMER_MAX]
@@ -117,14 +118,14 @@ def with_former(claims: str | None, was: TransactionRecord, until: datetime) -> 
 
 
 class StoredBookings:
-    """What one account of the user has, seen by one source: a connection, or FILES."""
+    """The stored bookings of one account, as they look to one source: a connection, or FILES."""
 
     def __init__(self, teller: Teller, account_id: str) -> None:
         self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
         self._account_id = account_id
 
     def told_elsewhere(self, source: str, stored: pl.DataFrame) -> set[str]:
-        """Ids of those of these rows (STORED) that were reported under another source's name for the account."""
+        """The ids of those rows (STORED) that were reported for another source account than `source`."""
         if stored.is_empty():
             return set()
         told_by = contributions.sources_of_batches(self._session, self._user_id, self._account_id)
@@ -134,8 +135,8 @@ class StoredBookings:
         return {id_ for id_, batch_id in rows if told_by.get(batch_id, self._account_id) != source}
 
     def around(self, table: str, told: pl.DataFrame, windows: Sequence[ToldWindow] = ()) -> pl.DataFrame:
-        """The account's rows of the days of these bookings and windows, and a week around them, as STORED, the
-        oldest first: of two that are alike its id is the one that apps hold."""
+        """The account's rows on and between the days of these bookings and windows, and a week before and after, as
+        STORED, oldest first: apps know the older one of two equal rows."""
         days = [day for each in windows for day in (each.first, each.last)]
         days += told.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0) if not told.is_empty() else []
         if not days:
@@ -144,16 +145,15 @@ class StoredBookings:
         return self._frame(table, windows, "booking_date BETWEEN $3 AND $4", min(days) - margin, max(days) + margin)
 
     def every(self, table: str) -> pl.DataFrame:
-        """All rows of the account, likewise."""
+        """All rows of the account in this table, as STORED, oldest first."""
         return self._frame(table, (), "TRUE")
 
     def taken_back_after(self, day: date) -> pl.DataFrame:
-        """The rows that the bank has taken back on a later day than this one, likewise."""
+        """The rows that the bank has taken back after this day, as STORED, oldest first."""
         return self._frame("taken_back_transactions", (), "taken_back_at >= $3", day + timedelta(days=1))
 
     def highest(self, bases: pl.Series) -> pl.DataFrame:
-        """The `highest` ordinal under each of these keys, as far as bookings have been stored under it, ever so long
-        ago."""
+        """The `highest` ordinal ever stored under each of these keys (`base`)."""
         if bases.is_empty():
             return pl.DataFrame(schema={"base": pl.String(), "highest": pl.Int64()})
         with self._session.staged("wanted", bases.unique().alias("base").to_frame()):
@@ -171,13 +171,13 @@ class StoredBookings:
         return pl.concat(found).group_by(base=base_of("identity")).agg(highest=ordinal.max())
 
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
-        """These rows (STORED) in their order, with all that is compared one by one."""
+        """The rows (STORED), in their order, for comparisons one by one."""
         said = self.records(stored["id"], table)
         columns = ("id", "identity", "created_at", "claim", "is_other_source", "has_its_references", "is_whole")
         return [StoredRow(record=said[row["id"]], **row) for row in stored.select(columns).iter_rows(named=True)]
 
     def records(self, ids: pl.Series, table: str = "transactions") -> dict[str, TransactionRecord]:
-        """What the store says of these rows, by id."""
+        """The records of these rows, by id."""
         if ids.is_empty():
             return {}
         with self._session.staged("looked_at", ids.alias("id").to_frame()):
@@ -189,14 +189,14 @@ class StoredBookings:
         return {row["id"]: as_record(row) for row in rows}
 
     def other_tellings(self, stored: pl.DataFrame) -> pl.DataFrame:
-        """These rows (STORED) once for each other telling of them, with its day and amount: the words in which each
-        source reported them last (`told`, a fingerprint), and what they said before a correction (`wording`)."""
+        """The rows (STORED) once for each other wording, with its day and amount: those in which each source reported
+        them last (`told`, a fingerprint), and those before a correction (`wording`)."""
         told = told_prints(stored).filter(pl.col("told") != pl.col("fingerprint"))
         is_news = pl.col("told_print").is_null() if self._teller.is_live else pl.lit(value=True)
         return pl.concat([told, former_tellings(stored.filter(is_news))], how="diagonal")
 
     def other_words(self, tellings: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
-        """The words of these tellings by the row's id."""
+        """The records of these other wordings, by the row's id."""
         by_print: dict[str, list[TransactionRecord]] = defaultdict(list)
         for record in contributions.of_days(self._session, self._user_id, tellings.drop_nulls("told")):
             by_print[fingerprint(record)].append(record)

@@ -1,4 +1,4 @@
-"""The days of which a batch tells every booking: there what is counted decides, elsewhere only what is said."""
+"""The days for which a batch reports every booking: on these, counts decide; on all others, only what is reported."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -9,12 +9,13 @@ import polars as pl
 from storage.importing.batches import AccountStatement
 
 DAY = timedelta(days=1)
-HAS_TOLD = pl.col("told_print").is_not_null()  # whether the source of a batch has told a row before
+HAS_TOLD = pl.col("told_print").is_not_null()  # whether the source of the batch has reported the row before
 
 
 class ToldWindow(NamedTuple):
-    """The days from `first` to `last`: all of their bookings are told, but the first day's, which may have begun
-    before, and the last one's, which goes on. What a live source has told of its last day it tells again."""
+    """The days from `first` to `last`, of which all bookings are reported, except on the first day, which may have
+    begun before, and on the last one, which is not over. A live source repeats whatever it has reported for its last
+    day."""
 
     first: date
     last: date
@@ -22,7 +23,8 @@ class ToldWindow(NamedTuple):
 
 
 def windows(told: Iterable[AccountStatement]) -> list[ToldWindow]:
-    """Those of a source that was asked for days, and those of statements whose balances prove them."""
+    """The windows of a source that was asked for days, and of statements whose balances prove that they are
+    complete."""
     found = []
     for each in told:
         said = each.statement
@@ -36,15 +38,15 @@ def windows(told: Iterable[AccountStatement]) -> list[ToldWindow]:
 
 
 def is_whole(given: Iterable[ToldWindow], is_ours: pl.Expr = HAS_TOLD) -> pl.Expr:
-    """Whether all bookings of `booking_date` are told, as an expression: on the last day of a live source only those
-    that are its own (`is_ours`)."""
+    """Whether all bookings on `booking_date` are reported, as an expression; on the last day of a live source, this
+    holds only for rows of its own (`is_ours`)."""
     day = pl.col("booking_date")
     among = [(day > each.first) & ((day < each.last) | ((day == each.last) & is_ours & each.is_live)) for each in given]
     return pl.any_horizontal(among) if among else pl.lit(value=False)
 
 
 def is_asked_for(given: Iterable[ToldWindow]) -> pl.Expr:
-    """Whether `booking_date` is whole, or a day that a live source was asked for, its first and last included: there
-    the same words under another id are no other booking, for twins are told together."""
+    """Whether `booking_date` is whole, or a day for which a live source was asked, the first and last included. On such
+    days equal words under another id are the same booking, because two equal bookings would both be reported."""
     asked = [pl.col("booking_date").is_between(each.first, each.last) for each in given if each.is_live]
     return pl.any_horizontal(is_whole(given), *asked)

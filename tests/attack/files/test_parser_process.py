@@ -251,7 +251,7 @@ class Failing(RawIOBase):
         raise self._error
 
 
-def told(request: ParseRequest, stream: BytesIO | Failing) -> list[messages.Answer]:
+def told(request: ParseRequest, stream: BytesIO | Failing) -> list[messages.ParserAnswer]:
     """What the process would answer, in this one."""
     collected: list[bytes] = []
     packer = Packer(collected.append)
@@ -324,7 +324,7 @@ def test_what_no_reader_says_is_refused(piece: bytes) -> None:
         list(answers(piece))
 
 
-def saying(*said: messages.Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+def saying(*said: messages.ParserAnswer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("connectors.statements.ask_process", lambda *_: iter(said))
 
 

@@ -341,7 +341,7 @@ def test_those_of_an_earlier_address_are_listed_and_asked_of_nobody(bank: Any, k
         bank.database, keys_folder, policy(public_url="https://new.example"), bank.clock, passwords=FAST
     )
     half = moved.sessions.await_second_factor(None, bank.user.id)
-    assert moved.passkeys.to_use_one(half) is None
+    assert moved.passkeys.request_options(half) is None
     assert [each.host for each in moved.passkeys.of_user(bank.user.id)] == ["bank.example"]
     bank.database.execute("UPDATE passkeys SET host = 'old.example' WHERE user_id = $1", bank.user.id)
     assert "only for old.example" in browser.client.get("/account/passkeys").text

@@ -11,7 +11,7 @@ import pytest
 
 from auth import record
 from auth.apps.clients import PAGE
-from auth.record import Record
+from auth.record import AccessRecord
 from handlers.oauth.record_page import KIND_OF
 from handlers.operations import SHOWS_BOOKINGS
 from storage import users
@@ -45,9 +45,9 @@ def test_calls_of_an_hour_are_one_row_and_those_of_the_next_another(fresh: Any) 
 
 @pytest.mark.requirement("oauth.record")
 def test_writers_of_several_processes_add_up(fresh: Any) -> None:
-    writers = [Record(fresh.database, fresh.clock) for _ in range(4)]
+    writers = [AccessRecord(fresh.database, fresh.clock) for _ in range(4)]
 
-    def write(each: Record) -> None:
+    def write(each: AccessRecord) -> None:
         for _ in range(10):
             each.note(fresh.user.id, "listAccounts", grant_id="g", client_id="c", is_refused=True)
             each.write()

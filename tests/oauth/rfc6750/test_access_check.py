@@ -188,11 +188,11 @@ def test_the_event_loop_never_waits_for_the_store(fresh: Any) -> None:
 @pytest.mark.requirement("oauth.access_check")
 def test_memory_alone_refuses_a_token_that_has_run_out(fresh: Any) -> None:
     token = fresh.tokens()["access_token"]
-    assert fresh.server.access.remembered(token) is None
-    assert fresh.server.access.principal(token) == fresh.server.access.remembered(token)
+    assert fresh.server.access.principal_in_memory(token) is None
+    assert fresh.server.access.principal(token) == fresh.server.access.principal_in_memory(token)
     fresh.clock.forward(hours=1)
     with pytest.raises(InvalidToken):
-        fresh.server.access.remembered(token)
+        fresh.server.access.principal_in_memory(token)
 
 
 @pytest.mark.requirement("oauth.access_check")

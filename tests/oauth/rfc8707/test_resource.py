@@ -56,14 +56,14 @@ def test_an_assistants_token_opens_nothing_of_the_data_interface_and_the_other_w
     code, verifier = world.browser().code(client_id, resource=MCP)
     token = world.redeem(code, verifier, client_id).json()["access_token"]
     data = world.tokens()["access_token"]
-    assert world.server.access.principal(token, MCP) == world.server.access.remembered(token, MCP)
+    assert world.server.access.principal(token, MCP) == world.server.access.principal_in_memory(token, MCP)
     for _ in range(2):  # remembered, too
         assert world.api(token).status_code == 401
         assert world.api(data).status_code == 200
         with pytest.raises(InvalidToken, match="of another resource"):
             world.server.access.principal(data, MCP)
         with pytest.raises(InvalidToken, match="of another resource"):
-            world.server.access.remembered(data, MCP)
+            world.server.access.principal_in_memory(data, MCP)
 
 
 @pytest.mark.requirement("mcp.audience")

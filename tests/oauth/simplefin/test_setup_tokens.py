@@ -11,7 +11,7 @@ import pytest
 from auth.errors import InvalidClientMetadata, InvalidGrant, InvalidRequest, InvalidToken
 from auth.tokens import simplefin
 from storage.database import Conflict
-from storage.oauth.grants import EVERYTHING, Connected, Terms
+from storage.oauth.grants import EVERYTHING, ConnectedGrant, Terms
 from tests.oauth.conftest import World
 
 pytestmark = pytest.mark.requirement("simplefin.setup-tokens")
@@ -36,8 +36,8 @@ def claimed(world: Any, code: str, agent: str = "actual/26.9") -> tuple[str, str
     return found[1], found[2]
 
 
-def shown(world: Any) -> list[Connected]:
-    found: list[Connected] = world.server.grants.connected_apps(world.user.id)
+def shown(world: Any) -> list[ConnectedGrant]:
+    found: list[ConnectedGrant] = world.server.grants.connected_apps(world.user.id)
     return found
 
 
@@ -59,7 +59,7 @@ def test_a_token_is_shown_before_it_is_fetched_and_as_an_app_from_then_on(fresh:
     assert app.grant.redeemed_at == app.simplefin.claimed_at
     principal = fresh.server.simplefin.principal(*pair)
     assert (principal.user_id, principal.grant_id, principal.figures_only) == (fresh.user.id, app.grant.id, True)
-    assert fresh.server.simplefin.remembered(*pair) == principal
+    assert fresh.server.simplefin.principal_in_memory(*pair) == principal
 
 
 def test_a_token_that_comes_again_is_refused_and_told_and_ends_nothing(fresh: World) -> None:
@@ -128,7 +128,7 @@ def test_guesses_open_nothing(fresh: World) -> None:
     for user_part, password in ((pair[0], "x"), (pair[0], pair[1][:-1]), ("A" * 16, pair[1]), ("' OR 1=1", "")):
         with pytest.raises(simplefin.WrongPassword):
             access.principal(user_part, password)
-    assert access.remembered("A" * 16, pair[1]) is None
+    assert access.principal_in_memory("A" * 16, pair[1]) is None
     assert access.wait_after_guess("none", address="192.0.2.1") is None
     waits = [access.wait_after_guess(pair[0], address="192.0.2.1") for _ in range(6)]
     assert waits[:5] == [None] * 5
@@ -141,12 +141,12 @@ def test_a_revocation_by_another_process_counts_within_half_a_second(make_world:
     pair = claimed(world, made(world))
     (app,) = shown(world)
     world.server.simplefin.principal(*pair)
-    assert world.server.simplefin.remembered(*pair) is not None
+    assert world.server.simplefin.principal_in_memory(*pair) is not None
     world.database.execute(
         "UPDATE oauth_grants SET revoked_at = created_at, revoked_because = 'elsewhere' WHERE id = $1", app.grant.id
     )
     world.clock.forward(milliseconds=600)
-    assert world.server.simplefin.remembered(*pair) is None
+    assert world.server.simplefin.principal_in_memory(*pair) is None
     with pytest.raises(InvalidToken):
         world.server.simplefin.principal(*pair)
 
@@ -156,7 +156,7 @@ def test_only_so_many_passwords_are_remembered(fresh: World, monkeypatch: pytest
     pairs = [claimed(fresh, made(fresh)) for _ in range(2)]
     for pair in pairs * 2:
         assert fresh.server.simplefin.principal(*pair).user_id == fresh.user.id
-    assert fresh.server.simplefin.remembered(*pairs[0]) is None
+    assert fresh.server.simplefin.principal_in_memory(*pairs[0]) is None
 
 
 @pytest.mark.parametrize("days", [0, 366, -1])

@@ -119,7 +119,7 @@ def test_what_is_due_which_consents_have_run_out_and_what_monitors_ask_is_found_
     connections.expire_consents(everybody, now=NOW)
     connections.of_connectors(everybody, ["folder"])
     jobs.by_status(everybody, since=NOW)
-    outbox.tell_notices(everybody, now=NOW)
+    outbox.record_notices(everybody, now=NOW)
     for plan, indexes in zip(
         plans,
         (

@@ -76,4 +76,4 @@ def serving(folder: Path) -> Iterator[Behind]:
         )
         app = application(services)
         with running(app, listener, log_level="warning"):
-            yield Behind(Service(services, app), users.named(services.everybody, "demo").id)
+            yield Behind(Service(services, app), users.get_by_name(services.everybody, "demo").id)

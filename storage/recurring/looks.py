@@ -1,4 +1,4 @@
-"""What users have been told about their recurring payments."""
+"""The last look at each user's recurring payments: when it was, and what it found."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -15,8 +15,8 @@ PIECE = 50  # users checked at once because their `look_at` day has come
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The last check of a user's recurring payments: the data version, the day, the accounts with bookings at that
-    time, and each payment as the user was told of it."""
+    """The last look at a user's recurring payments: the data version, the day, the accounts with bookings at that time,
+    and each payment as it was reported."""
 
     data_version: int
     day: date
@@ -25,8 +25,8 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Untold:
-    """An event not yet reported: about this recurring payment, which is charged to this account."""
+class PaymentEvent:
+    """An event to report: about this recurring payment, which is charged to this account."""
 
     type: str
     id: str
@@ -35,7 +35,7 @@ class Untold:
 
 
 def is_present(session: Session, user_id: str, *, today: date) -> bool:
-    """Whether the last check was made today, with the present data."""
+    """Whether the last look was today, at the present data."""
     return bool(
         session.rows(
             "SELECT t.user_id FROM recurring_told AS t JOIN users AS u ON u.id = t.user_id"
@@ -46,7 +46,7 @@ def is_present(session: Session, user_id: str, *, today: date) -> bool:
 
 
 def last_look(session: Session, user_id: str) -> Look | None:
-    """The last check of the user's recurring payments; None where there has been none."""
+    """The last look at the user's recurring payments; None where there has been none."""
     rows = session.rows("SELECT data_version, day, accounts, payments FROM recurring_told WHERE user_id = $1", user_id)
     return (
         Look(
@@ -60,12 +60,14 @@ def last_look(session: Session, user_id: str) -> Look | None:
     )
 
 
-def keep(session: Transaction, user_id: str, look: Look, untold: Sequence[Untold], *, look_at: date | None) -> None:
-    """Store a check in place of the last one; the commit turns `untold` into events.
+def keep(
+    session: Transaction, user_id: str, look: Look, events: Sequence[PaymentEvent], *, look_at: date | None
+) -> None:
+    """Store a look in place of the last one; the commit records `events`.
 
-    `look_at` is the day of the next check that is needed even without new data.
+    `look_at` is the day of the next look that is needed even without new data.
     """
-    if untold:
+    if events:
         session.changes(user_id)
     put_row(
         session,
@@ -77,19 +79,19 @@ def keep(session: Transaction, user_id: str, look: Look, untold: Sequence[Untold
         look_at=look_at,
         accounts=as_json(list(look.accounts)),
         payments=as_json([_payment_json(each) for each in look.payments]),
-        untold=as_json([(each.type, each.id, _event_data(each)) for each in untold]) if untold else "",
+        untold=as_json([(each.type, each.id, _event_data(each)) for each in events]) if events else "",
     )
 
 
-def whom_a_day_concerns(session: Session, today: date) -> list[str]:
-    """The ids of the next users to check today although no new data came, the longest overdue first."""
+def users_to_check(session: Session, today: date) -> list[str]:
+    """The ids of the next users to look at today although no new data came, the longest overdue first."""
     rows = session.rows(
         f"SELECT user_id FROM recurring_told WHERE look_at <= $1 ORDER BY look_at, user_id LIMIT {PIECE}", today
     )
     return [row["user_id"] for row in rows]
 
 
-def _event_data(event: Untold) -> Mapping[str, str]:
+def _event_data(event: PaymentEvent) -> Mapping[str, str]:
     expected = {"expected": event.expected.isoformat()} if event.expected is not None else {}
     return {"accountId": event.account_id, **expected}
 
