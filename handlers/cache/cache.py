@@ -9,7 +9,7 @@ from concurrent.futures import Future, wait
 from handlers.cache.user_data import UserData
 from storage.database import StoreUnavailable
 
-WAIT_SECONDS = 10.0  # for what another caller reads of the same user; of a store that answers it comes before
+WAIT_SECONDS = 10.0  # for another caller's read of the same user; any store that answers is faster
 
 
 class Cache:
@@ -28,7 +28,9 @@ class Cache:
         self._users: OrderedDict[str, UserData] = OrderedDict()
         self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._reading: dict[str, Future[bool]] = {}  # who is being read, until it is over: whether the store answered
+        self._reading: dict[
+            str, Future[bool]
+        ] = {}  # by user, while somebody reads their data; true if the store answered
         self.bytes = 0
         self.hits = self.misses = self.evictions = 0
 

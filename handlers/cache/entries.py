@@ -22,12 +22,12 @@ from storage.transactions import DETAILS, KEPT, Selection, for_search
 KEPT_FILTERS_MAX = 64  # combinations of category, accounts and words whose positions are remembered
 KEPT_POSITIONS_MAX = 500_000  # of all of them
 INDEX_BYTES = 100  # of one id in a dictionary
-TEXT_BYTES = 16  # by which each text is found, besides its letters, which is all that Polars counts
-# Times that, for what buffers keep in reserve and what lies idle between them: a process grew 1.8-fold with users of
-# 1,000 bookings, 1.2-fold with one of 200,000
+TEXT_BYTES = 16  # of the reference to each text; Polars counts only its letters
+# The estimate is multiplied by this, for the reserve of buffers and the gaps between them: a process grew 1.8-fold
+# with users of 1,000 bookings, 1.2-fold with one of 200,000
 FRAME_FACTOR = 2.2
-ROW_BYTES = 20  # of its day, of the place of its JSON, and of where its text begins
-OBJECT_BYTES = 40  # of bytes as an object, besides what they say
+ROW_BYTES = 20  # of each booking: its day, the place of its JSON, and where its text begins
+OBJECT_BYTES = 40  # of a bytes object, besides its content
 COLUMNS = [name for name in KEPT if name != "search_text"]
 _EPOCH = date(1970, 1, 1).toordinal()
 

@@ -24,8 +24,8 @@ ANSWERS_BYTES_MAX = 2**21
 ASKED_MAX = 100  # requests of one user that are remembered without their answers
 ASKED_BYTES = 100  # of each
 ANSWER_OVERHEAD_BYTES = 1_000
-WORDS_BYTES = 2_000  # of what is said of one booking, generously
-BASE_BYTES = 4_000 + ASKED_MAX * ASKED_BYTES  # all at once: what a user asks once makes nobody weigh again
+WORDS_BYTES = 2_000  # of the words on one booking, a generous estimate
+BASE_BYTES = 4_000 + ASKED_MAX * ASKED_BYTES  # counted from the start, so that new requests need no new weighing
 
 
 class Need(Flag):
@@ -35,10 +35,10 @@ class Need(Flag):
     ACCOUNTS = 0  # always there
     STATUSES = auto()  # the states of connections
     RULES = auto()  # the user's own ones
-    WORDS = auto()  # what the user says of single bookings
-    FIGURES = auto()  # of the bookings, what figures count
-    LIST = auto()  # of the bookings, what lists, searches and figures read
-    DETAILS = auto()  # of the bookings, everything else that is shown of a single one; goes with LIST
+    WORDS = auto()  # the user's words on single bookings
+    FIGURES = auto()  # the columns of bookings that figures count
+    LIST = auto()  # the columns of bookings that lists, searches and figures read
+    DETAILS = auto()  # everything else that is shown of a single booking; goes with LIST
     PENDING = auto()  # what is not booked yet
 
 

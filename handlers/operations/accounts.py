@@ -164,7 +164,7 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
 
     merges.check_mergeable(services.of(user.id), user.id, source_id=source.id, target_id=target.id)
     bookings = transactions.count(services.of(user.id), user.id, Selection(account_ids=[source.id]))
-    is_new = source.same_as == target.id  # a new account: no app has been allowed or refused to see it by itself
+    is_new = source.same_as == target.id  # a new account: no app has been given or refused this one account
     narrowed = [] if is_new else grants.widened_by_merge(user.id, source_id=source.id, target_id=target.id)
     if narrowed and not is_dry_run:
         grants.keep_exclusions(user.id, source_id=source.id, target_id=target.id)

@@ -30,9 +30,9 @@ from storage.jobs import Job, JobEnded, RefusedBatch
 
 FORESEEN = (JobEnded, Closed, SourceError, StoreError, InvalidRecord)
 SILENT = "The bank reported no booking of this account, not even those of the last days. The next sync asks again."
-UNTOLD = "The bank tells nothing of this account any more. Hide it if it is closed."
+NOT_REPORTED = "The bank no longer reports this account. Hide it if it is closed."
 BOOKING_BYTES = 500  # of a file, about
-TOLD_AGAIN_DAYS = 30  # even the bank with the shortest memory reports bookings of these days again
+REPORTED_AGAIN_DAYS = 30  # even the bank with the shortest memory reports bookings of these days again
 
 log = logging.getLogger("bankdata.sync")
 
@@ -183,7 +183,7 @@ class JobStep:
         excused = {refusal.name for refusal in found.refusals}
         for account in accounts.of_user(self._of(job), job.user_id):
             if account.id in brought and account.id not in reported and account.label not in excused:
-                self._refuse(job, RefusedBatch(name=account.label, reason=UNTOLD))
+                self._refuse(job, RefusedBatch(name=account.label, reason=NOT_REPORTED))
 
     def _keep(
         self,
@@ -236,7 +236,7 @@ def _are_bookings_stored(session: Session, user_id: str, account_ids: Sequence[s
     day = timedelta(days=1)
     for statement in (each.statement for each in read.statements):
         if statement.told_from is not None and statement.told_until is not None:
-            first = max(statement.told_from, statement.told_until - timedelta(days=TOLD_AGAIN_DAYS)) + day
+            first = max(statement.told_from, statement.told_until - timedelta(days=REPORTED_AGAIN_DAYS)) + day
             last = statement.told_until - day
             if integrity.is_any_booked(session, user_id, account_ids, first=first, last=last):
                 return True

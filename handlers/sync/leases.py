@@ -54,5 +54,5 @@ class Leases:
                 try:
                     if not jobs.renew(self._store.of(work.user_id), work, holder=self.holder, now=self._clock.now()):
                         self._held.pop(work.id, None)
-                except StoreUnavailable:  # tells also at the end of the process that a job may go to another one
+                except StoreUnavailable:  # logged at the end of the process, too: another one may take the job
                     log.warning("the lease of job %s could not be renewed", work.id)

@@ -60,7 +60,7 @@ STATEMENT_SECONDS = 30  # of a command; requests wait for less (`is_serving`), i
 LOCK_SECONDS = 10  # how long a migration waits for a table, because everybody else waits behind it
 STAGED_ROWS_MAX = 5_000  # that travel as arrays; more go into a temporary table, which adds rows to the catalogue
 COPIED_ROWS = 10_000  # in one piece: bounds memory
-# Behind a pooler, the process is not the one that the connection has been told of
+# The pid is asked for, because behind a pooler it is not the one that the connection was given at its start
 PATIENT = "SELECT set_config('statement_timeout', $1, TRUE), pg_backend_pid() AS pid"
 MIGRATION_LOCK = 6_911_320_450_233_417  # an arbitrary number that no other program using the database locks
 # Also by the clock: a user who is removed and added again must not get an earlier state

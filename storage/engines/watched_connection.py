@@ -23,8 +23,8 @@ PEER = {  # milliseconds, seconds: a peer that acknowledges nothing for five sec
     "keepalives_interval": 2,
     "keepalives_count": 3,
 }
-# Where it is idle, our question or its answer is lost; but not an answer on its way. Wait events do not tell: over a
-# cluster, who waits for another machine seems to wait for us
+# An idle server process means that our question or its answer was lost, unless the answer is still on its way. Wait
+# events are no help: in a cluster, a process that waits for another machine seems to wait for us
 AT_WORK = (
     b"SELECT 1 FROM pg_stat_activity WHERE pid = %s"
     b" AND (state = 'active' OR state_change > clock_timestamp() - INTERVAL '1 second')"

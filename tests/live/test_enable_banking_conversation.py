@@ -174,7 +174,7 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
             "The bank asks for a sign-in. Renew the connection at the bank.",
         ),
         (400, "ASPSP_RATE_LIMIT_EXCEEDED", RateLimited, "The bank allows no further requests for now."),
-        (422, "WRONG_TRANSACTIONS_PERIOD", WrongPeriod, "The bank tells nothing of so short a time."),
+        (422, "WRONG_TRANSACTIONS_PERIOD", WrongPeriod, "The bank reports nothing for so short a time."),
         (400, "ASPSP_ACCOUNT_NOT_ACCESSIBLE", NotAccessible, "The bank does not give access to this account."),
         (
             401,
@@ -624,7 +624,7 @@ def test_a_bank_that_tells_less_is_asked_for_less_until_it_tells_nothing(
     asking.hears("GET /accounts/u1/transactions", {"error": "WRONG_TRANSACTIONS_PERIOD"}, status=422)
     with pytest.raises(WrongPeriod) as refused:
         asking.fetch(cursor=cursor)
-    assert str(refused.value) == "The bank tells nothing of so short a time."
+    assert str(refused.value) == "The bank reports nothing for so short a time."
     assert asking.asked_from() == days
 
 

@@ -206,7 +206,7 @@ def test_an_account_that_its_bank_tells_no_more_is_a_warning_unless_it_is_hidden
         return list(scene.shown()["warnings"])
 
     assert warned(both) == []
-    assert warned(giro) == ["Card: The bank tells nothing of this account any more. Hide it if it is closed."]
+    assert warned(giro) == ["Card: The bank no longer reports this account. Hide it if it is closed."]
     assert warned(refused) == ["Card: The bank does not show this account."]
     user_id = scene.connection.user_id
     card = accounts.resolve(scene.database, user_id, "Card")

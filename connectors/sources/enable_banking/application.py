@@ -23,7 +23,7 @@ TOKEN_LIFETIME = timedelta(hours=1)
 
 
 class WrongPeriod(ProviderUnavailable):
-    """The bank tells nothing of so short a time."""
+    """The bank reports nothing for so short a time."""
 
 
 class NotAccessible(SourceError):

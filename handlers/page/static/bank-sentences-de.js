@@ -22,7 +22,7 @@ export const sentences = [
   ["The bank sent a damaged answer.", "Die Antwort der Bank war beschädigt."],
   ["The bank broke off its list of bookings. The next sync asks for all of it again.", "Die Bank hat ihre Buchungsliste abgebrochen. Der nächste Abruf fragt noch einmal nach allem."],
   ["The bank reported no booking of this account, not even those of the last days. The next sync asks again.", "Die Bank hat zu diesem Konto keine Buchung genannt, auch nicht die der letzten Tage. Beim nächsten Abruf wird wieder gefragt."],
-  ["The bank tells nothing of this account any more. Hide it if it is closed.", "Die Bank nennt dieses Konto nicht mehr. Blenden Sie es aus, wenn es geschlossen ist."],
+  ["The bank no longer reports this account. Hide it if it is closed.", "Die Bank nennt dieses Konto nicht mehr. Blenden Sie es aus, wenn es geschlossen ist."],
   // folders
   ["No amount of this file has a minus, and nothing in it says what was spent. Import it with a layout that says how its signs are meant.", "Kein Betrag dieser Datei hat ein Minus, und nichts darin sagt, was ausgegeben wurde. Importieren Sie sie mit einem Aufbau, der sagt, wie die Vorzeichen gemeint sind."],
   ["The file does not have the columns that the chosen layout is for.", "Die Datei hat nicht die Spalten, für die der gewählte Aufbau ist."],
@@ -71,7 +71,7 @@ export const sentences = [
   ["It has no currency that is known here.", "Seine Währung ist hier nicht bekannt."],
   ["Its currency is no currency.", "Seine Währung ist keine Währung."],
   ["Enable Banking sent a damaged answer.", "Die Antwort von Enable Banking war beschädigt."],
-  ["The bank tells nothing of so short a time.", "Über einen so kurzen Zeitraum sagt die Bank nichts."],
+  ["The bank reports nothing for so short a time.", "Über einen so kurzen Zeitraum sagt die Bank nichts."],
   ["The bank does not give access to this account.", "Die Bank gibt keinen Zugang zu diesem Konto."],
   ["The bank could not be asked through Enable Banking.", "Die Bank konnte über Enable Banking nicht gefragt werden."],
   ["Enable Banking refuses this server's application: see to it in their control panel.", "Enable Banking lehnt die Anwendung dieses Servers ab: Wer ihn betreibt, sieht im dortigen Control Panel nach."],

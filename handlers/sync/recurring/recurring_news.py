@@ -20,7 +20,7 @@ from storage.recurring.looks import Look, PaymentEvent
 EVENTS_MAX = 500  # of one look, about half of what a commit can hold; the next look records the rest
 DAY = timedelta(days=1)
 REMEMBERED = timedelta(days=25 * 31)  # how long after its latest charge a payment that is gone is remembered
-WAITING = timedelta(days=7)  # between days_to_look at a payment while the connection of its account needs its user
+WAITING = timedelta(days=7)  # between looks at a payment, while the connection of its account needs its user
 
 
 def record_news(session: Transaction, user_id: str, found: pl.DataFrame, *, data_version: int, today: date) -> None:
