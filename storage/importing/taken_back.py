@@ -56,7 +56,8 @@ def _unexplained_amounts(
     teller: Teller, account_id: str, arrived: pl.DataFrame, corrected: Decimal, told: Sequence[StatementRecord]
 ) -> list[Decimal]:
     """By how much the balance has changed since a live source told it last, less what has been booked since then; once
-    for each answer to the question whether late bookings, of days before that balance, were in it already."""
+    for each answer to the question whether late bookings, of days before that balance, were in it already: of every
+    two the first is that those which are told now were not."""
     closing = next((each.closing for each in reversed(told) if each.closing is not None), None)
     before = teller.session.rows(
         "SELECT closing, closing_date, received_at FROM statements WHERE user_id = $1 AND account_id = $2"
@@ -81,12 +82,13 @@ def _unexplained_amounts(
 
 
 def _explain(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:
-    """Those rows without which nothing is left to explain: all of them, or the only one of its amount."""
-    if not unexplained or Decimal(0) in unexplained:
+    """Those rows without which nothing is left to explain: all of them, or the only one of its amount. Late bookings of
+    the very amount of all that is gone have taken its place, rather than that they were in the balance already."""
+    if not unexplained or Decimal(0) in unexplained[::2]:
         return gone.clear()
     total = gone["amount"].sum()
     for missing in unexplained:
-        alone = gone.filter(pl.col("amount") == -missing)
+        alone = gone.filter((pl.col("amount") == -missing) & (Decimal(0) not in unexplained))
         if total == -missing or alone.height == 1:
             return gone if total == -missing else alone
     return gone.clear()
