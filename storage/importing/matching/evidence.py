@@ -19,7 +19,7 @@ UMLAUT = re.compile("([aou])e")
 PUNCTUATION = re.compile(r"[\W_]+")
 
 AGREES, SILENT, CONTRADICTS = 1, 0, -1
-IDENTIFIER_WEIGHT, TEXT_WEIGHT = 8, 4
+IDENTIFIER_WEIGHT, TEXT_WEIGHT = 8, 3
 
 
 @lru_cache(maxsize=20_000)
@@ -51,7 +51,8 @@ def text_agreement(one: str | None, other: str | None) -> int:
 
 
 def evidence(told: TransactionRecord, stored: TransactionRecord, *, is_other_source: bool) -> int | None:
-    """How much speaks for two bookings of one day and amount being one; None where they cannot be.
+    """How much speaks for two bookings of one day and amount being one, equal texts more than one that begins the other;
+    None where they cannot be.
 
     They cannot be where an identifier contradicts, or the purpose, or the name without a purpose and an identifier that
     agree. Of two sources (`is_other_source`) each may have words of its own: there a name or a purpose is enough.
@@ -70,6 +71,7 @@ def evidence(told: TransactionRecord, stored: TransactionRecord, *, is_other_sou
     if name == CONTRADICTS and not (purpose == AGREES and (is_other_source or AGREES in identifiers)):
         return None
     score = IDENTIFIER_WEIGHT * sum(identifiers) + TEXT_WEIGHT * (name + purpose)
+    score += _equal(told.counterpart_name, stored.counterpart_name) + _equal(told.purpose, stored.purpose)
     if told.value_date is not None and stored.value_date is not None:
         score += 1 if told.value_date == stored.value_date else -1
     return score
