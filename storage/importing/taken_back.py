@@ -84,10 +84,8 @@ def _unexplained_amounts(
 def _explain(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:
     """Those rows without which nothing is left to explain: all of them, or the only one of its amount. Late bookings of
     the very amount of all that is gone have taken its place, rather than that they were in the balance already."""
-    if not unexplained or Decimal(0) in unexplained[::2]:
-        return gone.clear()
     total = gone["amount"].sum()
-    for missing in unexplained:
+    for missing in unexplained if Decimal(0) not in unexplained[::2] else ():
         alone = gone.filter((pl.col("amount") == -missing) & (Decimal(0) not in unexplained))
         if total == -missing or alone.height == 1:
             return gone if total == -missing else alone

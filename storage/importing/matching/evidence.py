@@ -51,8 +51,8 @@ def text_agreement(one: str | None, other: str | None) -> int:
 
 
 def evidence(told: TransactionRecord, stored: TransactionRecord, *, is_other_source: bool) -> int | None:
-    """How much speaks for two bookings of one day and amount being one, equal texts more than one that begins the other;
-    None where they cannot be.
+    """How much speaks for two bookings of one day and amount being one, equal texts more than those of which one begins
+    the other; None where they cannot be.
 
     They cannot be where an identifier contradicts, or the purpose, or the name without a purpose and an identifier that
     agree. Of two sources (`is_other_source`) each may have words of its own: there a name or a purpose is enough.
