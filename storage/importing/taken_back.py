@@ -57,8 +57,8 @@ def _unexplained_amounts(
     teller: Teller, account_id: str, arrived: pl.DataFrame, corrected: Decimal, told: Sequence[StatementRecord]
 ) -> list[Decimal]:
     """The change of a live source's balance since its last report, minus what was booked in between. There is one
-    amount for each assumption on whether late bookings, of days before the last report, were in that balance
-    already."""
+    amount for each assumption on whether late bookings, of days before the last report, were in that balance already.
+    Of each two, the first assumes that those of this answer were not."""
     closing = next((each.closing for each in reversed(told) if each.closing is not None), None)
     before = teller.session.rows(
         "SELECT closing, closing_date, received_at FROM statements WHERE user_id = $1 AND account_id = $2"
@@ -83,12 +83,11 @@ def _unexplained_amounts(
 
 
 def _explain(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:
-    """The rows whose removal explains one of these amounts: all of them, or the only one with that amount."""
-    if not unexplained or Decimal(0) in unexplained:
-        return gone.clear()
+    """The rows whose removal explains one of these amounts: all of them, or the only one with that amount. Where late
+    bookings add up to all that is gone, they have replaced it, although they may have been in the balance already."""
     total = gone["amount"].sum()
-    for missing in unexplained:
-        alone = gone.filter(pl.col("amount") == -missing)
+    for missing in unexplained if Decimal(0) not in unexplained[::2] else ():
+        alone = gone.filter((pl.col("amount") == -missing) & (Decimal(0) not in unexplained))
         if total == -missing or alone.height == 1:
             return gone if total == -missing else alone
     return gone.clear()

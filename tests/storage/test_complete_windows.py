@@ -235,6 +235,17 @@ def test_a_late_booking_that_the_balance_had_in_it_already_proves_nothing_agains
     assert ("11-04", "-7.00", "Cafe") not in ledger(bank)
 
 
+@pytest.mark.parametrize(("rest", "left"), [("", "Kino Kiosk Shop"), ("Kino", "Cafe Kino Kiosk Shop")])
+def test_a_late_booking_of_the_very_amount_of_all_that_is_gone_has_taken_its_place(
+    bank: Bank, rest: str, left: str
+) -> None:
+    sync(bank, BEFORE, told("2026-11-01", "2026-11-20", "100"))
+    otherwise = BEFORE.replace("2026-11-04 | -7.00 | Cafe | Torte", "2026-11-03 | -7.00 | Kiosk | Zeitung")
+    kept = [line for line in otherwise.splitlines() if not rest or rest not in line]
+    sync(bank, "\n".join(kept), told("2026-11-01", "2026-11-20", "100"))
+    assert sorted(name for _, _, name in ledger(bank)) == left.split()
+
+
 def test_a_statement_that_adds_up_ends_what_another_file_told_of_its_days(bank: Bank) -> None:
     files = files_of(bank)
     files.bring(bookings("2026-11-03 | -11.00 | Sammler | Sammellastschrift"))

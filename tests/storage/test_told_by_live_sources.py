@@ -276,6 +276,20 @@ def test_a_file_that_cuts_the_words_of_a_bank_finds_them_under_those_of_an_earli
 
 
 @pytest.mark.requirement("import.provider-id")
+@pytest.mark.parametrize("texts", [("BEITRAG", "BEITRAG ANNA"), ("BEITRAG ANNA", "BEITRAG")])
+@pytest.mark.parametrize("is_live", [True, False])
+def test_of_two_bookings_one_of_whose_texts_begins_like_the_other_each_is_found_in_its_own(
+    bank: Bank, new_bank: NewBank, is_live: bool, texts: tuple[str, ...]
+) -> None:
+    bank.bring(bookings("2026-11-01 | -9 | Verein | Beitrag\n2026-11-01 | -9 | Verein | Beitrag Anna"))
+    before = bank.rows("id, purpose, booking_date, amount")
+    other = new_bank(bank_name="Second bank") if is_live else files_of(bank)
+    other.bring(
+        bookings("\n".join(f"2026-11-01 | -9 | VEREIN | {each}" for each in texts), value_date=date(2026, 11, 1))
+    )
+    assert bank.rows("id, purpose, booking_date, amount") == before
+
+
 def test_two_banks_that_tell_one_booking_correct_only_what_they_told_themselves(new_bank: NewBank) -> None:
     one, other = new_bank("eva", "One"), new_bank("eva", "Other")
     one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=a"))

@@ -19,7 +19,7 @@ UMLAUT = re.compile("([aou])e")
 PUNCTUATION = re.compile(r"[\W_]+")
 
 AGREES, SILENT, CONTRADICTS = 1, 0, -1
-IDENTIFIER_WEIGHT, TEXT_WEIGHT = 8, 4
+IDENTIFIER_WEIGHT, TEXT_WEIGHT = 8, 3
 
 
 @lru_cache(maxsize=20_000)
@@ -53,7 +53,8 @@ def text_agreement(one: str | None, other: str | None) -> int:
 
 
 def evidence(told: TransactionRecord, stored: TransactionRecord, *, is_other_source: bool) -> int | None:
-    """A score for two bookings with the same day and amount being one booking; None if they cannot be.
+    """A score for two bookings with the same day and amount being one booking; None if they cannot be. Equal texts
+    score more than those of which one begins like the other.
 
     They cannot be if an identifier contradicts, or the purpose, or the name while purpose and identifiers do not agree.
     Different sources (`is_other_source`) may word a booking differently, so an equal name or an equal purpose is
@@ -73,6 +74,7 @@ def evidence(told: TransactionRecord, stored: TransactionRecord, *, is_other_sou
     if name == CONTRADICTS and not (purpose == AGREES and (is_other_source or AGREES in identifiers)):
         return None
     score = IDENTIFIER_WEIGHT * sum(identifiers) + TEXT_WEIGHT * (name + purpose)
+    score += _equal(told.counterpart_name, stored.counterpart_name) + _equal(told.purpose, stored.purpose)
     if told.value_date is not None and stored.value_date is not None:
         score += 1 if told.value_date == stored.value_date else -1
     return score
