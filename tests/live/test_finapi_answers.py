@@ -440,6 +440,11 @@ def test_each_account_is_a_batch_and_says_which_were_read_until_when(
     assert told(giro)[1] == ["1", "2", "3", "4", "5", None]
 
 
+def test_bookings_that_share_an_id_come_without_it(host: FinApiHost, source: FinApi, connected: Connection) -> None:
+    host.service.accounts[0].bookings += [booking(5, TODAY, "-1.00", "Bus", "Bus"), booking(5, TODAY, "-1.00", "", "")]
+    assert told(fetched(source, connected)[0])[1] == ["1", "2", "3", "4", None, None, None]
+
+
 def test_what_a_finapi_does_not_say_of_pending_bookings_is_no_complete_set(
     host: FinApiHost, source: FinApi, connected: Connection
 ) -> None:

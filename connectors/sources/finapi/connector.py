@@ -278,9 +278,9 @@ class FinApi(LiveSource):
         return user.members(partial(self._forms.get, f"/api/tasks/{task}"))
 
     def _bookings(self, user: "_UserAtFinApi", account: str, since: date | None) -> tuple[list[Json], bool]:
-        """The account's bookings from this day on, each once, and whether they are complete: not where a page has
-        nothing new or is refused, nor where there are too many pages."""
-        bookings: dict[str, Json] = {}
+        """The account's bookings from this day on, without those of earlier pages, and whether they are complete: not
+        where a page has nothing new or is refused, nor where there are too many pages."""
+        bookings: list[Json] = []
         asked = {"view": "bankView", "accountIds": account, "perPage": str(PAGE_ROWS), "order": "id,asc"}
         if since is not None:
             asked["minBankBookingDate"] = since.isoformat()
@@ -289,17 +289,17 @@ class FinApi(LiveSource):
             answer = user.ask(request, fine=(200,) if page == 1 else (200, *PAGE_REFUSED))
             if answer.status != 200:
                 break
-            members, before = answer.members(), len(bookings)
-            for each in _objects(members, "transactions"):
-                bookings.setdefault(str(each.get("id")), each)
+            members, known = answer.members(), {str(each.get("id")) for each in bookings}
+            new = [each for each in _objects(members, "transactions") if str(each.get("id")) not in known]
+            bookings += new
             pages = _object(members, "paging").get("pageCount")
             if not isinstance(pages, int):
                 raise ProviderUnavailable("finAPI sent a damaged answer.", detail="no pageCount")
             if page >= pages:
-                return list(bookings.values()), True
-            if len(bookings) == before:
+                return bookings, True
+            if not new:
                 break
-        return list(bookings.values()), False
+        return bookings, False
 
     def _pending_bookings(self, user: "_UserAtFinApi", account: str) -> Sequence[Json] | None:
         """The bookings that the bank announces; None where this finAPI does not provide them."""

@@ -4,7 +4,8 @@ finAPI's own adjusting entries (`isAdjustingEntry`) are left out, because the st
 the parts of a booking that somebody split (they have a `parentId`), because the bank reported only the booking itself.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -35,7 +36,7 @@ KINDS: Mapping[str, AccountKind] = {
 
 def records(
     account: Json,
-    booked: Iterable[Json],
+    booked: Sequence[Json],
     pending: Iterable[Json] | None,
     *,
     bank_name: str,
@@ -53,9 +54,10 @@ def records(
         yield own
         last = _last_update(account)
         told_from = last - timedelta(days=TOLD_DAYS) if last is not None and is_whole else None
+        counts = Counter(str(each["id"]) for each in booked)
         for each in booked:
             if not (each.get("isAdjustingEntry") or each.get("parentId")):
-                record = _booked_record(each, own.currency)
+                record = _booked_record(each, own.currency, counts)
                 if is_first and told_from is not None:
                     told_from = min(told_from, record.booking_date)
                 yield record
@@ -85,11 +87,13 @@ def _account(account: Json, bank_name: str) -> AccountRecord:
     )
 
 
-def _booked_record(booking: Json, currency: str) -> TransactionRecord:
+def _booked_record(booking: Json, currency: str, counts: Mapping[str, int]) -> TransactionRecord:
+    """The record of a booking. `counts` counts each id in the answer: an id that several bookings share is not used."""
+    id_ = str(booking["id"])
     day = _day(booking, "bankBookingDate") or _day(booking, "finapiBookingDate") or _day(booking, "valueDate")
     return replace(
         _base_record(booking, day, currency, party="counterpart", end_to_end="endToEndReference"),
-        provider_id=str(booking["id"]),
+        provider_id=id_ if counts[id_] == 1 else None,
         bank_text=clean(_text(booking, "type")),
         original_amount=_amount(booking["originalAmount"]) if booking.get("originalAmount") is not None else None,
         original_currency=_text(booking, "originalCurrency"),
