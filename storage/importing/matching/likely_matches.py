@@ -48,31 +48,22 @@ Pair = tuple[Item, StoredRow]
 class Remaining:
     """Bookings and rows that are not matched yet."""
 
-    def __init__(
-        self,
-        items: Iterable[Item],
-        rows: Iterable[StoredRow],
-        *,
-        are_references_lasting: bool,
-        told_elsewhere: Collection[str] = (),
-    ) -> None:
-        """`told_elsewhere` are the rows that another source of the account told: a person has said that both are one
-        account, so day and amount are enough once everything else has been tried."""
+    def __init__(self, items: Iterable[Item], rows: Iterable[StoredRow], *, are_references_lasting: bool) -> None:
         self.items = {item.place: item for item in items}
         self.rows = {row.id: row for row in rows}
         self.pairs: list[Pair] = []
         self.parts: list[Pair] = []
         self._are_references_lasting = are_references_lasting
-        self._told_elsewhere = told_elsewhere
 
-    def match_by_day(self) -> None:
+    def match_by_day(self, told_elsewhere: Collection[str] = ()) -> None:
         """Pairs of one day and amount: details of a batch and the whole, equal references, what the fields say, and
-        where all of a day is told what is left one to one."""
+        what is left one to one where all of a day is told, or of the rows that another source of the account told
+        (`told_elsewhere`): a person has said that both are one account, so day and amount are enough."""
         self._match_parts()
         if self._are_references_lasting:
             self._match_references()
         self._match_fields(self.rows.values())
-        left = [row for row in self.rows.values() if row.is_whole or row.id in self._told_elsewhere]
+        left = [row for row in self.rows.values() if row.is_whole or row.id in told_elsewhere]
         for items, rows in self._buckets(_money, left):
             for item, row in zip(items, rows, strict=False):
                 self._take(item, row)
