@@ -115,7 +115,7 @@ class AccountBatch:
         known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
             stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
         )
-        new = self._with_identities(self._take_over(booked.filter(~pl.col("place").is_in(found["place"].implode()))))
+        new = self._with_identities(self._take_over(left_over(booked, stored, found)[0]))
         back = taken_back.prove(
             self._teller,
             self._account_id,
@@ -206,8 +206,9 @@ class AccountBatch:
         pairs: list[Pair] = []
         left = new
         for table, keys, days in zip(WAITING, (AMOUNT, MONEY), (BEFORE, SAME_DAY), strict=True):
-            found = self._among(left, table, self._stored.every(table), keys, days)
-            left = left.filter(~pl.col("place").is_in([item.place for item, _ in found]))
+            stored = self._stored.every(table)
+            found = self._among(left, table, stored, keys, days)
+            left, _ = left_over(left, stored, _as_found(found))
             pairs += found
         self._former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]
         return self._as_rows(new, pairs)
@@ -321,9 +322,9 @@ class AccountBatch:
         """What is still pending keeps its id; a complete set ends all others."""
         stored = self._stored.every("pending_transactions")
         known = self._among(told, "pending_transactions", stored, ["currency"], SAME_DAY)
-        left = told.filter(~pl.col("place").is_in([item.place for item, _ in known]))
+        left, _ = left_over(told, stored, _as_found(known))
         booked = self._among(left, "transactions", self._stored.around("transactions", left), AMOUNT, AFTER)
-        waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
+        waiting, _ = left_over(told, stored, _as_found(booked))
         rows = self._with_identities(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
         self._write("pending_transactions", rows, self._spool)
