@@ -28,7 +28,7 @@ from storage.importing.matching.exact_matches import (
 )
 from storage.importing.matching.likely_matches import AFTER, BEFORE, SAME_DAY, Item, Pair, Remaining
 from storage.importing.matching.stored_bookings import (
-    NEIGHBOUR_DAYS,
+    NEIGHBOURHOOD,
     STORED,
     WAITING,
     StoredBookings,
@@ -117,7 +117,7 @@ class AccountBatch:
         known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
             stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
         )
-        new = self._with_identities(self._take_over(booked.filter(~pl.col("place").is_in(found["place"].implode()))))
+        new = self._with_identities(self._take_over(left_over(booked, stored, found)[0]))
         back = taken_back.prove(
             self._teller,
             self._account_id,
@@ -150,26 +150,17 @@ class AccountBatch:
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The bookings that are stored already, as FOUND, and the stored rows that the source no longer reports."""
         pairs, left, rows, are_lasting = exact_matches(told, stored)
-        found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
+        found = [_as_found(pairs)]
         elsewhere = self._stored.told_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
         for items, near in self._by_day(left, rows):
-            remaining = Remaining(
-                self._items(items),
-                self._stored.rows("transactions", near),
-                are_references_lasting=are_lasting,
-                told_elsewhere=elsewhere,
-            )
-            remaining.match_by_day()
-            found.append(_as_found(remaining, is_correction=False))
+            remaining = self._remaining(items, near, are_lasting=are_lasting)
+            remaining.match_by_day(elsewhere)
+            found += [_as_found(remaining.pairs), _as_found(remaining.parts, is_part=True)]
         left, rows = left_over(left, rows, pl.concat(found))
         for items, near in self._by_day(left, self._stored.other_tellings(rows)):
-            remaining = Remaining(
-                self._items(items),
-                self._stored.rows("transactions", near.unique("id", maintain_order=True)),
-                are_references_lasting=are_lasting,
-            )
+            remaining = self._remaining(items, near.unique("id", maintain_order=True), are_lasting=are_lasting)
             remaining.match_other_words(self._stored.other_words(near))
-            found.append(_as_found(remaining, is_correction=False))
+            found.append(_as_found(remaining.pairs))
         found_by_day = pl.concat(found)
         left, rows = left_over(left, rows, found_by_day)
         gone = rows.filter("is_whole")
@@ -196,14 +187,11 @@ class AccountBatch:
         if rows.is_empty():
             return pl.DataFrame(schema=FOUND)
         first, last = rows.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
-        near = pl.col("booking_date").is_between(
-            pl.lit(first).dt.offset_by(f"-{NEIGHBOUR_DAYS}d"), pl.lit(last).dt.offset_by(f"{NEIGHBOUR_DAYS}d")
-        )
+        near = pl.col("booking_date").is_between(first - NEIGHBOURHOOD, last + NEIGHBOURHOOD)
         items = told.filter(near | pl.col("claim").is_in(claimed["claim"].implode()).fill_null(value=False))
-        remaining = Remaining(self._items(items), self._stored.rows("transactions", rows), are_references_lasting=False)
-        of_whole_days = items.filter(is_whole(given, is_ours=pl.lit(value=True)))
-        remaining.match_corrections(set(of_whole_days["place"]))
-        return _as_found(remaining, is_correction=True)
+        remaining = self._remaining(items, rows)
+        remaining.match_corrections(set(items.filter(is_whole(given, is_ours=pl.lit(value=True)))["place"]))
+        return _as_found(remaining.pairs, is_correction=True)
 
     def _told_before_taken_back(
         self, told: pl.DataFrame, found: pl.DataFrame, given: Sequence[ToldWindow]
@@ -214,8 +202,7 @@ class AccountBatch:
             return found.clear()
         stored = self._stored.taken_back_after(told.select(pl.max("booking_date")).item())
         left, _ = left_over(told.filter(~is_whole(given, is_ours=pl.lit(value=True))), stored, found)
-        pairs = self._among(left, "taken_back_transactions", stored, MONEY, SAME_DAY)
-        return pl.DataFrame([(item.place, row.id, False, True) for item, row in pairs], schema=FOUND, orient="row")
+        return _as_found(self._among(left, "taken_back_transactions", stored, MONEY, SAME_DAY), is_part=True)
 
     def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
         """The new bookings. One that was pending, or was taken back and is booked again on the same day, takes over id,
@@ -223,8 +210,9 @@ class AccountBatch:
         pairs: list[Pair] = []
         left = new
         for table, keys, days in zip(WAITING, (AMOUNT, MONEY), (BEFORE, SAME_DAY), strict=True):
-            found = self._among(left, table, self._stored.every(table), keys, days)
-            left = left.filter(~pl.col("place").is_in([item.place for item, _ in found]))
+            stored = self._stored.every(table)
+            found = self._among(left, table, stored, keys, days)
+            left, _ = left_over(left, stored, _as_found(found))
             pairs += found
         self._former += [(item.record.booking_date, -item.record.amount, row.created_at) for item, row in pairs]
         return self._as_rows(new, pairs)
@@ -240,9 +228,18 @@ class AccountBatch:
             return []
         stored = stored.with_columns(pl.lit(value=True).alias(name) for name in ("is_whole", "is_asked_for"))
         known = exact_matches(told, stored).pairs
-        remaining = Remaining(self._items(told), self._stored.rows(table, stored), are_references_lasting=False)
+        remaining = self._remaining(told, stored, table)
         remaining.match_waiting(known.iter_rows(), days)
         return remaining.pairs
+
+    def _remaining(
+        self, told: pl.DataFrame, stored: pl.DataFrame, table: str = "transactions", *, are_lasting: bool = False
+    ) -> Remaining:
+        """These bookings and rows of the table (STORED), with all that they say."""
+        keys = told.select("place", "claim").rows()
+        records = self._spool.records([place for place, _ in keys])
+        items = [Item(record, *of_booking) for record, of_booking in zip(records, keys, strict=True)]
+        return Remaining(items, self._stored.rows(table, stored), are_references_lasting=are_lasting)
 
     def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
         """The bookings; those in `pairs` with id, identity, `created_at` and `claims` of their row."""
@@ -331,17 +328,12 @@ class AccountBatch:
         rows end."""
         stored = self._stored.every("pending_transactions")
         known = self._among(told, "pending_transactions", stored, ["currency"], SAME_DAY)
-        left = told.filter(~pl.col("place").is_in([item.place for item, _ in known]))
+        left, _ = left_over(told, stored, _as_found(known))
         booked = self._among(left, "transactions", self._stored.around("transactions", left), AMOUNT, AFTER)
-        waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
+        waiting, _ = left_over(told, stored, _as_found(booked))
         rows = self._with_identities(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
         self._write("pending_transactions", rows, self._spool)
-
-    def _items(self, told: pl.DataFrame) -> list[Item]:
-        keys = told.select("place", "claim").rows()
-        records = self._spool.records([place for place, _ in keys])
-        return [Item(record, *of_booking) for record, of_booking in zip(records, keys, strict=True)]
 
     def _write(self, table: str, bookings: pl.DataFrame, spool: Spool, change: journal.Change | None = None) -> None:
         """Derive and append the rows of these bookings, whose wordings are in the spool, a piece at a time."""
@@ -382,10 +374,12 @@ class AccountBatch:
             )
 
 
-def _as_found(remaining: Remaining, *, is_correction: bool) -> pl.DataFrame:
-    rows = [(item.place, row.id, is_correction, False) for item, row in remaining.pairs]
-    rows += [(item.place, row.id, False, True) for item, row in remaining.parts]
-    return pl.DataFrame(rows, schema=FOUND, orient="row")
+def _as_found(
+    pairs: pl.DataFrame | Sequence[Pair], *, is_correction: bool = False, is_part: bool = False
+) -> pl.DataFrame:
+    if not isinstance(pairs, pl.DataFrame):
+        pairs = pl.DataFrame([(item.place, row.id) for item, row in pairs], schema=PAIRS, orient="row")
+    return pairs.with_columns(is_correction=pl.lit(is_correction), is_part=pl.lit(is_part))
 
 
 def _with_other_references(known: pl.DataFrame) -> pl.DataFrame:

@@ -130,6 +130,13 @@ def test_what_a_bank_took_back_comes_back_by_a_file_that_may_know_of_it_alone(
     assert gone(bank) == (taken_back if stays else set())
 
 
+def test_what_a_bank_took_back_stays_so_in_the_other_words_of_an_older_file(bank: Bank) -> None:
+    sync(bank, f"2026-11-06 | -20.00 | Shop | Schuhe Winter\n{KIOSK}", told("2026-11-01", "2026-11-20", "100"))
+    assert sync(bank, KIOSK, told("2026-11-01", "2026-11-20", "120")) == ["removed"]
+    files_of(bank).bring(bookings(f"2026-11-06 | -20.00 | SHOP | Schuhe\n{KIOSK}"))
+    assert ledger(bank) == [("11-10", "-1.00", "Kiosk")]
+
+
 def test_undo_forgets_and_restores_what_a_booking_was(bank: Bank) -> None:
     def undone(job: str) -> list[Row]:
         user_id = bank.user.id

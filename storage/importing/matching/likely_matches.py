@@ -12,8 +12,9 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache, partial
 from itertools import islice, product
-from operator import itemgetter
 from typing import Any, TypeVar
+
+from msgspec import structs
 
 from analytics.records import TransactionRecord
 from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
@@ -47,33 +48,25 @@ Pair = tuple[Item, StoredRow]
 class Remaining:
     """The bookings and rows that are not matched yet, and the matches found among them."""
 
-    def __init__(
-        self,
-        items: Iterable[Item],
-        rows: Iterable[StoredRow],
-        *,
-        are_references_lasting: bool,
-        told_elsewhere: Collection[str] = (),
-    ) -> None:
-        """`told_elsewhere` are the rows that another source of the account reported. A person has said that both
-        sources have the same account, so day and amount are enough once everything else has been tried."""
+    def __init__(self, items: Iterable[Item], rows: Iterable[StoredRow], *, are_references_lasting: bool) -> None:
         self.items = {item.place: item for item in items}
         self.rows = {row.id: row for row in rows}
         self.pairs: list[Pair] = []
         self.parts: list[Pair] = []
         self._are_references_lasting = are_references_lasting
-        self._told_elsewhere = told_elsewhere
 
-    def match_by_day(self) -> None:
+    def match_by_day(self, told_elsewhere: Collection[str] = ()) -> None:
         """Match bookings and rows of one day and amount: the details of a batch with the whole, then by equal
-        references, then by the evidence of the fields; on days that are reported completely, the rest one to one."""
+        references, then by the evidence of the fields; then one to one the rest of days that are reported completely,
+        and of the rows that another source of the account reported (`told_elsewhere`). A person has said that both
+        sources have the same account, so day and amount are enough."""
         self._match_parts()
         if self._are_references_lasting:
             self._match_references()
-        for items, rows in self._buckets(_money):
-            self._match_bucket(items, rows, self._difference)
-            left = [row for row in rows if row.id in self.rows and (row.is_whole or row.id in self._told_elsewhere)]
-            for item, row in zip([item for item in items if item.place in self.items], left, strict=False):
+        self._match_fields(self.rows.values())
+        left = [row for row in self.rows.values() if row.is_whole or row.id in told_elsewhere]
+        for items, rows in self._buckets(_money, left):
+            for item, row in zip(items, rows, strict=False):
                 self._take(item, row)
 
     def match_waiting(self, known: Iterable[tuple[int, str]], days: range) -> None:
@@ -82,34 +75,26 @@ class Remaining:
         `days` first."""
         for place, id_ in known:
             self._take(self.items[place], self.rows[id_])
-        for items, rows in self._buckets(_money):
-            self._match_bucket(items, rows, self._difference)
+        self._match_fields(self.rows.values())
         self._match_ids(has_words=True)
         self._match_ids(has_words=False)
-        for items, rows in self._buckets(_amount):
+        for items, rows in self._buckets(_amount, self.rows.values()):
             self._match_bucket(items, rows, partial(_distance, days))
 
     def match_other_words(self, words: Mapping[str, Sequence[TransactionRecord]]) -> None:
         """Match bookings and rows of one day and amount where the row was reported in similar words before, or by
         another source; `words` has these wordings by the row's id."""
-        told = [replace(row, record=each) for row in self.rows.values() for each in words.get(row.id, ())]
-        likely = [
-            (score, item, row)
-            for items, rows in self._buckets(_money, told)
-            for item, row in islice(product(items, rows), PAIRS_MAX)
-            if not self._is_another(item, self.rows[row.id])
-            and (score := evidence(item.record, row.record, is_other_source=False)) is not None
-        ]
-        for _, item, row in sorted(likely, key=itemgetter(0), reverse=True):
-            if item.place in self.items and row.id in self.rows:
-                self._take(item, row)
+        told = [(row, each) for row in self.rows.values() for each in words.get(row.id, ())]
+        said = ((row, structs.replace(each, references=row.record.references)) for row, each in told)
+        self._match_fields(replace(row, record=each, is_other_source=False) for row, each in said)
 
     def match_corrections(self, whole: Collection[int]) -> None:
         """Match bookings and rows that differ in day or amount: by the same id or the same words, if the row itself is
         no longer reported by a source that reports everything. `whole` are the places of the bookings on days reported
         completely."""
         self._match_ids(has_words=True)
-        self._match_texts(whole)
+        gone = [row for row in self.rows.values() if row.is_whole]
+        self._match_bucket([item for item in self.items.values() if item.place in whole], gone, _correction)
         self._match_ids(has_words=False)
 
     def _match_ids(self, *, has_words: bool) -> None:
@@ -129,46 +114,17 @@ class Remaining:
             if is_it and row.id in self.rows:
                 self._take(item, row)
 
-    def _match_texts(self, whole: Collection[int]) -> None:
-        by_text: dict[Hashable, list[StoredRow]] = defaultdict(list)
-        for row in self.rows.values():
-            for text in (*_texts(row.record), *_beginnings(row.record)) if row.is_whole else ():
-                by_text[text].append(row)
-        likely = [
-            (best[0], item)
-            for item in (self.items.values() if by_text else ())
-            if item.place in whole and (best := self._correction(item.record, by_text)) is not None
-        ]
-        for _, item in sorted(likely, key=itemgetter(0), reverse=True):
-            if (left := self._correction(item.record, by_text)) is not None:
-                self._take(item, left[1])
-
-    def _correction(
-        self, record: TransactionRecord, gone: Mapping[Hashable, Sequence[StoredRow]]
-    ) -> tuple[tuple[int, int, int], StoredRow] | None:
-        """The row that this booking corrects, after the sort key of its likelihood: one with the same words and another
-        amount on this day, else the same amount some days away. A row with exactly the same words comes before one
-        whose words only begin alike."""
-        texts, likely = _texts(record), []
-        shared = (*texts, *_beginnings(record))
-        near = {row.id: row for text in shared for row in islice(gone.get(text, ()), CANDIDATES_MAX)}
-        for row in near.values():
-            stored = row.record
-            days = abs((stored.booking_date - record.booking_date).days)
-            is_same_amount = (stored.amount, stored.currency) == (record.amount, record.currency)
-            if row.id in self.rows and (is_same_amount if 0 < days <= NEIGHBOUR_DAYS else days == 0):
-                score = evidence(record, stored, is_other_source=False)
-                if score is not None:
-                    likely.append(((-days, score, len(set(texts).intersection(_texts(stored)))), row))
-        return max(likely, key=itemgetter(0), default=None)
+    def _match_fields(self, rows: Iterable[StoredRow]) -> None:
+        """Match the remaining bookings with these rows of the same day and amount, by the evidence of the fields."""
+        for items, of_money in self._buckets(_money, rows):
+            self._match_bucket(items, of_money, self._difference)
 
     def _buckets(
-        self, key: Callable[[Item | StoredRow], Hashable], rows: Iterable[StoredRow] | None = None
-    ) -> Iterator[tuple[list[Item], list[StoredRow]]]:
-        """The remaining bookings together with the rows that have the same key: the remaining rows, unless others are
-        given."""
-        told, stored = _by(key, self.items.values()), _by(key, self.rows.values() if rows is None else rows)
-        yield from ((items, stored[each]) for each, items in told.items() if each in stored)
+        self, key: Callable[[Item | StoredRow], Hashable], rows: Iterable[StoredRow]
+    ) -> list[tuple[list[Item], list[StoredRow]]]:
+        """The remaining bookings together with those of the rows that have the same key."""
+        told, stored = _by(key, self.items.values()), _by(key, rows)
+        return [(items, stored[each]) for each, items in told.items() if each in stored]
 
     def _match_bucket(
         self, items: Sequence[Item], rows: Sequence[StoredRow], difference: Callable[[Item, StoredRow], Any]
@@ -183,7 +139,9 @@ class Remaining:
         ]
         for _, place, number in sorted(scored):
             while told[place] and stored[number]:
-                self._take(told[place].popleft(), stored[number].popleft())
+                row = stored[number].popleft()
+                if row.id in self.rows:  # and not yet told in others of its words
+                    self._take(told[place].popleft(), row)
 
     def _candidates(self, told: Sequence[deque[Item]], stored: Sequence[deque[StoredRow]]) -> Iterator[tuple[int, int]]:
         if len(told) * len(stored) <= PAIRS_MAX:
@@ -191,10 +149,10 @@ class Remaining:
             return
         by_text: dict[Hashable, list[int]] = defaultdict(list)
         for number, rows in enumerate(stored):
-            for text in _texts(rows[0].record):
+            for text in _texts_and_beginnings(rows[0].record):
                 by_text[text].append(number)
         for place, items in enumerate(told):
-            numbers = (number for text in _texts(items[0].record) for number in by_text.get(text, ()))
+            numbers = (number for text in _texts_and_beginnings(items[0].record) for number in by_text.get(text, ()))
             yield from ((place, number) for number in dict.fromkeys(islice(numbers, CANDIDATES_MAX)))
 
     def _difference(self, item: Item, row: StoredRow) -> int | None:
@@ -278,6 +236,17 @@ def _amount(one: Item | StoredRow) -> Hashable:
     return one.record.amount, one.record.currency
 
 
+def _correction(item: Item, row: StoredRow) -> tuple[int, int, int] | None:
+    """The difference between a booking and the row that it may correct: in days, in evidence, and in equal texts. None
+    if no text begins alike, or if day and amount both differ."""
+    told, stored = item.record, row.record
+    days = abs((stored.booking_date - told.booking_date).days)
+    is_near = days == 0 or (days <= NEIGHBOUR_DAYS and _amount(item) == _amount(row))
+    shared = set(_texts_and_beginnings(told)).intersection(_texts_and_beginnings(stored)) if is_near else ()
+    score = evidence(told, stored, is_other_source=False) if shared else None
+    return None if score is None else (days, -score, -len(set(_texts(told)).intersection(_texts(stored))))
+
+
 def _distance(days: range, item: Item, row: StoredRow) -> tuple[int, bool, float] | None:
     """The distance between a booking and a waiting row of the same amount, in days and then in words. None if it is not
     one of `days`, or if they share neither a text nor half of the words of the shorter one: card texts gain a place and
@@ -310,8 +279,8 @@ def _by_content(each: Iterable[T]) -> list[deque[T]]:
             said.counterpart_iban,
             said.creditor_id,
             said.mandate_reference,
-            said.booking_date,
             said.value_date,
+            _money(one),
         )
         kinds = frozenset(reference.partition(":")[0] for reference in said.references)
         teller = (one.is_other_source, one.has_its_references, one.is_whole) if isinstance(one, StoredRow) else None
@@ -352,7 +321,8 @@ def _texts(what: TransactionRecord) -> list[Hashable]:
     return [(kind, text) for kind, text in given if text]
 
 
-def _beginnings(what: TransactionRecord) -> list[Hashable]:
-    """The beginnings of name and purpose, which stay the same when a text is cut."""
+def _texts_and_beginnings(what: TransactionRecord) -> list[Hashable]:
+    """Its texts, and the beginnings of name and purpose, which stay the same when a text is cut."""
     given = (("cut name", what.counterpart_name), ("cut purpose", what.purpose))
-    return [(kind, text) for kind, whole in given if (text := fold_letters(whole or "")[:BEGINNING])]
+    beginnings = ((kind, fold_letters(whole or "")[:BEGINNING]) for kind, whole in given)
+    return [*_texts(what), *(each for each in beginnings if each[1])]

@@ -23,6 +23,7 @@ PRINT = ':"[0-9a-f]{32}"'  # a fingerprint in `claims`
 FORMER = "was:"  # begins a key in `claims` with the moment of a correction, and the wording before it
 FORMER_MAX = 8  # corrections of a row that are kept, the last ones
 NEIGHBOUR_DAYS = 7  # around a batch: a pending row books within a week or lapses, and so far a booking's day moves
+NEIGHBOURHOOD = timedelta(days=NEIGHBOUR_DAYS)
 _SELECTED: dict[str, pl.DataType] = {
     "id": pl.String(),
     "identity": pl.String(),
@@ -141,8 +142,8 @@ class StoredBookings:
         days += told.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0) if not told.is_empty() else []
         if not days:
             return pl.DataFrame(schema=STORED)
-        margin = timedelta(days=NEIGHBOUR_DAYS)
-        return self._frame(table, windows, "booking_date BETWEEN $3 AND $4", min(days) - margin, max(days) + margin)
+        first, last = min(days) - NEIGHBOURHOOD, max(days) + NEIGHBOURHOOD
+        return self._frame(table, windows, "booking_date BETWEEN $3 AND $4", first, last)
 
     def every(self, table: str) -> pl.DataFrame:
         """All rows of the account in this table, as STORED, oldest first."""
