@@ -1,5 +1,6 @@
 """Files of the European Central Bank: exact decimals, strict checks, all or nothing."""
 
+import shutil
 import zipfile
 from datetime import date, timedelta
 from decimal import Decimal
@@ -86,6 +87,14 @@ def test_the_zip_that_the_bank_offers_is_read_too(tmp_path: Path) -> None:
     assert rate(update_rates(archive, folder=tmp_path / "data"), "USD", NEXT) == Decimal("1.2345")
 
 
+@pytest.fixture(scope="module")
+def updated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
+    """A data folder with a newer file, and its rates; tests copy the folder."""
+    place = tmp_path_factory.mktemp("updated")
+    rates = update_rates(statement(place, f"Date,USD\n{NEXT},1.2345\n"), folder=place / "data")
+    return place / "data", rates
+
+
 @pytest.mark.requirement("rates.update")
 @pytest.mark.parametrize(
     ("text", "reason"),
@@ -114,9 +123,11 @@ def test_the_zip_that_the_bank_offers_is_read_too(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_anything_else_is_refused_and_changes_nothing(tmp_path: Path, text: str, reason: str) -> None:
-    folder = tmp_path / "data"
-    kept = update_rates(statement(tmp_path, f"Date,USD\n{NEXT},1.2345\n"), folder=folder)
+def test_anything_else_is_refused_and_changes_nothing(
+    tmp_path: Path, updated: tuple[Path, pl.DataFrame], text: str, reason: str
+) -> None:
+    before, kept = updated
+    folder = shutil.copytree(before, tmp_path / "data")
     far = NEXT + timedelta(days=ecb.UNQUOTED_DAYS_MAX + 1)
     source = statement(tmp_path, text.format(day=NEXT, far=far), "bad.csv")
     with pytest.raises((MalformedFile, UnsupportedFile)) as refusal:

@@ -25,14 +25,20 @@ def _is_word(character: str, is_ascii: bool) -> bool:
 
 
 class Steps:
-    """One pattern and one text; `count` is how many places of the pattern were tried against places of the text."""
+    """One pattern and the text that it reads; `count` is how many places of the pattern were tried against places of
+    the text."""
 
-    def __init__(self, pattern: re.Pattern[Any], text: str) -> None:
-        self.text = text
+    def __init__(self, pattern: re.Pattern[Any]) -> None:
+        self.text = ""
         self.count = 0
         self._is_bytes = isinstance(pattern.pattern, bytes)
         self._flags = pattern.flags
         self._all = self._sequence(list(parsed(pattern.pattern, pattern.flags)))
+
+    def of(self, text: str) -> "Steps":
+        """Itself, at the beginning of this text."""
+        self.text, self.count = text, 0
+        return self
 
     def match(self, start: int = 0, *, is_full: bool = False) -> int | None:
         """Where a match that begins at `start` ends."""
@@ -107,9 +113,10 @@ class Steps:
             if place >= len(self.text):
                 return False
             character = self.text[place]
-            if character not in fitting:
-                fitting[character] = self._admits(code, argument, character)
-            return fitting[character]
+            is_fitting = fitting.get(character)
+            if is_fitting is None:
+                is_fitting = fitting[character] = self._admits(code, argument, character)
+            return is_fitting
 
         return fits
 
