@@ -133,7 +133,10 @@ def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> dict[int, Candidate
     """The groups with enough evidence for a recurring payment, each with its best fit, in the order in which they are
     tried."""
     by_id = {row[0]: Group._make(row) for row in groups.select(Group._fields).iter_rows()}
-    judged = [(by_id[fit.group], fit) for fit in map(Fit._make, fits.select(Fit._fields).iter_rows())]
+    steady = [group.group for group in by_id.values() if has_steady_price(group)]
+    may_pass = (pl.col("share") >= SHARE_MIN) | (pl.col("near_filled") >= LONG) | pl.col("group").is_in(steady)
+    likely = fits.lazy().filter(may_pass).select(Fit._fields).pipe(frame_of)
+    judged = [(by_id[fit.group], fit) for fit in map(Fit._make, likely.iter_rows())]
     rhythmic = {group for group, fit in judged if group.level == "price" and is_rhythmic(group, fit)}
     explained = Counter[int]()
     for group in rhythmic:
@@ -179,15 +182,18 @@ def is_on_lattice(group: Group, fit: Fit) -> bool:
     )
 
 
+def has_steady_price(group: Group) -> bool:
+    """Whether a price is so steady, and its gaps so equal, that its gaps may show the rhythm."""
+    is_steady = (group.constant or group.narrow) and group.gap_wobble <= GAP_WOBBLE_DAYS_MAX
+    return is_steady and group.n >= FEW and group.rank < RECENT_RANK
+
+
 def has_steady_gaps(group: Group, fit: Fit) -> bool:
     """Whether the gaps of a steady price are right, although a moved billing day or a pause breaks the lattice."""
     return (
         fit.frequency != "yearly"
-        and (group.constant or group.narrow)
-        and group.n >= FEW
-        and group.rank < RECENT_RANK
+        and has_steady_price(group)
         and getattr(group, f"gaps_{fit.frequency}") >= (GAP_SHARE_MIN_LONG if group.n >= LONG else GAP_SHARE_MIN)
-        and group.gap_wobble <= GAP_WOBBLE_DAYS_MAX
     )
 
 

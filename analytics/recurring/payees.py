@@ -1,5 +1,9 @@
 """Payees: one key per payee of a user, whatever the bank, the card terminal or an intermediary wrote."""
 
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
 import polars as pl
 
 from analytics.classification.intermediaries import BEGINNING, are_intermediaries
@@ -11,9 +15,9 @@ KEY_LETTERS = 24  # of a text without meaningful words
 KEY_WORDS = 2  # the first two meaningful words; later ones are branches, products, numbers
 PREFIX_LETTERS = 9  # "spiegelplus" and "spiegel plus 0481" are one payee
 STEM_LETTERS = 4  # if the amounts are equal, too
-READ = ("user_id", "currency", "price", "note", "brand", "mandate_reference", "counterpart_iban")
 TEXT = pl.coalesce("name", "brand", "note")
-ADDED = ("payee", "via", "brand_key", "contract_key", "iban_key")
+WHOSE = ("user_id", "currency")
+SAID = ["payee", "brand_key", "contract_key", "iban_key", "counterpart_iban", "mandate_reference"]
 
 
 def key_of(text: pl.Expr) -> pl.Expr:
@@ -56,92 +60,97 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     """The charges with `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null
     for an intermediary), `contract_key` and `iban_key` (null when via), and without the columns they were read from:
     `name`, `note`, `brand` and `mandate_reference`."""
-    payees = _payees(charges.select(*READ, pl.col("name").is_null().alias("is_nameless"), text=TEXT))
-    return charges.drop("name", "note", "brand", "mandate_reference").with_columns(payees.select(ADDED))
-
-
-def _payees(charges: pl.DataFrame) -> pl.DataFrame:
-    """The ADDED columns of each row, in the same order."""
-    text, asked = pl.col("text"), pl.col("asked")
-    via = text.str.contains(BEGINNING).fill_null(False)
-    texted = charges.with_columns(via=via, asked=pl.when(via).then("note")).lazy()
-    keys = ["text", "asked", "via"]
-    texts = (
-        texted.select(keys).unique().with_columns(raw_key=key_of(behind_intermediary(text, asked, via=pl.col("via"))))
-    )
-    brands = (
-        texted.select("brand")
-        .unique()
-        .with_columns(brand_key=pl.when(~pl.col("brand").str.contains(BEGINNING)).then(key_of(pl.col("brand"))))
-    )
-    texted = texted.join(brands, on="brand", how="left", nulls_equal=True, maintain_order="left")
-    mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))
-    iban = pl.when(~pl.col("via")).then(pl.col("counterpart_iban"))
-    nameless = pl.col("is_nameless") & pl.col("brand").is_null()
-    keyed = texted.join(texts, on=keys, how="left", nulls_equal=True, maintain_order="left").with_columns(
-        contract_key=mandate,
-        iban_key=iban,
-        payee=pl.coalesce(
-            pl.when(~nameless | iban.is_null()).then("raw_key"),
-            "counterpart_iban",
-            "mandate_reference",
-            pl.lit("?"),
-        ),
-    )
-    named = keyed.drop("text", "note", "asked", "brand", "raw_key", "is_nameless").pipe(frame_of)
-    for by, ballot in (("payee", "brand_key"), ("iban_key", "payee"), ("contract_key", "payee")):
-        named = elect_payees(named, by, ballot)
-    return unite_payees(named)
-
-
-def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
-    """The charges with similar payee keys of a user united: two keys are one payee when nine letters agree, or four and
-    an amount; the commoner key wins. Keys that are accounts or mandates are no names, because those of one bank begin
-    alike."""
-    named = pl.col("payee").ne_missing(pl.col("counterpart_iban")) & pl.col("payee").ne_missing(
-        pl.col("mandate_reference")
-    )
-    keyed = charges.lazy().with_columns(
-        prefix=pl.col("payee").str.head(PREFIX_LETTERS), stem=pl.col("payee").str.head(STEM_LETTERS)
-    )
-    for alike in (["prefix"], ["stem", "price"]):
-        keyed = keyed.with_columns(size=pl.len().over("user_id", "currency", "payee")).pipe(frame_of).lazy()
-        winners = (
-            keyed.filter(named)
-            .select("user_id", "currency", "payee", "size", *alike)
-            .unique()
-            .with_columns(
-                elected=pl.col("payee")
-                .sort_by("size", "payee", descending=[True, False])
-                .first()
-                .over("user_id", "currency", *alike)
-            )
-            .filter(pl.col("elected") != pl.col("payee"))
-            .select("user_id", "currency", "payee", "elected")
-            .sort("elected")
-            .unique(["user_id", "currency", "payee"], keep="first", maintain_order=True)
-        )
-        keyed = keyed.join(winners, on=["user_id", "currency", "payee"], how="left", maintain_order="left")
-        keyed = keyed.with_columns(payee=pl.coalesce("elected", "payee")).drop("elected")
-    return keyed.drop("prefix", "stem", "size").pipe(frame_of)
-
-
-def elect_payees(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
-    """The rows, in which those of a user with the same `by` get as payee the most frequent `ballot` among them."""
-    keys = ["user_id", "currency", by]
-    winners = (
-        charges.lazy()
-        .filter(pl.col(by).is_not_null(), pl.col(ballot).is_not_null())
-        .group_by(*keys, ballot)
-        .len()
-        .sort("len", ballot, descending=[True, False])
-        .unique(keys, keep="first", maintain_order=True)
-        .select(*keys, elected=pl.col(ballot))
-    )
+    keyed = _with_keys(charges).with_columns(alike=pl.struct(*WHOSE, *SAID).hash(), whose=pl.struct(WHOSE).hash())
+    keyed = keyed.pipe(frame_of).lazy()
+    alike = keyed.group_by("alike").agg(pl.col("whose", *SAID).first(), n=pl.len()).pipe(frame_of)
+    prices = keyed.select("alike", "price").unique().pipe(frame_of)
+    elected = pl.LazyFrame({"alike": alike["alike"], "payee": pl.Series(elect_payees(alike, prices), dtype=pl.String)})
     return (
-        charges.lazy()
-        .join(winners, on=keys, how="left", maintain_order="left")
-        .with_columns(payee=pl.coalesce("elected", "payee"))
-        .drop("elected")
+        keyed.drop("payee", "mandate_reference")
+        .join(elected, on="alike", how="left", maintain_order="left")
+        .drop("alike", "whose")
         .pipe(frame_of)
     )
+
+
+def _with_keys(charges: pl.DataFrame) -> pl.LazyFrame:
+    """The charges with the keys that each has by itself. Each text is read once, however many rows have it."""
+    text, asked, brand = pl.col("text"), pl.col("asked"), pl.col("brand")
+    via = text.str.contains(BEGINNING).fill_null(False)
+    texted = charges.lazy().with_columns(text=TEXT).with_columns(via=via, asked=pl.when(via).then("note"))
+    texted = texted.pipe(frame_of).lazy()
+    keys = ["text", "asked", "via"]
+    texts = texted.select(keys).unique().with_columns(said=behind_intermediary(text, asked, via=pl.col("via")))
+    brands = texted.filter(~brand.str.contains(BEGINNING)).select(text=brand, said=brand).unique()
+    said = pl.concat([texts, brands], how="diagonal").with_columns(key=key_of(pl.col("said"))).pipe(frame_of).lazy()
+    raw_keys = said.select(*keys, raw_key="key")
+    brand_keys = said.filter(pl.col("via").is_null()).select(brand="text", brand_key="key")
+    mandate = pl.when(~pl.col("via")).then("mandate_reference")
+    iban = pl.when(~pl.col("via")).then("counterpart_iban")
+    is_nameless = pl.col("name").is_null() & brand.is_null()
+    payee = pl.coalesce(
+        pl.when(~is_nameless | iban.is_null()).then("raw_key"), "counterpart_iban", "mandate_reference", pl.lit("?")
+    )
+    return (
+        texted.join(raw_keys, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        .join(brand_keys, on="brand", how="left", maintain_order="left")
+        .with_columns(contract_key=mandate, iban_key=iban, payee=payee)
+        .drop("name", "note", "brand", "text", "asked", "raw_key")
+    )
+
+
+def elect_payees(alike: pl.DataFrame, prices: pl.DataFrame) -> list[str]:
+    """The payees of the rows of `alike`, each of which stands for `n` charges that say the same of theirs (SAID).
+
+    Charges with one key, then those with one account, then those with one mandate elect the most frequent name or key
+    among them. Then similar keys are united: two are one payee when nine letters agree, or four and one of the
+    `prices`.
+    """
+    column = {name: alike[name].to_list() for name in alike.columns}
+    whose, sizes, payees = column["whose"], column["n"], column["payee"]
+    payees = _most_frequent(whose, payees, column["brand_key"], sizes, payees)
+    for voters in (column["iban_key"], column["contract_key"]):
+        payees = _most_frequent(whose, voters, payees, sizes, payees)
+    beginnings = [(number, payee[:PREFIX_LETTERS]) for number, payee in enumerate(payees)]
+    payees = _united(column, payees, beginnings)
+    numbers = {key: number for number, key in enumerate(column["alike"])}
+    at_a_price = [(number := numbers[key], (payees[number][:STEM_LETTERS], price)) for key, price in prices.iter_rows()]
+    return _united(column, payees, at_a_price)
+
+
+def _most_frequent(
+    whose: Sequence[int],
+    voters: Sequence[str | None],
+    ballots: Sequence[str | None],
+    sizes: Sequence[int],
+    payees: Sequence[str],
+) -> list[str]:
+    """The payees, and in their place the most frequent ballot among those of a user with the same voter."""
+    votes: defaultdict[tuple[int, str | None], Counter[str]] = defaultdict(Counter)
+    for user, voter, ballot, size in zip(whose, voters, ballots, sizes, strict=True):
+        if voter is not None and ballot is not None:
+            votes[user, voter][ballot] += size
+    elected = {key: min(cast, key=lambda ballot: (-cast[ballot], ballot)) for key, cast in votes.items()}
+    return [elected.get(key, payee) for key, payee in zip(zip(whose, voters, strict=False), payees, strict=False)]
+
+
+def _united(
+    column: Mapping[str, Sequence[Any]], payees: Sequence[str], signs: Iterable[tuple[int, Hashable]]
+) -> list[str]:
+    """The payees, and in their place the commonest of those of a user that have a sign in common. Keys that are
+    accounts or mandates are no names, because those of one bank begin alike."""
+    whose, ibans, mandates = column["whose"], column["counterpart_iban"], column["mandate_reference"]
+    sizes: Counter[tuple[int, str]] = Counter()
+    for key, size in zip(zip(whose, payees, strict=False), column["n"], strict=False):
+        sizes[key] += size
+    together: defaultdict[tuple[int, Hashable], set[str]] = defaultdict(set)
+    for number, sign in signs:
+        if payees[number] not in (ibans[number], mandates[number]):
+            together[whose[number], sign].add(payees[number])
+    elected: dict[tuple[int, str], str] = {}
+    for (user, _), names in together.items():
+        if len(names) > 1:
+            winner = min((-sizes[user, name], name) for name in names)[1]
+            for name in names - {winner}:
+                elected[user, name] = min(winner, elected.get((user, name), winner))
+    return [elected.get(key, key[1]) for key in zip(whose, payees, strict=False)]

@@ -5,7 +5,7 @@ from functools import cache
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS, frame_of
-from analytics.recurring.contract_ids import with_id
+from analytics.recurring.contract_ids import digest, identity
 from analytics.recurring.frequencies import CHARGES_A_YEAR, OVER_AFTER
 from analytics.recurring.payees import behind_intermediary_as_written
 from analytics.recurring.rhythm import LATTICES
@@ -37,11 +37,11 @@ def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: boo
             charge_ids=pl.col("id"),
             **names(),
         )
-        .with_columns(merchant_name=stream_name())
+        .with_columns(merchant_name=stream_name(), identity=identity())
         .pipe(frame_of)
     )
-    named = with_id(charges)  # ended ones included, so that a present stream does not take their ids
-    listed = (named.lazy() if with_ended else named.lazy().filter(is_listed())).with_columns(
+    named = charges.lazy().with_columns(id=pl.Series(map(digest, charges["identity"]), dtype=pl.String))
+    listed = (named if with_ended else named.filter(is_listed())).with_columns(
         confidence=pl.col("score").clip(0.0, 1.0),
         next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
         yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),
