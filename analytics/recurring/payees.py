@@ -1,9 +1,5 @@
 """Payees: one key per payee of a user, whatever the bank, the card terminal or an intermediary wrote."""
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
-
 import polars as pl
 
 from analytics.classification.intermediaries import BEGINNING, are_intermediaries
@@ -60,11 +56,16 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     """The charges with `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null
     for an intermediary), `contract_key` and `iban_key` (null when via), and without the columns they were read from:
     `name`, `note`, `brand` and `mandate_reference`."""
-    keyed = _with_keys(charges).with_columns(alike=pl.struct(*WHOSE, *SAID).hash(), whose=pl.struct(WHOSE).hash())
+    keyed = _with_keys(charges).with_columns(
+        alike=pl.struct(*WHOSE, *SAID, "price").hash(), whose=pl.struct(WHOSE).hash()
+    )
     keyed = keyed.pipe(frame_of).lazy()
-    alike = keyed.group_by("alike").agg(pl.col("whose", *SAID).first(), n=pl.len()).pipe(frame_of)
-    prices = keyed.select("alike", "price").unique().pipe(frame_of)
-    elected = pl.LazyFrame({"alike": alike["alike"], "payee": pl.Series(elect_payees(alike, prices), dtype=pl.String)})
+    alike = keyed.group_by("alike").agg(pl.col("whose", *SAID, "price").first(), n=pl.len())
+    for by, ballot in (("payee", "brand_key"), ("iban_key", "payee"), ("contract_key", "payee")):
+        alike = elect_payees(alike, by, ballot)
+    alike = unite_payees(alike, pl.col("payee").str.head(PREFIX_LETTERS))
+    alike = unite_payees(alike, pl.col("payee").str.head(STEM_LETTERS), pl.col("price"))
+    elected = alike.select("alike", "payee")
     return (
         keyed.drop("payee", "mandate_reference")
         .join(elected, on="alike", how="left", maintain_order="left")
@@ -99,58 +100,32 @@ def _with_keys(charges: pl.DataFrame) -> pl.LazyFrame:
     )
 
 
-def elect_payees(alike: pl.DataFrame, prices: pl.DataFrame) -> list[str]:
-    """The payees of the rows of `alike`, each of which stands for `n` charges that say the same of theirs (SAID).
-
-    Charges with one key, then those with one account, then those with one mandate elect the most frequent name or key
-    among them. Then similar keys are united: two are one payee when nine letters agree, or four and one of the
-    `prices`.
-    """
-    column = {name: alike[name].to_list() for name in alike.columns}
-    whose, sizes, payees = column["whose"], column["n"], column["payee"]
-    payees = _most_frequent(whose, payees, column["brand_key"], sizes, payees)
-    for voters in (column["iban_key"], column["contract_key"]):
-        payees = _most_frequent(whose, voters, payees, sizes, payees)
-    beginnings = [(number, payee[:PREFIX_LETTERS]) for number, payee in enumerate(payees)]
-    payees = _united(column, payees, beginnings)
-    numbers = {key: number for number, key in enumerate(column["alike"])}
-    at_a_price = [(number := numbers[key], (payees[number][:STEM_LETTERS], price)) for key, price in prices.iter_rows()]
-    return _united(column, payees, at_a_price)
+def elect_payees(alike: pl.LazyFrame, by: str, ballot: str) -> pl.LazyFrame:
+    """The rows, each of which stands for `n` charges; those of a user with the same `by` get as payee the most frequent
+    `ballot` among their charges."""
+    votes = pl.when(pl.col(ballot).is_not_null()).then(pl.col("n").sum().over("whose", by, ballot))
+    elected = pl.when(pl.col(by).is_not_null()).then(pl.col(ballot).first().over("whose", by))
+    return (
+        alike.with_columns(votes=votes)
+        .sort("votes", ballot, descending=[True, False], nulls_last=True)
+        .with_columns(payee=pl.coalesce(elected, "payee"))
+    )
 
 
-def _most_frequent(
-    whose: Sequence[int],
-    voters: Sequence[str | None],
-    ballots: Sequence[str | None],
-    sizes: Sequence[int],
-    payees: Sequence[str],
-) -> list[str]:
-    """The payees, and in their place the most frequent ballot among those of a user with the same voter."""
-    votes: defaultdict[tuple[int, str | None], Counter[str]] = defaultdict(Counter)
-    for user, voter, ballot, size in zip(whose, voters, ballots, sizes, strict=True):
-        if voter is not None and ballot is not None:
-            votes[user, voter][ballot] += size
-    elected = {key: min(cast, key=lambda ballot: (-cast[ballot], ballot)) for key, cast in votes.items()}
-    return [elected.get(key, payee) for key, payee in zip(zip(whose, voters, strict=False), payees, strict=False)]
-
-
-def _united(
-    column: Mapping[str, Sequence[Any]], payees: Sequence[str], signs: Iterable[tuple[int, Hashable]]
-) -> list[str]:
-    """The payees, and in their place the commonest of those of a user that have a sign in common. Keys that are
-    accounts or mandates are no names, because those of one bank begin alike."""
-    whose, ibans, mandates = column["whose"], column["counterpart_iban"], column["mandate_reference"]
-    sizes: Counter[tuple[int, str]] = Counter()
-    for key, size in zip(zip(whose, payees, strict=False), column["n"], strict=False):
-        sizes[key] += size
-    together: defaultdict[tuple[int, Hashable], set[str]] = defaultdict(set)
-    for number, sign in signs:
-        if payees[number] not in (ibans[number], mandates[number]):
-            together[whose[number], sign].add(payees[number])
-    elected: dict[tuple[int, str], str] = {}
-    for (user, _), names in together.items():
-        if len(names) > 1:
-            winner = min((-sizes[user, name], name) for name in names)[1]
-            for name in names - {winner}:
-                elected[user, name] = min(winner, elected.get((user, name), winner))
-    return [elected.get(key, key[1]) for key in zip(whose, payees, strict=False)]
+def unite_payees(alike: pl.LazyFrame, *sign: pl.Expr) -> pl.LazyFrame:
+    """The rows, each of which stands for `n` charges, with the payee keys of a user that have a sign in common united
+    to the commonest of them. Keys that are accounts or mandates are no names, because those of one bank begin alike."""
+    payee, own_keys = pl.col("payee"), ("counterpart_iban", "mandate_reference")
+    return (
+        alike.with_columns(
+            is_name=pl.all_horizontal(payee.ne_missing(pl.col(key)) for key in own_keys),
+            size=pl.col("n").sum().over("whose", "payee"),
+        )
+        .sort("is_name", "size", "payee", descending=[True, True, False])
+        .with_columns(commonest=pl.when("is_name").then(payee.first().over("whose", *sign)))
+        .with_columns(
+            payee=pl.coalesce(
+                pl.col("commonest").filter(pl.col("commonest") != payee).min().over("whose", "payee"), "payee"
+            )
+        )
+    )
