@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS, frame_of
 from analytics.recurring.charges import eligible
-from analytics.recurring.choice import Charge, Streams, choose_groups, complete_streams, join_successors
+from analytics.recurring.choice import DatedCharge, Streams, choose_groups, complete_streams, join_successors
 from analytics.recurring.evidence import accept_fits, worth_fitting
 from analytics.recurring.groups import candidate_groups, with_group_keys
 from analytics.recurring.payees import WHOSE, with_payee
@@ -85,8 +85,8 @@ def streams_in(rows: pl.DataFrame) -> tuple[Streams, Sequence[int]]:
         claims[group].append(row)
     chosen = choose_groups(claims)
     at_payees = pl.col("row").is_in(list(chain.from_iterable(chosen.values()))).any().over("payee_id")
-    near = rows.lazy().select(Charge._fields).filter(at_payees).pipe(frame_of)
-    charges = {row[0]: Charge._make(row) for row in near.iter_rows()}
+    near = rows.lazy().select(DatedCharge._fields).filter(at_payees).pipe(frame_of)
+    charges = {row[0]: DatedCharge._make(row) for row in near.iter_rows()}
     streams, odd = complete_streams(charges, chosen, candidates)
     explained = odd.union(*({each.charge.row for each in stream} for stream in streams.values()))
     payees = {charges[row].payee_id for row in explained}

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from analytics.classification.intermediaries import BEGINNING, are_intermediaries
+from analytics.classification.intermediaries import BEGINNING
 from analytics.frames import frame_of
 from analytics.recurring.noise_words import BEHIND_INTERMEDIARY, DROPPED_WORDS
 
@@ -42,11 +42,8 @@ def behind_intermediary(text: pl.Expr, note: pl.Expr, *, via: pl.Expr) -> pl.Exp
     )
 
 
-def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
-    """The payee's text as from `behind_intermediary`, in the bank's own spelling, without places and reference
-    numbers."""
-    via = are_intermediaries(text)
-    name = behind_intermediary(text, note, via=via)
+def as_written(name: pl.Expr) -> pl.Expr:
+    """The payee's name in the bank's own spelling, without places and reference numbers."""
     short = name.str.replace(r"//.*$", "").str.replace(r"\s+\S*\d{4,}\S*.*$", "")
     short = short.str.extract(WRITTEN_WORDS).str.strip_chars(" .,;:/*-")
     return pl.when(short != "").then(short).otherwise(name)
