@@ -22,7 +22,7 @@ CHANGES_MAX = 2
 STEADY_MIN = 0.5  # share of charges with a repeated price, from which on a single other price is doubtful
 
 
-class Charge(NamedTuple):
+class DatedCharge(NamedTuple):
     """A charge with its place on the axes of the lattices."""
 
     row: int
@@ -36,7 +36,7 @@ class Charge(NamedTuple):
 class Placed(NamedTuple):
     """A charge on the lattice of a candidate: its slot, and how many days it is late (negative: early)."""
 
-    charge: Charge
+    charge: DatedCharge
     candidate: Candidate
     slot: int
     late_days: float
@@ -56,7 +56,7 @@ Streams = dict[int, list[Placed]]
 """The charges of each stream, oldest first, by its group."""
 
 
-def place(charge: Charge, candidate: Candidate) -> Placed:
+def place(charge: DatedCharge, candidate: Candidate) -> Placed:
     """The charge on the lattice of the candidate."""
     fit = candidate.fit
     offset = getattr(charge, fit.axis) / fit.period - fit.phase
@@ -86,7 +86,7 @@ def choose_groups(ranked: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int
 
 
 def complete_streams(
-    charges: Mapping[int, Charge], chosen: Mapping[int, Sequence[int]], candidates: Mapping[int, Candidate]
+    charges: Mapping[int, DatedCharge], chosen: Mapping[int, Sequence[int]], candidates: Mapping[int, Candidate]
 ) -> tuple[Streams, set[int]]:
     """The streams of the chosen groups, without strangers of the same price, and with what else belongs to them at the
     payee: second collections of the same price, and trial months and new prices in the slots before and after.
@@ -147,7 +147,7 @@ def odd_ones(stream: Sequence[Placed]) -> set[int]:
     }
 
 
-def belonging(stream: Sequence[Placed], left: Iterable[Charge]) -> list[Placed]:
+def belonging(stream: Sequence[Placed], left: Iterable[DatedCharge]) -> list[Placed]:
     """The charges left at the payee that belong to a stream: further ones of its price within its time (second
     collections and double charges, unless there are too many); a new price in the slots after its last one; and an old
     price, a trial month or a part of a month before its first."""

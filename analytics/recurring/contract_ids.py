@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import polars as pl
 
@@ -11,20 +12,20 @@ from analytics.recurring.charges import EVIDENCE_MONTHS
 MONTHS_OF_OLD_STREAMS = 4  # a stream that began in the first months of the evidence may be older
 
 
-def with_id(streams: pl.DataFrame) -> pl.DataFrame:
-    """The streams with `id`: a digest of the user, the first mandate or the payee, the frequency, and the stream's
-    place among those with the same values.
+@cache
+def identity() -> pl.Expr:
+    """What the id of a stream is a `digest` of: the user, the first mandate or the payee, the frequency, and the
+    stream's place among those with the same values.
 
     Neither further charges nor new prices change it, nor does the sliding of the evidence: streams that began before it
-    are distinguished by their day of the month. `streams` include ended ones, so that a present stream does not take
-    the id of one that stopped.
+    are distinguished by their day of the month. Ended ones are counted, so that a present stream does not take the id
+    of one that stopped.
     """
     kind = ["user_id", "currency", pl.coalesce("mandate", "payee"), "frequency"]
     evidence_start = pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS - MONTHS_OF_OLD_STREAMS}mo")
     began = pl.max_horizontal("first_charged", evidence_start)
     place = pl.struct(began.alias("began"), "month_day", pl.col("charge_ids").list.first()).rank("ordinal").over(kind)
-    identities = streams.select(pl.concat_str(*kind, place, separator="\x1f")).to_series()
-    return streams.with_columns(id=pl.Series(map(digest, identities), dtype=pl.String))
+    return pl.concat_str(*kind, place, separator="\x1f")
 
 
 def named_as_in(some: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:

@@ -7,12 +7,12 @@ from itertools import chain
 
 import polars as pl
 
-from analytics.frames import SUBSCRIPTIONS
+from analytics.frames import SUBSCRIPTIONS, frame_of
 from analytics.recurring.charges import eligible
-from analytics.recurring.choice import Charge, Streams, choose_groups, complete_streams, join_successors
+from analytics.recurring.choice import DatedCharge, Streams, choose_groups, complete_streams, join_successors
 from analytics.recurring.evidence import accept_fits, worth_fitting
-from analytics.recurring.groups import WHOSE, candidate_groups, with_group_keys
-from analytics.recurring.payees import with_payee
+from analytics.recurring.groups import candidate_groups, with_group_keys
+from analytics.recurring.payees import WHOSE, with_payee
 from analytics.recurring.prices import describe_groups
 from analytics.recurring.report import report_streams
 from analytics.recurring.rhythm import fits, likely, with_axes
@@ -56,7 +56,7 @@ def detect(
         found, others = streams_in(left)
         for group, stream in found.items():
             streams[group] = sorted([*streams[group], *stream])
-        left = left.filter(pl.col("row").is_in(others))
+        left = left.lazy().filter(pl.col("row").is_in(others)).pipe(frame_of)
     if not streams:
         return NONE
     placed = [
@@ -71,23 +71,22 @@ def streams_in(rows: pl.DataFrame) -> tuple[Streams, Sequence[int]]:
     """The streams in these charges, and the rows left at their payees."""
     if rows.height < CHARGES_MIN:
         return {}, ()
-    counted = rows.with_columns(
-        payee_n=pl.len().over("payee_id"),
-        mandate_n=pl.when(pl.col("contract_key").is_not_null()).then(pl.len().over(*WHOSE, "contract_key")),
-    )
+    mandate_n = pl.when(pl.col("contract_key").is_not_null()).then(pl.len().over(*WHOSE, "contract_key"))
+    counted = rows.lazy().with_columns(payee_n=pl.len().over("payee_id"), mandate_n=mandate_n).pipe(frame_of)
     members, groups = candidate_groups(counted)
     pairs = likely(groups)
     if pairs.is_empty():  # as in most new accounts
         return {}, ()
-    members = members.join(pairs, on="group", how="semi")
+    members = members.lazy().join(pairs.lazy(), on="group", how="semi").pipe(frame_of)
     known = describe_groups(counted, members, groups)
     candidates = accept_fits(fits(counted, members, worth_fitting(pairs, known)), known)
     claims: dict[int, list[int]] = {group: [] for group in candidates}
-    for group, row in members.filter(pl.col("group").is_in(list(claims))).iter_rows():
+    for group, row in members.lazy().filter(pl.col("group").is_in(list(claims))).pipe(frame_of).iter_rows():
         claims[group].append(row)
     chosen = choose_groups(claims)
     at_payees = pl.col("row").is_in(list(chain.from_iterable(chosen.values()))).any().over("payee_id")
-    charges = {row[0]: Charge._make(row) for row in rows.filter(at_payees).select(Charge._fields).iter_rows()}
+    near = rows.lazy().select(DatedCharge._fields).filter(at_payees).pipe(frame_of)
+    charges = {row[0]: DatedCharge._make(row) for row in near.iter_rows()}
     streams, odd = complete_streams(charges, chosen, candidates)
     explained = odd.union(*({each.charge.row for each in stream} for stream in streams.values()))
     payees = {charges[row].payee_id for row in explained}

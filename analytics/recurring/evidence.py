@@ -22,7 +22,7 @@ GAP_SHARE_MIN, GAP_SHARE_MIN_LONG, LONG = 0.79, 0.74, 6
 GAP_WOBBLE_DAYS_MAX = 1.25  # half the distance of the gaps' quartiles
 
 
-class Rule(NamedTuple):
+class EvidenceNeeded(NamedTuple):
     """How much a contract of a frequency may vary in amount, how many charges a payment without contract needs (exact:
     when none was even a day off), and how far its typical charges may spread."""
 
@@ -34,11 +34,11 @@ class Rule(NamedTuple):
 
 # The evidence (docs/recurring.md, "How much evidence")
 RULES = {
-    "weekly": Rule(0.15, 5, 4, 0.85),
-    "biweekly": Rule(0.30, 4, 3, 1.4),
-    "monthly": Rule(0.60, 3, 3, 2.5),
-    "quarterly": Rule(0.45, 3, 3, 4.0),
-    "yearly": Rule(0.50, 2, 2, 18.0),
+    "weekly": EvidenceNeeded(0.15, 5, 4, 0.85),
+    "biweekly": EvidenceNeeded(0.30, 4, 3, 1.4),
+    "monthly": EvidenceNeeded(0.60, 3, 3, 2.5),
+    "quarterly": EvidenceNeeded(0.45, 3, 3, 4.0),
+    "yearly": EvidenceNeeded(0.50, 2, 2, 18.0),
 }
 FAST, SLOW = ("weekly", "biweekly"), ("quarterly", "yearly")
 EXACT_DAYS = 0.51  # two charges a day apart are each half a day from their middle
@@ -65,7 +65,7 @@ def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     return promising.select(pairs.columns).with_row_index("fit").pipe(frame_of)
 
 
-class Group(NamedTuple):
+class ChargeGroup(NamedTuple):
     """What is known of a candidate group apart from the calendar (`candidate_groups`, `describe_groups`)."""
 
     group: int
@@ -119,7 +119,7 @@ class Fit(NamedTuple):
 class Candidate(NamedTuple):
     """A group with enough evidence, the lattice that it fits best, and how well."""
 
-    group: Group
+    group: ChargeGroup
     fit: Fit
     score: float
 
@@ -132,8 +132,11 @@ class Candidate(NamedTuple):
 def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> dict[int, Candidate]:
     """The groups with enough evidence for a recurring payment, each with its best fit, in the order in which they are
     tried."""
-    by_id = {row[0]: Group._make(row) for row in groups.select(Group._fields).iter_rows()}
-    judged = [(by_id[fit.group], fit) for fit in map(Fit._make, fits.select(Fit._fields).iter_rows())]
+    by_id = {row[0]: ChargeGroup._make(row) for row in groups.select(ChargeGroup._fields).iter_rows()}
+    steady = [group.group for group in by_id.values() if has_steady_price(group)]
+    may_pass = (pl.col("share") >= SHARE_MIN) | (pl.col("near_filled") >= LONG) | pl.col("group").is_in(steady)
+    likely = fits.lazy().filter(may_pass).select(Fit._fields).pipe(frame_of)
+    judged = [(by_id[fit.group], fit) for fit in map(Fit._make, likely.iter_rows())]
     rhythmic = {group for group, fit in judged if group.level == "price" and is_rhythmic(group, fit)}
     explained = Counter[int]()
     for group in rhythmic:
@@ -150,7 +153,7 @@ def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> dict[int, Candidate
     return {candidate.group.group: candidate for candidate in ranked}
 
 
-def has_evidence(group: Group, fit: Fit, together: float) -> bool:
+def has_evidence(group: ChargeGroup, fit: Fit, together: float) -> bool:
     """Whether one of the rules accepts a regular group; `together` is the share of the payee's charges that belong to
     single prices with a rhythm of their own."""
     return is_regular(group, fit) and (
@@ -162,12 +165,12 @@ def has_evidence(group: Group, fit: Fit, together: float) -> bool:
     )
 
 
-def is_regular(group: Group, fit: Fit) -> bool:
+def is_regular(group: ChargeGroup, fit: Fit) -> bool:
     """Whether the charges keep to the lattice, or their gaps to its period."""
     return is_on_lattice(group, fit) or has_steady_gaps(group, fit)
 
 
-def is_on_lattice(group: Group, fit: Fit) -> bool:
+def is_on_lattice(group: ChargeGroup, fit: Fit) -> bool:
     """Whether enough charges are within tolerance, few slots are missed, and hardly any is filled twice (one double
     charge is allowed)."""
     coverage_min = COVERAGE_MIN_FAST if fit.frequency in FAST else COVERAGE_MIN
@@ -179,30 +182,33 @@ def is_on_lattice(group: Group, fit: Fit) -> bool:
     )
 
 
-def has_steady_gaps(group: Group, fit: Fit) -> bool:
+def has_steady_price(group: ChargeGroup) -> bool:
+    """Whether a price is so steady, and its gaps so equal, that its gaps may show the rhythm."""
+    is_steady = (group.constant or group.narrow) and group.gap_wobble <= GAP_WOBBLE_DAYS_MAX
+    return is_steady and group.n >= FEW and group.rank < RECENT_RANK
+
+
+def has_steady_gaps(group: ChargeGroup, fit: Fit) -> bool:
     """Whether the gaps of a steady price are right, although a moved billing day or a pause breaks the lattice."""
     return (
         fit.frequency != "yearly"
-        and (group.constant or group.narrow)
-        and group.n >= FEW
-        and group.rank < RECENT_RANK
+        and has_steady_price(group)
         and getattr(group, f"gaps_{fit.frequency}") >= (GAP_SHARE_MIN_LONG if group.n >= LONG else GAP_SHARE_MIN)
-        and group.gap_wobble <= GAP_WOBBLE_DAYS_MAX
     )
 
 
-def is_once(group: Group, fit: Fit) -> bool:
+def is_once(group: ChargeGroup, fit: Fit) -> bool:
     """Whether there is hardly ever more than one charge a period."""
     return group.n - fit.filled <= 1 + ONCE_SLACK * group.n
 
 
-def is_rhythmic(group: Group, fit: Fit) -> bool:
+def is_rhythmic(group: ChargeGroup, fit: Fit) -> bool:
     """Whether a group has a rhythm of its own, however few charges show it."""
     spread_max = RULES[fit.frequency].spread_days
     return group.n >= 3 and fit.spread_days <= spread_max and is_once(group, fit) and is_regular(group, fit)
 
 
-def is_equal(group: Group, fit: Fit) -> bool:
+def is_equal(group: ChargeGroup, fit: Fit) -> bool:
     """Whether the amounts pass: constant, narrow, or those of a box with extras that comes on its day."""
     fast, swings = fit.frequency in FAST, group.variation > BASKET_VARIATION
     basket = (
@@ -217,7 +223,7 @@ def is_equal(group: Group, fit: Fit) -> bool:
     return (group.constant and not swinging) or group.narrow or basket
 
 
-def has_contract_evidence(group: Group, fit: Fit) -> bool:
+def has_contract_evidence(group: ChargeGroup, fit: Fit) -> bool:
     """Whether a contract has enough charges: three, or two if they are slow or equal or begin with a part period. Its
     amounts may vary."""
     if not group.contract:
@@ -238,7 +244,7 @@ def has_contract_evidence(group: Group, fit: Fit) -> bool:
     return (group.n >= charges_min and (group.constant or group.narrow or varied)) or begun
 
 
-def has_free_evidence(group: Group, fit: Fit, together: float) -> bool:
+def has_free_evidence(group: ChargeGroup, fit: Fit, together: float) -> bool:
     """Whether a payment without a contract has enough evidence: a steady price, once a period, on its day, and the more
     charges the less clear these are."""
     rule, fast, exact = RULES[fit.frequency], fit.frequency in FAST, fit.worst_days <= EXACT_DAYS
@@ -265,7 +271,7 @@ def has_free_evidence(group: Group, fit: Fit, together: float) -> bool:
     return kept and group.n >= needed
 
 
-def is_yearly(group: Group, fit: Fit) -> bool:
+def is_yearly(group: ChargeGroup, fit: Fit) -> bool:
     """Whether there are two charges a year apart, of about the same amount, and nothing else at the payee."""
     return (
         fit.frequency == "yearly"
@@ -275,7 +281,7 @@ def is_yearly(group: Group, fit: Fit) -> bool:
     )
 
 
-def is_free_amount(group: Group, fit: Fit) -> bool:
+def is_free_amount(group: ChargeGroup, fit: Fit) -> bool:
     """Whether amounts vary without a contract, but strictly on the day, every month, and with nothing else at the
     payee."""
     spread_max = next((days for n, days in FREE_AMOUNT_SPREAD_DAYS if group.n >= n), -1.0)
@@ -288,7 +294,7 @@ def is_free_amount(group: Group, fit: Fit) -> bool:
     )
 
 
-def is_early_pair(group: Group, fit: Fit) -> bool:
+def is_early_pair(group: ChargeGroup, fit: Fit) -> bool:
     """Whether there are two equal charges, not of a whole amount, a month or a quarter apart, and nothing else at the
     payee."""
     return (
@@ -301,7 +307,7 @@ def is_early_pair(group: Group, fit: Fit) -> bool:
     )
 
 
-def stands_out(group: Group, fit: Fit) -> bool:
+def stands_out(group: ChargeGroup, fit: Fit) -> bool:
     """Whether one price at a payee has a monthly core so complete that purchases by chance would not fill it."""
     near = 2 * NEAR_DAYS / DAYS_PER_MONTH
     a_slot = 1 - (1 - near) ** (group.n / fit.slots)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import polars as pl
 
 from analytics.frames import frame_of
+from analytics.recurring.payees import WHOSE
 
 RECENT_MONTHS = 8  # a contract that changed its price, its day or its name is found by its last charges
 MONTH_DAY_STEP = 5  # two collections of one mandate are more than this many days of the month apart
@@ -31,18 +32,17 @@ LEVELS = (
     Level("recent_price", 3, ("price", "recent")),
 )
 RECENT_RANK = 2  # levels from this rank on use only the last months, which is a second try and needs more evidence
-WHOSE = ("user_id", "currency")
 
 
 def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
     """The charges with the keys of groups besides payee, mandate, IBAN and price: `recent` (true or null),
     `day_band`; and `payee_id`, one number for each payee of a user in a currency."""
     recently = pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")
-    dated = charges.with_columns(
+    dated = charges.lazy().with_columns(
         recent=pl.when(recently).then(True),
         month_day=pl.col("booking_date").dt.day().cast(pl.Int32),
         payee_id=pl.struct(*WHOSE, "payee").hash(),
-    ).lazy()
+    )
     mandate_days = dated.select(*WHOSE, "contract_key", "month_day").drop_nulls().unique()
     keys = [*WHOSE, "contract_key", "month_day"]
     bands = day_bands(mandate_days)

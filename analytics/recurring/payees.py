@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from analytics.classification.intermediaries import BEGINNING, are_intermediaries
+from analytics.classification.intermediaries import BEGINNING
 from analytics.frames import frame_of
 from analytics.recurring.noise_words import BEHIND_INTERMEDIARY, DROPPED_WORDS
 
@@ -11,9 +11,9 @@ KEY_LETTERS = 24  # of a text without meaningful words
 KEY_WORDS = 2  # the first two meaningful words; later ones are branches, products, numbers
 PREFIX_LETTERS = 9  # "spiegelplus" and "spiegel plus 0481" are one payee
 STEM_LETTERS = 4  # if the amounts are equal, too
-READ = ("user_id", "currency", "price", "note", "brand", "mandate_reference", "counterpart_iban")
 TEXT = pl.coalesce("name", "brand", "note")
-ADDED = ("payee", "via", "brand_key", "contract_key", "iban_key")
+WHOSE = ("user_id", "currency")
+SAID = ["payee", "brand_key", "contract_key", "iban_key", "counterpart_iban", "mandate_reference"]
 
 
 def key_of(text: pl.Expr) -> pl.Expr:
@@ -42,11 +42,8 @@ def behind_intermediary(text: pl.Expr, note: pl.Expr, *, via: pl.Expr) -> pl.Exp
     )
 
 
-def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
-    """The payee's text as from `behind_intermediary`, in the bank's own spelling, without places and reference
-    numbers."""
-    via = are_intermediaries(text)
-    name = behind_intermediary(text, note, via=via)
+def as_written(name: pl.Expr) -> pl.Expr:
+    """The payee's name in the bank's own spelling, without places and reference numbers."""
     short = name.str.replace(r"//.*$", "").str.replace(r"\s+\S*\d{4,}\S*.*$", "")
     short = short.str.extract(WRITTEN_WORDS).str.strip_chars(" .,;:/*-")
     return pl.when(short != "").then(short).otherwise(name)
@@ -56,93 +53,76 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     """The charges with `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null
     for an intermediary), `contract_key` and `iban_key` (null when via), and without the columns they were read from:
     `name`, `note`, `brand` and `mandate_reference`."""
-    payees = _payees(charges.select(*READ, pl.col("name").is_null().alias("is_nameless"), text=TEXT))
-    return charges.drop("name", "note", "brand", "mandate_reference").with_columns(payees.select(ADDED))
-
-
-def _payees(charges: pl.DataFrame) -> pl.DataFrame:
-    """The ADDED columns of each row, in the same order."""
-    text, asked = pl.col("text"), pl.col("asked")
-    via = text.str.contains(BEGINNING).fill_null(False)
-    texted = charges.with_columns(via=via, asked=pl.when(via).then("note")).lazy()
-    keys = ["text", "asked", "via"]
-    texts = (
-        texted.select(keys).unique().with_columns(raw_key=key_of(behind_intermediary(text, asked, via=pl.col("via"))))
+    keyed = _with_keys(charges).with_columns(
+        alike=pl.struct(*WHOSE, *SAID, "price").hash(), whose=pl.struct(WHOSE).hash()
     )
-    brands = (
-        texted.select("brand")
-        .unique()
-        .with_columns(brand_key=pl.when(~pl.col("brand").str.contains(BEGINNING)).then(key_of(pl.col("brand"))))
-    )
-    texted = texted.join(brands, on="brand", how="left", nulls_equal=True, maintain_order="left")
-    mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))
-    iban = pl.when(~pl.col("via")).then(pl.col("counterpart_iban"))
-    nameless = pl.col("is_nameless") & pl.col("brand").is_null()
-    keyed = texted.join(texts, on=keys, how="left", nulls_equal=True, maintain_order="left").with_columns(
-        contract_key=mandate,
-        iban_key=iban,
-        payee=pl.coalesce(
-            pl.when(~nameless | iban.is_null()).then("raw_key"),
-            "counterpart_iban",
-            "mandate_reference",
-            pl.lit("?"),
-        ),
-    )
-    named = keyed.drop("text", "note", "asked", "brand", "raw_key", "is_nameless").pipe(frame_of)
+    keyed = keyed.pipe(frame_of).lazy()
+    alike = keyed.group_by("alike").agg(pl.col("whose", *SAID, "price").first(), n=pl.len())
     for by, ballot in (("payee", "brand_key"), ("iban_key", "payee"), ("contract_key", "payee")):
-        named = elect_payees(named, by, ballot)
-    return unite_payees(named)
-
-
-def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
-    """The charges with similar payee keys of a user united: two keys are one payee when nine letters agree, or four and
-    an amount; the commoner key wins. Keys that are accounts or mandates are no names, because those of one bank begin
-    alike."""
-    named = pl.col("payee").ne_missing(pl.col("counterpart_iban")) & pl.col("payee").ne_missing(
-        pl.col("mandate_reference")
+        alike = elect_payees(alike, by, ballot)
+    alike = unite_payees(alike, pl.col("payee").str.head(PREFIX_LETTERS))
+    alike = unite_payees(alike, pl.col("payee").str.head(STEM_LETTERS), pl.col("price"))
+    elected = alike.select("alike", "payee")
+    return (
+        keyed.drop("payee", "mandate_reference")
+        .join(elected, on="alike", how="left", maintain_order="left")
+        .drop("alike", "whose")
+        .pipe(frame_of)
     )
-    keyed = charges.lazy().with_columns(
-        prefix=pl.col("payee").str.head(PREFIX_LETTERS), stem=pl.col("payee").str.head(STEM_LETTERS)
-    )
-    for alike in (["prefix"], ["stem", "price"]):
-        keyed = keyed.with_columns(size=pl.len().over("user_id", "currency", "payee")).pipe(frame_of).lazy()
-        winners = (
-            keyed.filter(named)
-            .select("user_id", "currency", "payee", "size", *alike)
-            .unique()
-            .with_columns(
-                elected=pl.col("payee")
-                .sort_by("size", "payee", descending=[True, False])
-                .first()
-                .over("user_id", "currency", *alike)
-            )
-            .filter(pl.col("elected") != pl.col("payee"))
-            .select("user_id", "currency", "payee", "elected")
-            .sort("elected")
-            .unique(["user_id", "currency", "payee"], keep="first", maintain_order=True)
-        )
-        keyed = keyed.join(winners, on=["user_id", "currency", "payee"], how="left", maintain_order="left")
-        keyed = keyed.with_columns(payee=pl.coalesce("elected", "payee")).drop("elected")
-    return keyed.drop("prefix", "stem", "size").pipe(frame_of)
 
 
-def elect_payees(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
-    """The rows, in which all rows of a user with the same `by` get as payee the `ballot` that is most frequent among
-    them."""
-    keys = ["user_id", "currency", by]
-    winners = (
-        charges.lazy()
-        .filter(pl.col(by).is_not_null(), pl.col(ballot).is_not_null())
-        .group_by(*keys, ballot)
-        .len()
-        .sort("len", ballot, descending=[True, False])
-        .unique(keys, keep="first", maintain_order=True)
-        .select(*keys, elected=pl.col(ballot))
+def _with_keys(charges: pl.DataFrame) -> pl.LazyFrame:
+    """The charges with the keys that each has by itself. Each text is read once, however many rows have it."""
+    text, asked, brand = pl.col("text"), pl.col("asked"), pl.col("brand")
+    via = text.str.contains(BEGINNING).fill_null(False)
+    texted = charges.lazy().with_columns(text=TEXT).with_columns(via=via, asked=pl.when(via).then("note"))
+    texted = texted.pipe(frame_of).lazy()
+    keys = ["text", "asked", "via"]
+    texts = texted.select(keys).unique().with_columns(said=behind_intermediary(text, asked, via=pl.col("via")))
+    brands = texted.filter(~brand.str.contains(BEGINNING)).select(text=brand, said=brand).unique()
+    said = pl.concat([texts, brands], how="diagonal").with_columns(key=key_of(pl.col("said"))).pipe(frame_of).lazy()
+    raw_keys = said.select(*keys, raw_key="key")
+    brand_keys = said.filter(pl.col("via").is_null()).select(brand="text", brand_key="key")
+    mandate = pl.when(~pl.col("via")).then("mandate_reference")
+    iban = pl.when(~pl.col("via")).then("counterpart_iban")
+    is_nameless = pl.col("name").is_null() & brand.is_null()
+    payee = pl.coalesce(
+        pl.when(~is_nameless | iban.is_null()).then("raw_key"), "counterpart_iban", "mandate_reference", pl.lit("?")
     )
     return (
-        charges.lazy()
-        .join(winners, on=keys, how="left", maintain_order="left")
-        .with_columns(payee=pl.coalesce("elected", "payee"))
-        .drop("elected")
-        .pipe(frame_of)
+        texted.join(raw_keys, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        .join(brand_keys, on="brand", how="left", maintain_order="left")
+        .with_columns(contract_key=mandate, iban_key=iban, payee=payee)
+        .drop("name", "note", "brand", "text", "asked", "raw_key")
+    )
+
+
+def elect_payees(alike: pl.LazyFrame, by: str, ballot: str) -> pl.LazyFrame:
+    """The rows, in which all rows of a user with the same `by` get as payee the `ballot` that is most frequent among
+    their charges. A row stands for `n` charges."""
+    votes = pl.when(pl.col(ballot).is_not_null()).then(pl.col("n").sum().over("whose", by, ballot))
+    elected = pl.when(pl.col(by).is_not_null()).then(pl.col(ballot).first().over("whose", by))
+    return (
+        alike.with_columns(votes=votes)
+        .sort("votes", ballot, descending=[True, False], nulls_last=True)
+        .with_columns(payee=pl.coalesce(elected, "payee"))
+    )
+
+
+def unite_payees(alike: pl.LazyFrame, *sign: pl.Expr) -> pl.LazyFrame:
+    """The rows, each of which stands for `n` charges, with the payee keys of a user that have a sign in common united
+    to the commonest of them. Keys that are accounts or mandates are no names, because those of one bank begin alike."""
+    payee, own_keys = pl.col("payee"), ("counterpart_iban", "mandate_reference")
+    return (
+        alike.with_columns(
+            is_name=pl.all_horizontal(payee.ne_missing(pl.col(key)) for key in own_keys),
+            size=pl.col("n").sum().over("whose", "payee"),
+        )
+        .sort("is_name", "size", "payee", descending=[True, True, False])
+        .with_columns(commonest=pl.when("is_name").then(payee.first().over("whose", *sign)))
+        .with_columns(
+            payee=pl.coalesce(
+                pl.col("commonest").filter(pl.col("commonest") != payee).min().over("whose", "payee"), "payee"
+            )
+        )
     )

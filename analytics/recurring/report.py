@@ -4,10 +4,11 @@ from functools import cache
 
 import polars as pl
 
+from analytics.classification.intermediaries import are_intermediaries
 from analytics.frames import SUBSCRIPTIONS, frame_of
-from analytics.recurring.contract_ids import with_id
+from analytics.recurring.contract_ids import digest, identity
 from analytics.recurring.frequencies import CHARGES_A_YEAR, OVER_AFTER
-from analytics.recurring.payees import behind_intermediary_as_written
+from analytics.recurring.payees import as_written, behind_intermediary
 from analytics.recurring.rhythm import LATTICES
 
 WINDOW_MONTHS = 6  # interface 4.7
@@ -37,11 +38,13 @@ def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: boo
             charge_ids=pl.col("id"),
             **names(),
         )
+        .with_columns(via=are_intermediaries(pl.col("written")), identity=identity())
+        .with_columns(behind=behind_intermediary(pl.col("written"), pl.col("written_note"), via=pl.col("via")))
         .with_columns(merchant_name=stream_name())
         .pipe(frame_of)
     )
-    named = with_id(charges)  # ended ones included, so that a present stream does not take their ids
-    listed = (named.lazy() if with_ended else named.lazy().filter(is_listed())).with_columns(
+    named = charges.lazy().with_columns(id=pl.Series(map(digest, charges["identity"]), dtype=pl.String))
+    listed = (named if with_ended else named.filter(is_listed())).with_columns(
         confidence=pl.col("score").clip(0.0, 1.0),
         next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
         yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),
@@ -99,5 +102,4 @@ def stream_name() -> pl.Expr:
 
     People understand a purpose and not a creditor id, so the purpose comes first, unlike in decision 21.
     """
-    written = behind_intermediary_as_written(pl.col("written"), pl.col("written_note"))
-    return pl.coalesce("brand", written, "creditor_id", "counterpart_iban", pl.lit("Unknown"))
+    return pl.coalesce("brand", as_written(pl.col("behind")), "creditor_id", "counterpart_iban", pl.lit("Unknown"))

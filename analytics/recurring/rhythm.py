@@ -70,9 +70,11 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
     shares = pairs.with_columns(share=pl.col("n").cum_sum() // POINTS_AT_ONCE).partition_by("share", include_key=False)
     measured = pl.concat([_measure_fits(charges, members, share) for share in shares or [pairs]])
     return (
-        pairs.join(measured, on="fit")
+        pairs.lazy()
+        .join(measured.lazy(), on="fit")
         .with_columns(coverage=pl.col("filled") / pl.col("slots"), repeats=pl.col("n") / pl.col("filled"))
         .drop("n")
+        .pipe(frame_of)
     )
 
 
