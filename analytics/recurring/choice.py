@@ -130,20 +130,19 @@ def odd_ones(stream: Sequence[Placed]) -> set[int]:
     """The rows of a steady stream's charges that are something else at the same payee: 55.00 once to somebody who gets
     1,000.00 each month.
 
-    The price of such a charge comes only once, and it is off the day, fills a slot with a price that comes twice there,
-    or is the latest one and no likely new price. A price that is repeated is a new price.
+    The price of such a charge comes only once, and it is off the day, fills a slot which a repeated price fills too, or
+    is the latest one and no likely new price. A price that is repeated is a new price.
     """
     prices = Counter(each.charge.price for each in stream)
     lone = [each for each in stream if prices[each.charge.price] == 1]
     if not lone or len(stream) - len(lone) < STEADY_MIN * len(stream):
         return set()
-    in_slots = Counter((each.slot, each.charge.price) for each in stream)
-    doubled = {slot for (slot, _), charges in in_slots.items() if charges > 1}
+    paid = {each.slot for each in stream if prices[each.charge.price] > 1}
     likely_min = NEXT_PRICE_MIN * median(each.charge.price for each in stream)
     return {
         each.charge.row
         for each in lone
-        if each.is_off_its_day or each.slot in doubled or (each is stream[-1] and each.charge.price < likely_min)
+        if each.is_off_its_day or each.slot in paid or (each is stream[-1] and each.charge.price < likely_min)
     }
 
 

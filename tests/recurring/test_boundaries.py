@@ -135,6 +135,13 @@ def test_one_odd_payment_does_not_become_the_rent(
 
 
 @pytest.mark.requirement("subscriptions.evidence")
+def test_a_lone_price_beside_the_steady_one_of_its_month_is_a_stranger(charges_from: Charges, said: Said) -> None:
+    months = on("2026-06-15 2026-07-15 2026-08-15 2026-09-15 2026-10-15 2026-11-15")
+    (stream,) = said(charges_from([*paid(months, "19.99"), *paid(on("2026-08-15"), "21.18")]))
+    assert (stream["occurrences"], stream["amount"]) == (6, Decimal("19.99"))
+
+
+@pytest.mark.requirement("subscriptions.evidence")
 def test_a_price_that_comes_on_its_day_or_again_is_the_new_rent(charges_from: Charges, said: Said) -> None:
     raised = [*paid(RENTS[:-1], "1000.00"), *paid(RENTS[-1:], "1050.00")]
     assert [stream["amount"] for stream in said(charges_from(raised))] == [Decimal("1050.00")]
