@@ -94,10 +94,11 @@ class AccountBatch:
         stated = [(each.statement, each.adds_up) for each in told]
         changes = statements.keep(self._teller, self._account_id, self._batch_id, stated)
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
-        former = pl.DataFrame(self._former, schema=FORMER, orient="row").with_columns(
-            user_id=pl.lit(self._user_id), account_id=pl.lit(self._account_id), ended_at=pl.lit(self._teller.now)
-        )
-        self._session.append("former_amounts", former)
+        if self._former:
+            former = pl.DataFrame(self._former, schema=FORMER, orient="row").with_columns(
+                user_id=pl.lit(self._user_id), account_id=pl.lit(self._account_id), ended_at=pl.lit(self._teller.now)
+            )
+            self._session.append("former_amounts", former)
         return report
 
     def _keys(self, told: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
@@ -148,6 +149,8 @@ class AccountBatch:
         """The bookings that are rows already, as FOUND, and the rows that the source no longer tells."""
         pairs, left, rows, are_lasting = exact_matches(told, stored)
         found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
+        if left.is_empty() or rows.is_empty():
+            return found[0], rows.filter("is_whole")
         elsewhere = self._stored.told_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
         for items, near in self._by_day(left, rows):
             remaining = Remaining(
@@ -209,6 +212,8 @@ class AccountBatch:
         if self._teller.is_live or told.is_empty():
             return found.clear()
         stored = self._stored.taken_back_after(told.select(pl.max("booking_date")).item())
+        if stored.is_empty():
+            return found.clear()
         left, _ = left_over(told.filter(~is_whole(given, is_ours=pl.lit(value=True))), stored, found)
         pairs = self._among(left, "taken_back_transactions", stored, SAME_DAY)
         return pl.DataFrame([(item.place, row.id, False, True) for item, row in pairs], schema=FOUND, orient="row")
@@ -219,6 +224,8 @@ class AccountBatch:
         pairs: list[Pair] = []
         left = new
         for table, direction in zip(WAITING, (BEFORE, SAME_DAY), strict=True):
+            if left.is_empty():
+                break
             found = self._among(left, table, self._stored.every(table), direction)
             left = left.filter(~pl.col("place").is_in([item.place for item, _ in found]))
             pairs += found
@@ -227,6 +234,8 @@ class AccountBatch:
 
     def _among(self, told: pl.DataFrame, table: str, stored: pl.DataFrame, direction: int) -> list[Pair]:
         """Which of these rows of the table (STORED) the bookings are, as `pending_matches` has it, but by amount."""
+        if told.is_empty() or stored.is_empty():
+            return []
         keys = MONEY if direction == SAME_DAY else ("amount", "currency")
         told, stored = told.join(stored, on=keys, how="semi"), stored.join(told, on=keys, how="semi")
         return pending_matches(self._items(told), self._stored.rows(table, stored), direction=direction)
@@ -333,6 +342,8 @@ class AccountBatch:
 
     def _write(self, table: str, bookings: pl.DataFrame, spool: Spool, change: journal.Change | None = None) -> None:
         """Derive and append the rows of these bookings, whose words are in the spool, a piece at a time."""
+        if bookings.is_empty():
+            return
         done = 0
         state = self._session.coming_state(self._user_id)
         if "batch_id" not in bookings.columns:
