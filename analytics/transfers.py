@@ -101,6 +101,8 @@ def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
     out, into = _sides(rows.filter(pl.col("size").is_in(sizes.implode())))
     pairs = [pl.DataFrame(schema=_PAIRS)]
     for (out_keys, in_keys), days in product(EVIDENCE, DAYS_APART):
+        if out.is_empty() or into.is_empty():
+            break
         speaking_out, speaking_in = out.filter(_speaks(out_keys)), into.filter(_speaks(in_keys))
         if speaking_out.is_empty() or speaking_in.is_empty():
             continue

@@ -96,10 +96,11 @@ class AccountBatch:
         stated = [(each.statement, each.adds_up) for each in told]
         changes = statements.keep(self._teller, self._account_id, self._batch_id, stated)
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
-        former = pl.DataFrame(self._former, schema=FORMER, orient="row").with_columns(
-            user_id=pl.lit(self._user_id), account_id=pl.lit(self._account_id), ended_at=pl.lit(self._teller.now)
-        )
-        self._session.append("former_amounts", former)
+        if self._former:
+            former = pl.DataFrame(self._former, schema=FORMER, orient="row").with_columns(
+                user_id=pl.lit(self._user_id), account_id=pl.lit(self._account_id), ended_at=pl.lit(self._teller.now)
+            )
+            self._session.append("former_amounts", former)
         return report
 
     def _keys(self, told: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
@@ -151,6 +152,8 @@ class AccountBatch:
         """The bookings that are stored already, as FOUND, and the stored rows that the source no longer reports."""
         pairs, left, rows, are_lasting = exact_matches(told, stored)
         found = [_as_found(pairs)]
+        if left.is_empty() or rows.is_empty():
+            return found[0], rows.filter("is_whole")
         elsewhere = self._stored.told_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
         for items, near in self._by_day(left, rows):
             remaining = self._remaining(items, near, are_lasting=are_lasting)
@@ -201,6 +204,8 @@ class AccountBatch:
         if self._teller.is_live or told.is_empty():
             return found.clear()
         stored = self._stored.taken_back_after(told.select(pl.max("booking_date")).item())
+        if stored.is_empty():
+            return found.clear()
         left, _ = left_over(told.filter(~is_whole(given, is_ours=pl.lit(value=True))), stored, found)
         return _as_found(self._among(left, "taken_back_transactions", stored, MONEY, SAME_DAY), is_part=True)
 
@@ -210,6 +215,8 @@ class AccountBatch:
         pairs: list[Pair] = []
         left = new
         for table, keys, days in zip(WAITING, (AMOUNT, MONEY), (BEFORE, SAME_DAY), strict=True):
+            if left.is_empty():
+                break
             stored = self._stored.every(table)
             found = self._among(left, table, stored, keys, days)
             left, _ = left_over(left, stored, _as_found(found))
@@ -223,6 +230,8 @@ class AccountBatch:
         """The pairs of a booking and a row of the table (STORED) that are the same, where one of the two is pending or
         taken back: only rows with the same `keys`, on `days`. Sources report such bookings anew each time, under any
         id."""
+        if told.is_empty() or stored.is_empty():
+            return []
         told, stored = told.join(stored, on=keys, how="semi"), stored.join(told, on=keys, how="semi")
         if told.is_empty():
             return []
@@ -337,6 +346,8 @@ class AccountBatch:
 
     def _write(self, table: str, bookings: pl.DataFrame, spool: Spool, change: journal.Change | None = None) -> None:
         """Derive and append the rows of these bookings, whose wordings are in the spool, a piece at a time."""
+        if bookings.is_empty():
+            return
         done = 0
         state = self._session.coming_state(self._user_id)
         if "batch_id" not in bookings.columns:

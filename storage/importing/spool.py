@@ -37,6 +37,8 @@ KEYS: dict[str, pl.DataType] = {
 """What bookings are compared by: one row each, `place` is the booking's in the batch, `references` stand one after the
 other (a column of lists takes Polars ten times as long to make), `digest` is that of the wording."""
 
+NO_KEYS = pl.DataFrame(schema=KEYS)
+
 wording_of = msgspec.json.Encoder().encode
 record_of = msgspec.json.Decoder(TransactionRecord).decode
 
@@ -48,6 +50,7 @@ class Spool:
         self._wordings: list[bytes] = []
         self._keys: list[tuple[object, ...]] = []
         self._frames: list[pl.DataFrame] = []
+        self._latest = NO_KEYS  # frame of `_keys`, as far as it has been asked for
         self.with_words: list[int] = []  # places of bookings on which their owner has words
         self._ends = [0]  # of the chunks in the file
         self._descriptor: int | None = None
@@ -85,7 +88,9 @@ class Spool:
 
     def keys(self, ranges: Iterable[range]) -> pl.DataFrame:
         """The bookings at these places, in their order, as KEYS."""
-        whole = pl.concat([*self._frames, _frame(self._keys)])
+        if self._latest.height < len(self._keys):
+            self._latest = _frame(self._keys)
+        whole = pl.concat([*self._frames, self._latest])
         return pl.concat([whole.clear(), *(whole.slice(each.start, len(each)) for each in ranges)])
 
     def pieces(self, places: Sequence[int]) -> Iterator[tuple[list[int], list[bytes]]]:
@@ -119,7 +124,7 @@ class Spool:
         while content:
             content = content[os.write(self._descriptor, content) :]
         self._frames.append(_frame(self._keys))
-        self._wordings, self._keys = [], []
+        self._wordings, self._keys, self._latest = [], [], NO_KEYS
 
 
 def days_at_once(days: pl.DataFrame, rows_max: int) -> list[pl.DataFrame]:

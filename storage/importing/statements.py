@@ -160,6 +160,8 @@ def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[
         *(user_id, account_id),
         schema={"id": pl.String(), "was": MONEY, "added_state": feed.STATES["added_state"]},
     )
+    if missing.is_empty() and stored.is_empty():
+        return []
     gone = stored.join(missing, on="id", how="anti").select("id", account_id=pl.lit(account_id))
     settled = missing.join(stored, on="id", how="left", maintain_order="left")
     fresh = settled.filter(pl.col("amount").ne_missing(pl.col("was")))

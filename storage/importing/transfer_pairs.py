@@ -25,6 +25,8 @@ def pair_again(session: Transaction, user_id: str) -> list[str]:
         user_id,
         schema={**LEGS, **{f"old_{name}": pl.String() for name in PAIRING}},
     )
+    if stored.is_empty():
+        return []
     accounts = session.frame(
         "SELECT id, iban FROM accounts WHERE user_id = $1 ORDER BY position, id", user_id, schema=OWN_ACCOUNTS
     )

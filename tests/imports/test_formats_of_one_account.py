@@ -1,17 +1,21 @@
 """One account is one ledger, whatever formats tell it, in whichever order, in whole or in part."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from itertools import combinations
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from analytics.records import AccountRecord, Batch
+from analytics.records import AccountRecord, Batch, Record
 from storage.importing.batches import read_batch
-from tests.conftest import NOW
-from tests.engines import OpenStore
+from tests.conftest import NOW, empty_store
+from tests.engines import ENGINE, STORE, OpenStore, opened
 from tests.imports.formats_of_one_account import FORMATS, OPENING, Row, records_in, rows
 from tests.storage.conftest import GIRO, Bank, files_of, make_bank
 
@@ -27,22 +31,45 @@ def files_of_somebody(database: OpenStore, name: str) -> Bank:
 def bring(files: Bank, format_: str, told: Sequence[Row], *, first: int = 0) -> int:
     """How many bookings are new; `first` is the place in the ledger of the first row that is told."""
     opening = OPENING + sum((row.amount for row in LEDGER[:first]), Decimal(0))
-    of_giro = (GIRO if isinstance(each, AccountRecord) else each for each in records_in(format_, told, opening))
     files.count += 1
-    return files.store(read_batch(Batch(id=f"b{files.count}", records=of_giro), today=NOW.date())).new_transactions
+    batch = Batch(id=f"b{files.count}", records=iter(records_of_giro(format_, tuple(told), opening)))
+    return files.store(read_batch(batch, today=NOW.date())).new_transactions
+
+
+@cache
+def records_of_giro(format_: str, told: tuple[Row, ...], opening: Decimal) -> list[Record]:
+    return [GIRO if isinstance(each, AccountRecord) else each for each in records_in(format_, told, opening)]
 
 
 def money(files: Bank) -> list[tuple[date, Decimal]]:
     return sorted((row["booking_date"], row["amount"]) for row in files.rows())
 
 
+@pytest.fixture(scope="module")
+def each_format_told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Mapping[str, Bank]]:
+    """The folder of a store in which the files of ten people have told the ledger, each in another format, and these
+    files; tests copy it."""
+    folder = tmp_path_factory.mktemp("told")
+    with closing(empty_store(folder / STORE)) as database:
+        told = {format_: files_of_somebody(database, format_) for format_ in FORMATS}
+        assert {bring(files, format_, LEDGER) for format_, files in told.items()} == {len(LEDGER)}
+    return folder, told
+
+
+@pytest.fixture
+def told_in(each_format_told: tuple[Path, Mapping[str, Bank]], tmp_path: Path) -> Iterator[Mapping[str, Bank]]:
+    """By format the files of somebody that have told the ledger in it."""
+    folder, told = each_format_told
+    with closing(opened(ENGINE.url(ENGINE.copy(folder, tmp_path / "copy") / STORE))) as database:
+        yield {format_: dataclasses.replace(files, database=database) for format_, files in told.items()}
+
+
 @pytest.mark.parametrize(("one", "other"), [*combinations(FORMATS, 2)])
 def test_two_formats_tell_one_ledger_in_either_order_under_the_first_ids(
-    database: OpenStore, one: str, other: str
+    told_in: Mapping[str, Bank], one: str, other: str
 ) -> None:
     for first, second in ((one, other), (other, one)):
-        files = files_of_somebody(database, first)
-        assert bring(files, first, LEDGER) == len(LEDGER)
+        files = told_in[first]
         before = files.ids()
         assert [bring(files, second, LEDGER), bring(files, first, LEDGER)] == [0, 0]
         assert (files.ids(), money(files)) == (before, MONEY)

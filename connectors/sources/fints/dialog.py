@@ -7,7 +7,7 @@ resumed from the text. The text has to be stored encrypted and safe from changes
 import base64
 import logging
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -123,7 +123,7 @@ class OpenDialog:
     @property
     def bank_name(self) -> str:
         """The bank's own name; empty where it states none."""
-        return str(self.client.get_information()["bank"].get("name") or "")
+        return str(self.client.bpa.bank_name or "") if self.client.bpa else ""
 
     @property
     def state(self) -> str:
@@ -140,8 +140,8 @@ class OpenDialog:
         gives for the account's key to `until`."""
         with _translate_errors(self.line):
             accounts = self._checked_order(self.client.get_sepa_accounts())
-            about = {each["iban"]: each for each in self.client.get_information()["accounts"]}
-            return [self._read_account(account, about.get(account.iban) or {}, since, until) for account in accounts]
+            about = {each.iban: each for each in self.client.upd.find_segments("HIUPD")}
+            return [self._read_account(account, about.get(account.iban), since, until) for account in accounts]
 
     def older(self, today: date, known: Json) -> tuple[Json, Challenge | None]:
         """The bookings of the accounts in "left", as far back as the bank keeps them and until today, so that a first
@@ -169,19 +169,16 @@ class OpenDialog:
             del left[0]
         return {"found": found, "left": left}, None
 
-    def _read_account(
-        self, account: Any, about: Mapping[str, Any], since: Callable[[str], date], until: date
-    ) -> ReportedAccount:
-        may = about.get("supported_operations") or {}
-        is_told = any(may.values())  # some banks do not state which orders an account allows
+    def _read_account(self, account: Any, about: Any, since: Callable[[str], date], until: date) -> ReportedAccount:
+        may = _allowed_operations(about)  # some banks do not state which orders an account allows
         balance, refusal = None, None
         booked: Sequence[bytes] = ()
         pending: Sequence[bytes] = ()
         iban, number = account.iban or None, _number(account)
         try:
-            if may.get(FinTSOperations.GET_BALANCE) or not is_told:
+            if FinTSOperations.GET_BALANCE in may or not may:
                 balance = self._checked_order(self.client.get_balance(account))
-            if any(may.get(each) for each in BOOKINGS) or not is_told:
+            if may.intersection(BOOKINGS) or not may:
                 booked, pending = self._bookings(account, since(_key(account)), until)
         except FinTSUnsupportedOperation:
             refusal = "not offered"
@@ -192,9 +189,9 @@ class OpenDialog:
         return ReportedAccount(
             iban=iban,
             number=number,
-            kind=int(about["type"]) if about.get("type") is not None else None,
-            name=about.get("product_name"),
-            currency=about.get("currency") or (balance.amount.currency if balance else None),
+            kind=int(about.account_type) if about and about.account_type is not None else None,
+            name=about.account_product_name if about else None,
+            currency=(about.account_currency if about else None) or (balance.amount.currency if balance else None),
             balance=balance.amount.amount if balance else None,
             balance_day=balance.date if balance else None,
             booked=booked,
@@ -301,6 +298,13 @@ def _result_of_approved(client: Any, challenge: Any, tan: str, dialog: Any, orde
     outcome = client.send_tan(challenge, tan)
     is_refused = client.connection.refusal is not None
     return client._send_with_possible_retry(dialog, order, resume) if is_refused else outcome
+
+
+def _allowed_operations(about: Any) -> set[Any]:
+    """The operations of the library that the bank allows for an account by what it says of it (HIUPD), as
+    `get_information` has them, which takes a tenth of a second for each account."""
+    orders = {each.transaction for each in about.allowed_transactions} if about else set()
+    return {operation for operation in FinTSOperations if orders.intersection(operation.value)}
 
 
 class _OrderRefused(Exception):

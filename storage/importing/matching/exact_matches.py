@@ -71,6 +71,8 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     own = told.filter(pl.col("own_id").is_not_null())
     by_own_id = own.join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
     take(by_own_id.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
+    if told.is_empty() or stored.is_empty():
+        return Matches(found[0], told, stored, are_references_lasting=True)
     of_others = stored.filter("is_other_source")["id"].implode()
     is_named = pl.col("claim").is_not_null()
     take(_pair(told.filter(is_named), _in_last_words(stored), ("claim", "fingerprint")))

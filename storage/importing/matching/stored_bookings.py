@@ -49,6 +49,7 @@ where that is nothing `first_claim` is the one of the source that told the row f
 was another one, `has_its_references` that references of the row may be of the batch's own source: it is remembered of a
 live source that it told the row, of files only if they told it first, under a reference. Whether the row's day is whole
 or asked for is said by the windows of the batch."""
+NO_BOOKINGS = pl.DataFrame(schema=STORED)
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
 IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
@@ -141,7 +142,7 @@ class StoredBookings:
         days = [day for each in windows for day in (each.first, each.last)]
         days += told.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0) if not told.is_empty() else []
         if not days:
-            return pl.DataFrame(schema=STORED)
+            return NO_BOOKINGS
         first, last = min(days) - NEIGHBOURHOOD, max(days) + NEIGHBOURHOOD
         return self._frame(table, windows, "booking_date BETWEEN $3 AND $4", first, last)
 
@@ -213,6 +214,8 @@ class StoredBookings:
             *(self._user_id, self._account_id, *parameters),
             schema=_SELECTED,
         )
+        if rows.is_empty():
+            return NO_BOOKINGS
         is_file = pl.col("connection_id").is_in(list(self._teller.file_connections))
         source = pl.when(is_file).then(pl.lit(FILES)).otherwise("connection_id")
         own_id = pl.when(pl.col("identity").str.starts_with(PROVIDER)).then(
