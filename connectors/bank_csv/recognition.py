@@ -124,11 +124,7 @@ def _by_choice(fitting: Sequence[RecognisedFile], is_suitable: Callable[[Recogni
 def header_profiles(row: Sequence[str], profiles: Sequence[Profile]) -> list[Profile]:
     """The profiles whose header this row is, the one that names most columns first."""
     names = {comparable(cell) for cell in row if cell}
-    fitting = [
-        profile
-        for profile in profiles
-        if profile.header and all(any(name in names for name in spellings) for spellings in profile.header)
-    ]
+    fitting = [each for each in profiles if each.header and not any(map(names.isdisjoint, each.header))]
     return sorted(fitting, key=lambda profile: -len(profile.header))
 
 

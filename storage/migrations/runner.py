@@ -90,8 +90,10 @@ def current_version(session: Session) -> int:
         "SELECT table_name FROM information_schema.tables"
         " WHERE table_name = 'schema_version' AND table_schema = current_schema()"
     )
-    if is_new:
-        return 0
+    return 0 if is_new else _highest_number(session)
+
+
+def _highest_number(session: Session) -> int:
     return int(session.rows("SELECT coalesce(max(number), 0) AS number FROM schema_version")[0]["number"])
 
 
@@ -105,7 +107,8 @@ def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) 
     """Run a migration unless another process starting at the same time has run it; True if it was run here. Indexes of
     tables in use, new ones and what they replace, are left to `storage.migrations.later_indexes`."""
     with store.migrating() as session:
-        version = current_version(session)
+        # To ask whether there is a table at all takes 3 ms: a new store would be asked at each of its migrations
+        version = current_version(session) if migration.number == 1 else _highest_number(session)
         if version >= migration.number:
             return False
         with distribution.keep_distributed(session):

@@ -127,7 +127,7 @@ def test_compacting_sorts_the_rows_and_loses_none_that_arrive_meanwhile(bank: Ba
 
     writer = threading.Thread(target=imports)
     writer.start()
-    while not done.is_set():
+    while not done.wait(0.01):  # without a pause imports wait for the interpreter
         compaction.compact(bank.database)
     writer.join()
     assert compaction.compact(bank.database) == 30
