@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 expect.set_options(timeout=30_000)  # as long as Playwright waits for whatever is clicked
@@ -20,3 +21,10 @@ def running_browser(program: str = SHELL) -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One for the tests of a module."""
+    with running_browser() as browser:
+        yield browser

@@ -15,9 +15,9 @@ from handlers.commands.connections import connect_live
 from handlers.services import open_services
 from handlers.settings import load
 from storage import users
+from tests.browsers import chromium
 from tests.conftest import NOW, empty_folder
 from tests.live.conftest import Talk
-from tests.page.conftest import chromium
 from tests.service.conftest import Served, copied, demo_store, get, running
 
 __all__ = ["chromium", "copied", "demo_store"]  # fixtures of other tests, for these too

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browsers import chromium
 from tests.conftest import empty_folder
 from tests.days import today
 from tests.live.conftest import Live, connection
-from tests.page.conftest import chromium
 from tests.service.conftest import get, running
 from tests.simulators import finapi, fints
 from tests.simulators.enable_banking import APPLICATION, BANK, BankAccount, EnableBankingSimulator, row

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
+from tests.browsers import chromium
 from tests.explanations.conftest import Service
 from tests.mcp.conftest import META, Assistant, Json, assistant
-from tests.page.conftest import chromium
 
 __all__ = ["chromium"]  # a fixture of the page's tests, for these too
 

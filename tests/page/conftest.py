@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,39 @@ def demo(copied: Callable[[], Path]) -> Iterator[Demo]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running_browser() as browser:
-        yield browser
+class Shared:
+    """The browser of all tests of this folder that a worker runs one after the other: to start one takes half a second
+    of processor time for each module."""
+
+    def __init__(self) -> None:
+        self._browser: Browser | None = None
+        self._open = ExitStack()
+
+    def browser(self) -> Browser:
+        """Started when the first test needs it."""
+        if self._browser is None:
+            self._browser = self._open.enter_context(running_browser())
+        return self._browser
+
+    def end(self) -> None:
+        """Its event loop would be in the way of tests that have their own."""
+        self._browser = None
+        self._open.close()
+
+
+SHARED = Shared()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """The browser ends with the last test of this folder."""
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        SHARED.end()
+
+
+@pytest.fixture
+def chromium() -> Browser:
+    return SHARED.browser()
 
 
 @pytest.fixture
