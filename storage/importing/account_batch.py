@@ -35,7 +35,7 @@ from storage.importing.matching.stored_bookings import (
     StoredRow,
     with_former,
 )
-from storage.importing.matching.windows import ToldWindow, is_whole, windows
+from storage.importing.matching.windows import ReportedWindow, is_whole, windows
 from storage.importing.rows import incoming
 from storage.importing.same_accounts import Lookalike
 from storage.importing.spool import PARTING, Spool, days_at_once
@@ -82,18 +82,18 @@ class AccountBatch:
         self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
         self._stored = StoredBookings(teller, account_id)
 
-    def merge(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
+    def merge(self, source: str, reported: Sequence[AccountStatement]) -> AccountReport:
         """Merge these statements into the account: bookings, pending ones, balances, and the gaps between statements.
         `source` is the id that the account would have by its source alone."""
-        given = windows(told)
-        report = self._merge_booked(source, told, given)
-        waiting = self._keys(told, ~pl.col("is_booked"))
-        is_complete = any(each.statement.is_pending_complete for each in told)
+        given = windows(reported)
+        report = self._merge_booked(source, reported, given)
+        waiting = self._keys(reported, ~pl.col("is_booked"))
+        is_complete = any(each.statement.is_pending_complete for each in reported)
         if is_complete or not waiting.is_empty():
-            booked = self._keys(told, "is_booked")["provider_id"].drop_nulls().implode()
+            booked = self._keys(reported, "is_booked")["provider_id"].drop_nulls().implode()
             still = waiting.filter(~pl.col("provider_id").is_in(booked).fill_null(value=False))
             self._merge_pending(prepare_bookings(still, self._teller.source), is_complete=is_complete)
-        stated = [(each.statement, each.adds_up) for each in told]
+        stated = [(each.statement, each.adds_up) for each in reported]
         changes = statements.keep(self._teller, self._account_id, self._batch_id, stated)
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
         if self._former:
@@ -103,18 +103,18 @@ class AccountBatch:
             self._session.append("former_amounts", former)
         return report
 
-    def _keys(self, told: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
-        return self._spool.keys(each.places for each in told).filter(kept)
+    def _keys(self, reported: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
+        return self._spool.keys(each.places for each in reported).filter(kept)
 
     def _merge_booked(
-        self, source: str, told: Sequence[AccountStatement], given: Sequence[ToldWindow]
+        self, source: str, reported: Sequence[AccountStatement], given: Sequence[ReportedWindow]
     ) -> AccountReport:
         """Write new bookings and pending ones that have booked, rewrite rows that are reported differently now, and put
         aside those that the bank has taken back. Nothing is derived anew for rows that are reported as before."""
-        booked = prepare_bookings(self._keys(told, "is_booked"), self._teller.source)
+        booked = prepare_bookings(self._keys(reported, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         found, gone = self._matches(source, booked, stored, given)
-        found = pl.concat([found, self._told_before_taken_back(booked, found, given)])
+        found = pl.concat([found, self._reported_before_taken_back(booked, found, given)])
         known = booked.join(found.filter(~pl.col("is_part")), on="place").join(
             stored.rename(STORED_AS).drop("booking_date", "currency"), on="stored_id", maintain_order="left"
         )
@@ -125,7 +125,7 @@ class AccountBatch:
             gone=gone,
             arrived=new.select("booking_date", "amount"),
             corrected=known.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0),
-            told=[each.statement for each in told],
+            reported=[each.statement for each in reported],
             given=given,
         )
         self._former += back.select("booking_date", "amount", "created_at").rows()
@@ -147,14 +147,14 @@ class AccountBatch:
         return pl.concat([rows.filter(pl.col("identity").is_not_null()), new]).drop("base")
 
     def _matches(
-        self, source: str, told: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ToldWindow]
+        self, source: str, reported: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The bookings that are stored already, as FOUND, and the stored rows that the source no longer reports."""
-        pairs, left, rows, are_lasting = exact_matches(told, stored)
+        pairs, left, rows, are_lasting = exact_matches(reported, stored)
         found = [_as_found(pairs)]
         if left.is_empty() or rows.is_empty():
             return found[0], rows.filter("is_whole")
-        elsewhere = self._stored.told_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
+        elsewhere = self._stored.reported_elsewhere(source, rows.join(left, on=MONEY, how="semi"))
         for items, near in self._by_day(left, rows):
             remaining = self._remaining(items, near, are_lasting=are_lasting)
             remaining.match_by_day(elsewhere)
@@ -170,43 +170,43 @@ class AccountBatch:
         corrected = self._corrections(left, rows, gone, given)
         return pl.concat([found_by_day, corrected]), gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))
 
-    def _by_day(self, told: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    def _by_day(self, reported: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         """The bookings and rows that may match by day and amount, or as a batch and its details; some days at a
         time."""
         is_part = pl.col("references").str.contains(r"/\d+(\x1f|\"|$)")
         keys = ["booking_date", "currency"]
-        if told.filter(is_part).is_empty() and stored.filter(is_part).is_empty():
+        if reported.filter(is_part).is_empty() and stored.filter(is_part).is_empty():
             keys.append("amount")
-        told, stored = told.join(stored, on=keys, how="semi"), stored.join(told, on=keys, how="semi")
-        for days in days_at_once(told.group_by("booking_date").agg(n=pl.len()), COMPARED_AT_ONCE):
-            yield told.join(days, on="booking_date", how="semi"), stored.join(days, on="booking_date", how="semi")
+        reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
+        for days in days_at_once(reported.group_by("booking_date").agg(n=pl.len()), COMPARED_AT_ONCE):
+            yield reported.join(days, on="booking_date", how="semi"), stored.join(days, on="booking_date", how="semi")
 
     def _corrections(
-        self, told: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ToldWindow]
+        self, reported: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> pl.DataFrame:
         """The bookings that correct a stored row, which has another amount or another day, as FOUND."""
-        claimed = stored.join(told, on="claim", how="semi")
+        claimed = stored.join(reported, on="claim", how="semi")
         rows = pl.concat([gone, claimed]).unique("id", maintain_order=True)
         if rows.is_empty():
             return pl.DataFrame(schema=FOUND)
         first, last = rows.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
         near = pl.col("booking_date").is_between(first - NEIGHBOURHOOD, last + NEIGHBOURHOOD)
-        items = told.filter(near | pl.col("claim").is_in(claimed["claim"].implode()).fill_null(value=False))
+        items = reported.filter(near | pl.col("claim").is_in(claimed["claim"].implode()).fill_null(value=False))
         remaining = self._remaining(items, rows)
         remaining.match_corrections(set(items.filter(is_whole(given, is_ours=pl.lit(value=True)))["place"]))
         return _as_found(remaining.pairs, is_correction=True)
 
-    def _told_before_taken_back(
-        self, told: pl.DataFrame, found: pl.DataFrame, given: Sequence[ToldWindow]
+    def _reported_before_taken_back(
+        self, reported: pl.DataFrame, found: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> pl.DataFrame:
         """The bookings of an older file that the bank has taken back since, as FOUND; they stay taken back. Such a file
         ends before that day and does not prove its balance."""
-        if self._teller.is_live or told.is_empty():
+        if self._teller.is_live or reported.is_empty():
             return found.clear()
-        stored = self._stored.taken_back_after(told.select(pl.max("booking_date")).item())
+        stored = self._stored.taken_back_after(reported.select(pl.max("booking_date")).item())
         if stored.is_empty():
             return found.clear()
-        left, _ = left_over(told.filter(~is_whole(given, is_ours=pl.lit(value=True))), stored, found)
+        left, _ = left_over(reported.filter(~is_whole(given, is_ours=pl.lit(value=True))), stored, found)
         return _as_found(self._among(left, "taken_back_transactions", stored, MONEY, SAME_DAY), is_part=True)
 
     def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
@@ -225,44 +225,44 @@ class AccountBatch:
         return self._as_rows(new, pairs)
 
     def _among(
-        self, told: pl.DataFrame, table: str, stored: pl.DataFrame, keys: Sequence[str], days: range
+        self, reported: pl.DataFrame, table: str, stored: pl.DataFrame, keys: Sequence[str], days: range
     ) -> list[Pair]:
         """The pairs of a booking and a row of the table (STORED) that are the same, where one of the two is pending or
         taken back: only rows with the same `keys`, on `days`. Sources report such bookings anew each time, under any
         id."""
-        if told.is_empty() or stored.is_empty():
+        if reported.is_empty() or stored.is_empty():
             return []
-        told, stored = told.join(stored, on=keys, how="semi"), stored.join(told, on=keys, how="semi")
-        if told.is_empty():
+        reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
+        if reported.is_empty():
             return []
         stored = stored.with_columns(pl.lit(value=True).alias(name) for name in ("is_whole", "is_asked_for"))
-        known = exact_matches(told, stored).pairs
-        remaining = self._remaining(told, stored, table)
+        known = exact_matches(reported, stored).pairs
+        remaining = self._remaining(reported, stored, table)
         remaining.match_waiting(known.iter_rows(), days)
         return remaining.pairs
 
     def _remaining(
-        self, told: pl.DataFrame, stored: pl.DataFrame, table: str = "transactions", *, are_lasting: bool = False
+        self, reported: pl.DataFrame, stored: pl.DataFrame, table: str = "transactions", *, are_lasting: bool = False
     ) -> Remaining:
         """These bookings and rows of the table (STORED), with all that they say."""
-        keys = told.select("place", "claim").rows()
+        keys = reported.select("place", "claim").rows()
         records = self._spool.records([place for place, _ in keys])
         items = [Item(record, *of_booking) for record, of_booking in zip(records, keys, strict=True)]
         return Remaining(items, self._stored.rows(table, stored), are_references_lasting=are_lasting)
 
-    def _as_rows(self, told: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
+    def _as_rows(self, reported: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
         """The bookings; those in `pairs` with id, identity, `created_at` and `claims` of their row."""
         found = [
             (item.place, row.id, row.identity, row.created_at, self._claims_of_new(item, row)) for item, row in pairs
         ]
         schema = {**PAIRS, **{name: STORED[name] for name in ("identity", "created_at", "claims")}}
         known = pl.DataFrame(found, schema=schema, orient="row")
-        return told.join(known, on="place", how="left", maintain_order="left")
+        return reported.join(known, on="place", how="left", maintain_order="left")
 
     def _reword(self, known: pl.DataFrame) -> None:
         """Rewrite rows that are reported differently, either corrected by the source that reported them or in the
         fuller words of another one; and remember what each source reported last, with its id and references."""
-        is_news = (pl.col("told_print") != pl.col("fingerprint")).fill_null(value=True)
+        is_news = (pl.col("reported_print") != pl.col("fingerprint")).fill_null(value=True)
         is_live = self._teller.is_live
         changed = known.filter(
             (pl.col("fingerprint") != pl.col("stored_print")) & (is_news if is_live else pl.lit(value=True))
@@ -278,13 +278,21 @@ class AccountBatch:
 
     def _rewrite(self, changed: pl.DataFrame) -> None:
         before = self._stored.records(changed["stored_id"])
-        told = self._spool.records(changed["place"].to_list())
+        reported = self._spool.records(changed["place"].to_list())
         spool, rows = Spool(), []
-        columns = ("stored_id", "identity", "created_at", "told_print", "is_correction", "connection_id", "batch_id")
+        columns = (
+            "stored_id",
+            "identity",
+            "created_at",
+            "reported_print",
+            "is_correction",
+            "connection_id",
+            "batch_id",
+        )
         claims = self._claims(changed)
-        for row, record, claim in zip(changed.select(columns).iter_rows(), told, claims, strict=True):
-            id_, identity, created_at, told_print, is_correction, *teller = row
-            corrects = is_correction or (self._teller.is_live and told_print is not None)
+        for row, record, claim in zip(changed.select(columns).iter_rows(), reported, claims, strict=True):
+            id_, identity, created_at, reported_print, is_correction, *teller = row
+            corrects = is_correction or (self._teller.is_live and reported_print is not None)
             words = fuller_words(before[id_], record, is_correction=corrects)
             if words != before[id_]:
                 money = (words.booking_date, words.amount, words.currency)
@@ -308,14 +316,14 @@ class AccountBatch:
         """The `claims` of these rows after this batch: for each source the id under which it knows the row, with the
         fingerprint of what it reported last. A source of files is remembered only where it gives an id."""
         found = []
-        for claims, first, stored_print, claim, told in known.select(
+        for claims, first, stored_print, claim, reported in known.select(
             "claims", "first_claim", "stored_print", "claim", "fingerprint"
         ).iter_rows():
             by_id: dict[str, str] = json.loads(claims) if claims else {first: stored_print}
             by_id.pop(f"{FILES}:", None)
             if name := self._name(claim):
                 others = {id_: each for id_, each in by_id.items() if id_.partition(":")[0] != self._teller.source}
-                by_id = {**others, name: told}
+                by_id = {**others, name: reported}
             found.append(as_json(by_id) if by_id else None)
         return pl.Series("claims", found, dtype=pl.String)
 
@@ -332,14 +340,14 @@ class AccountBatch:
         """The key in `claims` for this source's report of a row; None for a file that gives the row no id."""
         return claim or (f"{self._teller.source}:" if self._teller.is_live else None)
 
-    def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
+    def _merge_pending(self, reported: pl.DataFrame, *, is_complete: bool) -> None:
         """Store what is pending; a row that is still pending keeps its id. If the list is complete, all other pending
         rows end."""
         stored = self._stored.every("pending_transactions")
-        known = self._among(told, "pending_transactions", stored, ["currency"], SAME_DAY)
-        left, _ = left_over(told, stored, _as_found(known))
+        known = self._among(reported, "pending_transactions", stored, ["currency"], SAME_DAY)
+        left, _ = left_over(reported, stored, _as_found(known))
         booked = self._among(left, "transactions", self._stored.around("transactions", left), AMOUNT, AFTER)
-        waiting, _ = left_over(told, stored, _as_found(booked))
+        waiting, _ = left_over(reported, stored, _as_found(booked))
         rows = self._with_identities(self._as_rows(waiting, known)).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
         self._write("pending_transactions", rows, self._spool)
@@ -351,8 +359,12 @@ class AccountBatch:
         done = 0
         state = self._session.coming_state(self._user_id)
         if "batch_id" not in bookings.columns:
-            told_by = {"connection_id": self._teller.connection.id, "batch_id": self._batch_id, "added_state": state}
-            bookings = bookings.with_columns(**{name: pl.lit(value) for name, value in told_by.items()})
+            reported_by = {
+                "connection_id": self._teller.connection.id,
+                "batch_id": self._batch_id,
+                "added_state": state,
+            }
+            bookings = bookings.with_columns(**{name: pl.lit(value) for name, value in reported_by.items()})
         bookings = bookings.select(WRITTEN).sort("place")
         for places, wordings in spool.pieces(bookings["place"].to_list()):
             piece = bookings.slice(done, len(places))
@@ -399,9 +411,9 @@ def _with_other_references(known: pl.DataFrame) -> pl.DataFrame:
     in_json = pl.col("references").str.replace_all(PARTING, '","', literal=True)  # as `as_json` has it
     as_stored = pl.format('"{}"', in_json)
     is_known = pl.col("stored_references").str.contains(as_stored, literal=True)
-    told = known.filter((pl.col("references") != "") & ~is_known)
+    reported = known.filter((pl.col("references") != "") & ~is_known)
     rows = [
         (id_, as_json(all_references(json.loads(stored), now.split(PARTING))))
-        for id_, now, stored in told.select("stored_id", "references", "stored_references").iter_rows()
+        for id_, now, stored in reported.select("stored_id", "references", "stored_references").iter_rows()
     ]
     return pl.DataFrame(rows, schema={"id": pl.String(), "reference_keys": pl.String()}, orient="row")

@@ -71,7 +71,7 @@ def owner(teller: Teller, account: AccountRecord) -> Owner:
     return Owner(ids[0] if ids else by_iban, by_iban, account)
 
 
-def remember(teller: Teller, told: AccountRecord, owner: Owner) -> None:
+def remember(teller: Teller, reported: AccountRecord, owner: Owner) -> None:
     """Remember which account a live source means, so that it stays the same whatever IBAN the source names later, if
     any."""
     teller.session.execute(
@@ -79,7 +79,14 @@ def remember(teller: Teller, told: AccountRecord, owner: Owner) -> None:
         " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (user_id, connection_id, stable_key, currency)"
         " DO UPDATE SET account_id = excluded.account_id, source_id = excluded.source_id"
         " WHERE account_keys.account_id <> excluded.account_id",
-        *(teller.user.id, teller.connection.id, told.stable_key, told.currency, owner.account_id, owner.source_id),
+        *(
+            teller.user.id,
+            teller.connection.id,
+            reported.stable_key,
+            reported.currency,
+            owner.account_id,
+            owner.source_id,
+        ),
     )
 
 
@@ -88,12 +95,12 @@ def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.Data
     its bookings (spool.KEYS). Raises AccountUnclear if no account, or more than one, has them."""
     session, user_id = teller.session, teller.user.id
     natural = owner(teller, account)
-    told = session.rows(
+    reported = session.rows(
         "SELECT DISTINCT account_id, batch_id = $3 AS is_same FROM contributions WHERE user_id = $1 AND source_id = $2",
         *(user_id, natural.source_id, batch_id),
     )
-    again = {row["account_id"] for row in told if row["is_same"]}
-    ids = {natural.account_id, *(row["account_id"] for row in told)}
+    again = {row["account_id"] for row in reported if row["is_same"]}
+    ids = {natural.account_id, *(row["account_id"] for row in reported)}
     candidates = [each for each in every(session, user_id) if each.id in ids]
     if not candidates:
         return natural
@@ -191,19 +198,19 @@ def _holds(session: Session, user_id: str, account_id: str, source_id: str, book
         *(user_id, account_id),
         schema=prints,
     )
-    told_before = [
+    reported_before = [
         (fingerprint(record), record.booking_date)
         for contribution in contributions.of_accounts(session, user_id, [account_id])
         if contribution.source_id == source_id
         for record in contributions.records(session, user_id, contribution)
         if isinstance(record, TransactionRecord)
     ]
-    earlier = pl.DataFrame(told_before, schema=prints, orient="row")
+    earlier = pl.DataFrame(reported_before, schema=prints, orient="row")
     days = pl.concat([stored["booking_date"], earlier["booking_date"]])
     if days.is_empty():
         return False
-    told, there, before = (Counter(each["fingerprint"]) for each in (bookings, stored, earlier))
-    known = (told & (there | before)).total()
+    reported, there, before = (Counter(each["fingerprint"]) for each in (bookings, stored, earlier))
+    known = (reported & (there | before)).total()
     last = pl.lit(days.max()) - timedelta(days=1)  # the last day may have been incomplete
     shared = bookings.filter(pl.col("booking_date").is_between(pl.lit(days.min()), last)).height
     return known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared

@@ -51,7 +51,7 @@ class Contribution:
 
 def remember(
     session: Transaction,
-    told: Sequence[AccountStatement],
+    reported: Sequence[AccountStatement],
     spool: Spool,
     *,
     user_id: str,
@@ -63,9 +63,9 @@ def remember(
     place = "coalesce(min(sequence), 1) - 1" if is_first else "coalesce(max(sequence), 0) + 1"
     free = session.rows(f"SELECT {place} AS sequence FROM contributions WHERE user_id = $1", user_id)
     sequence = int(free[0]["sequence"])
-    blocks = _blocks_as_json([ContributedBlock(each.account, each.statement, len(each.places)) for each in told])
+    blocks = _blocks_as_json([ContributedBlock(each.account, each.statement, len(each.places)) for each in reported])
     add_row(session, "contributions", user_id=user_id, sequence=sequence, blocks=blocks.decode(), **named)
-    bookings = spool.keys(each.places for each in told).select("place", "digest").with_row_index("position")
+    bookings = spool.keys(each.places for each in reported).select("place", "digest").with_row_index("position")
     with session.staged("told", bookings):
         _keep_wordings(session, user_id, spool)
         session.execute(
@@ -77,7 +77,7 @@ def remember(
 
 
 def forget_repeat(
-    teller: Teller, account_id: str, source_id: str, told: list[AccountStatement]
+    teller: Teller, account_id: str, source_id: str, reported: list[AccountStatement]
 ) -> list[AccountStatement]:
     """Delete the last contribution of a live source to an account if it only repeats the one before, so that any number
     of syncs without news leaves one contribution. Returns the present statements, which then also speak for the days of
@@ -85,29 +85,31 @@ def forget_repeat(
     session, user_id = teller.session, teller.user.id
     latest = _where(session, "account_id = $2 ORDER BY sequence DESC LIMIT 2", user_id, account_id)
     if len(latest) < 2:
-        return told
+        return reported
     last, before = latest
     if any((each.connection_id, each.source_id) != (teller.connection.id, source_id) for each in (last, before)):
-        return told
-    days = _days_of_both(told, last, before)
+        return reported
+    days = _days_of_both(reported, last, before)
     if days is None or not _repeats(session, user_id, last, before):
-        return told
+        return reported
     _remove(session, user_id, [last])
     session.execute(
         "DELETE FROM statements WHERE user_id = $1 AND account_id = $2 AND batch_id = $3 AND received_at = $4",
         *(user_id, account_id, last.batch_id, last.imported_at),
     )
-    return [replace(each, statement=structs.replace(each.statement, **days)) for each in told]
+    return [replace(each, statement=structs.replace(each.statement, **days)) for each in reported]
 
 
-def _days_of_both(told: Sequence[AccountStatement], last: Contribution, before: Contribution) -> dict[str, date] | None:
+def _days_of_both(
+    reported: Sequence[AccountStatement], last: Contribution, before: Contribution
+) -> dict[str, date] | None:
     """The days (`told_from`) from which the present statement speaks for the `last` contribution too, in which no
     booking had come since the one `before`; empty where contributions state no days, None where the statement cannot
     speak for them."""
     first, until = _statement_of(last).told_from, _statement_of(before).told_until
     if first is None or until is None:
         return {}
-    if len(told) != 1 or (now := told[0].statement.told_from) is None:
+    if len(reported) != 1 or (now := reported[0].statement.told_from) is None:
         return None
     return {"told_from": min(now, max(first, until + timedelta(days=1)))}
 
@@ -208,9 +210,9 @@ def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[Tran
     return [record_of(row["wording"]) for row in rows]
 
 
-def forget(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
+def forget(session: Session, user_id: str, reported: Sequence[Contribution]) -> None:
     """Delete these contributions, as if they had never been made."""
-    _remove(session, user_id, told)
+    _remove(session, user_id, reported)
     session.execute(
         "DELETE FROM booking_wordings WHERE user_id = $1 AND number NOT IN"
         " (SELECT booking FROM contribution_bookings WHERE user_id = $1)",
@@ -218,11 +220,11 @@ def forget(session: Session, user_id: str, told: Sequence[Contribution]) -> None
     )
 
 
-def _remove(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
+def _remove(session: Session, user_id: str, reported: Sequence[Contribution]) -> None:
     for table, sequence in (("contribution_bookings", "contribution"), ("contributions", "sequence")):
         session.execute(
             f"DELETE FROM {table} WHERE user_id = $1 AND {sequence} = ANY($2::BIGINT[])",
-            *(user_id, [each.sequence for each in told]),
+            *(user_id, [each.sequence for each in reported]),
         )
 
 

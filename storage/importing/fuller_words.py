@@ -12,13 +12,13 @@ OF_THE_SOURCE = ("provider_id", "status", "detail", "words")
 REFERENCES_MAX = 8
 
 
-def fuller_words(stored: TransactionRecord, told: TransactionRecord, *, is_correction: bool) -> TransactionRecord:
+def fuller_words(stored: TransactionRecord, reported: TransactionRecord, *, is_correction: bool) -> TransactionRecord:
     """The stored wording, with missing fields filled in and each text in its fuller version: a file that cuts a purpose
     does not shorten it. If the source corrects its own report (`is_correction`), everything that it states replaces
     what was stored, except texts that are merely cut."""
     fields: dict[str, object] = {}
     for name in TransactionRecord.__struct_fields__:
-        ours, theirs = getattr(stored, name), getattr(told, name)
+        ours, theirs = getattr(stored, name), getattr(reported, name)
         if name in OF_THE_SOURCE or theirs is None or theirs is False or theirs == () or ours == theirs:
             continue
         if name == "references":
@@ -33,6 +33,6 @@ def fuller_words(stored: TransactionRecord, told: TransactionRecord, *, is_corre
     return replace(stored, **fields)
 
 
-def all_references(stored: Sequence[str], told: Sequence[str]) -> tuple[str, ...]:
+def all_references(stored: Sequence[str], reported: Sequence[str]) -> tuple[str, ...]:
     """The stored references of a booking followed by the new ones, no more than REFERENCES_MAX."""
-    return tuple(dict.fromkeys((*stored, *told)))[:REFERENCES_MAX]
+    return tuple(dict.fromkeys((*stored, *reported)))[:REFERENCES_MAX]

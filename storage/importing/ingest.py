@@ -98,12 +98,12 @@ def replay(
     time."""
     run = _Import(Teller(session, user, connection, now, connections.of_files(session, user.id)))
     for contribution in given:
-        told, spool = spool_statements(records(session, user.id, contribution))
-        for statement in told:
+        reported, spool = spool_statements(records(session, user.id, contribution))
+        for statement in reported:
             run.bring(statement.account, contribution.account_id)
         derivation = Derivation.of_user(session, user.id)
         into = AccountBatch(run.teller, contribution.account_id, contribution.batch_id, spool, derivation)
-        into.merge(contribution.source_id, told)
+        into.merge(contribution.source_id, reported)
         run.changes += into.changes
     run.flag_duplicates()
 
@@ -132,25 +132,25 @@ class _Import:
         unnamed: dict[tuple[str, str], Owner] = {}
         if self.choice and len({(account.stable_key, account.currency) for account in by_account}) > 1:
             raise InvalidRecord("The file is about several accounts; only for a file about one can it be chosen.")
-        for account, told in by_account.items():
-            whose = unnamed.get((account.stable_key, account.currency)) or self._owner(batch, account, told)
+        for account, reported in by_account.items():
+            whose = unnamed.get((account.stable_key, account.currency)) or self._owner(batch, account, reported)
             if account.is_anonymous:  # the files of one container are about one account
                 unnamed[account.stable_key, account.currency] = whose
             self.bring(whose.account, whose.account_id)
             if self.teller.is_live:
                 remember(self.teller, account, whose)
             owners.setdefault(whose.account_id, whose)
-            parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in told]
+            parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in reported]
         derivation = Derivation.of_user(self.session, self.user.id)
         reports: list[AccountReport] = []
-        for (part, id_), told in parts.items():
+        for (part, id_), reported in parts.items():
             batch_id = _part_of(batch, part)
             source = owners[id_].source_id
             if self.teller.is_live:
-                told = contributions.forget_repeat(self.teller, id_, source, told)
+                reported = contributions.forget_repeat(self.teller, id_, source, reported)
             contributions.remember(
                 self.session,
-                told,
+                reported,
                 batch.spool,
                 user_id=self.user.id,
                 job_id=self.job_id,
@@ -162,15 +162,15 @@ class _Import:
                 imported_at=self.teller.now,
             )
             into = AccountBatch(self.teller, id_, batch_id, batch.spool, derivation)
-            reports.append(into.merge(source, told))
+            reports.append(into.merge(source, reported))
             self.changes += into.changes
             if batch.spool.with_words:
-                self._take_over_words(batch.spool, id_, told)
+                self._take_over_words(batch.spool, id_, reported)
         return reports
 
-    def _take_over_words(self, spool: Spool, account_id: str, told: Sequence[AccountStatement]) -> None:
+    def _take_over_words(self, spool: Spool, account_id: str, reported: Sequence[AccountStatement]) -> None:
         """Take over the words on bookings that an export of ours contains, where the user has said nothing here."""
-        keys = spool.keys(each.places for each in told)
+        keys = spool.keys(each.places for each in reported)
         about = keys.filter(pl.col("place").is_in(spool.with_words)).select("booking_date", "amount", "currency")
         places = keys.join(about.unique(), on=about.columns, how="semi")["place"].sort().to_list()
         records = spool.records(places)
@@ -178,12 +178,12 @@ class _Import:
         changed = derive_again(self.session, self.user.id, got)["id"]
         self.changes.append(journal.change_rows(changed, "modified"))
 
-    def _owner(self, batch: ReadBatch, account: AccountRecord, told: Sequence[AccountStatement]) -> Owner:
+    def _owner(self, batch: ReadBatch, account: AccountRecord, reported: Sequence[AccountStatement]) -> Owner:
         """The account that the statements belong to: the chosen one, that of an imported export, or the one known as
         this account."""
         if self.choice:
             return chosen_owner(self.teller, account, self.choice)
-        keys = batch.spool.keys(each.places for each in told)
+        keys = batch.spool.keys(each.places for each in reported)
         looked_at = [] if account.iban else batch.spool.records(keys["place"].head(OWN_IDS_LOOKED_AT).to_list())
         exported = account_of_export(self.teller, account, looked_at)
         if exported is not None:

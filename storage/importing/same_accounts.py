@@ -45,14 +45,14 @@ def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
     )
     if not rows:
         return {}
-    told_apart = set(account_ids)
+    reported_apart = set(account_ids)
     if teller.is_live:
-        told_apart.update(connections.account_ids(session, user_id, teller.connection.id))
+        reported_apart.update(connections.account_ids(session, user_id, teller.connection.id))
     owned = {each.id: each for each in accounts.of_user(session, user_id)}
     dates_of = cache(partial(_dates_by_amount, session, user_id))
     asked: dict[str, Lookalike] = {}
     for account in (owned[row["id"]] for row in rows):
-        others = [each for each in owned.values() if each.id not in told_apart and _may_be_one(account, each)]
+        others = [each for each in owned.values() if each.id not in reported_apart and _may_be_one(account, each)]
         alike = [
             Lookalike(account=each, in_both=in_both)
             for each in others

@@ -49,12 +49,12 @@ def keep(
     """Store the statements (each with whether it adds up), set the balance, and settle the gaps between statements.
     Returns the changes to adjusting entries, for the journal."""
     session, user_id = teller.session, teller.user.id
-    told = [
+    reported = [
         (place, *one)
         for place, one in enumerate(stated)
         if (one[0].closing, one[0].opening, one[0].told_from) != (None, None, None)
     ]
-    if told:
+    if reported:
         known = session.rows(
             f"SELECT {', '.join(SAID)}, batch_id, received_at, position FROM statements"
             " WHERE user_id = $1 AND account_id = $2",
@@ -66,7 +66,7 @@ def keep(
                 *(statement.is_authoritative and adds_up is True, adds_up, statement.told_from, statement.told_until),
                 *(teller.connection.id, teller.now),
             )
-            for place, statement, adds_up in _news(known, told, None if teller.is_live else batch_id)
+            for place, statement, adds_up in _news(known, reported, None if teller.is_live else batch_id)
         ]
         session.append("statements", pl.DataFrame(rows, schema=STATEMENTS, orient="row"))
     last_day = teller.now.date() + timedelta(days=AHEAD_DAYS_MAX)
@@ -75,7 +75,7 @@ def keep(
 
 
 def _news(
-    known: Sequence[Row], told: Sequence[tuple[int, StatementRecord, bool | None]], file: str | None
+    known: Sequence[Row], reported: Sequence[tuple[int, StatementRecord, bool | None]], file: str | None
 ) -> Iterator[tuple[int, StatementRecord, bool | None]]:
     """The statements that say something new. A statement with an opening balance or a number is new once, however often
     its file is imported. A balance alone, as live sources report it, is true at the time of the report: it is new
@@ -87,7 +87,7 @@ def _news(
     for row in sorted(known, key=lambda row: (row["received_at"], row["position"])):
         if row["sequence"] is None and row["opening"] is None:
             last[row["closing_date"]] = _fields_of(row)
-    for place, statement, adds_up in told:
+    for place, statement, adds_up in reported:
         said = _fields_of(statement)
         if statement.opening is None and statement.sequence is None:
             is_known = said in of_batch or last.get(statement.closing_date) == said
@@ -137,8 +137,8 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Ro
 
     live = [row for row in rows if row["opening"] is None and row["connection_id"] not in file_connections]
     if live:
-        told = max(live, key=arrival)
-        rows = [told, *(row for row in rows if row["is_authoritative"] and arrival(row) > arrival(told))]
+        reported = max(live, key=arrival)
+        rows = [reported, *(row for row in rows if row["is_authoritative"] and arrival(row) > arrival(reported))]
     closings: dict[Decimal | None, set[Decimal]] = defaultdict(set)
     for row in rows:
         closings[row["opening"]].add(row["closing"])

@@ -10,7 +10,7 @@ from analytics.records import StatementRecord
 from storage import journal
 from storage.changes import feed
 from storage.database import columns_of
-from storage.importing.matching.windows import ToldWindow, is_whole
+from storage.importing.matching.windows import ReportedWindow, is_whole
 from storage.importing.teller import Teller
 
 
@@ -21,8 +21,8 @@ def prove(
     gone: pl.DataFrame,
     arrived: pl.DataFrame,
     corrected: Decimal,
-    told: Sequence[StatementRecord],
-    given: Sequence[ToldWindow],
+    reported: Sequence[StatementRecord],
+    given: Sequence[ReportedWindow],
 ) -> pl.DataFrame:
     """Those of the rows that a source no longer reports (`gone`, STORED) of which balances prove that the bank has
     taken them back: either by a statement that contains all bookings of their days, or by the change of a live source's
@@ -34,7 +34,7 @@ def prove(
         return gone
     is_stated = is_whole([each for each in given if not each.is_live])
     stated, others = gone.filter(is_stated), gone.filter(~is_stated)
-    unexplained = _unexplained_amounts(teller, account_id, arrived, corrected, told)
+    unexplained = _unexplained_amounts(teller, account_id, arrived, corrected, reported)
     return pl.concat([stated, _explain(others, unexplained)])
 
 
@@ -54,12 +54,12 @@ def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFra
 
 
 def _unexplained_amounts(
-    teller: Teller, account_id: str, arrived: pl.DataFrame, corrected: Decimal, told: Sequence[StatementRecord]
+    teller: Teller, account_id: str, arrived: pl.DataFrame, corrected: Decimal, reported: Sequence[StatementRecord]
 ) -> list[Decimal]:
     """The change of a live source's balance since its last report, minus what was booked in between. There is one
     amount for each assumption on whether late bookings, of days before the last report, were in that balance already.
     Of each two, the first assumes that those of this answer were not."""
-    closing = next((each.closing for each in reversed(told) if each.closing is not None), None)
+    closing = next((each.closing for each in reversed(reported) if each.closing is not None), None)
     before = teller.session.rows(
         "SELECT closing, closing_date, received_at FROM statements WHERE user_id = $1 AND account_id = $2"
         " AND closing IS NOT NULL AND opening IS NULL AND NOT connection_id = ANY($3::TEXT[])"

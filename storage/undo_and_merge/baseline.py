@@ -41,7 +41,7 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
         *(user_id, source_id),
     )
     for account in held:
-        told, spool = spool_statements(
+        reported, spool = spool_statements(
             [
                 AccountRecord(**{name: account[name] for name in OLD_ACCOUNT}),
                 *_bookings(session, user_id, source_id, "transactions", "booked"),
@@ -50,7 +50,7 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
         )
         contributions.remember(
             session,
-            told,
+            reported,
             spool,
             user_id=user_id,
             job_id=BEFORE_IMPORTS,

@@ -122,9 +122,9 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
         " WHERE user_id = $1 ORDER BY source_id",
         user_id,
     )
-    told = contributions.of_accounts(session, user_id, sorted({row["account_id"] for row in aliases}))
-    first = {each.source_id: each for each in reversed(told)}
-    named = {each.source_id: each.blocks[0].account for each in reversed(told)}
+    reported = contributions.of_accounts(session, user_id, sorted({row["account_id"] for row in aliases}))
+    first = {each.source_id: each for each in reversed(reported)}
+    named = {each.source_id: each.blocks[0].account for each in reversed(reported)}
     banks = connections.bank_names(session, user_id)
     return [
         MergedAccount(

@@ -61,28 +61,28 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
     jobs = session.rows(
         "SELECT connection_id, status FROM jobs WHERE user_id = $1 AND id = $2 AND undone_at IS NULL", user.id, job_id
     )
-    told = contributions.of_job(session, user.id, job_id)
+    reported = contributions.of_job(session, user.id, job_id)
     if not jobs:
         raise ImportUnknown
     if jobs[0]["status"] not in ("completed", "failed"):
         raise ImportRunning
-    if not told:
+    if not reported:
         raise ImportNotKept
     session.execute("UPDATE jobs SET undone_at = $3 WHERE user_id = $1 AND id = $2", user.id, job_id, now)
     session.execute(
         "UPDATE connections SET cursor = NULL WHERE user_id = $1 AND id = $2", user.id, jobs[0]["connection_id"]
     )
-    contributions.forget(session, user.id, told)
+    contributions.forget(session, user.id, reported)
     return rebuild(
-        session, user=user, account_ids={contribution.account_id for contribution in told}, job_id=job_id, now=now
+        session, user=user, account_ids={contribution.account_id for contribution in reported}, job_id=job_id, now=now
     )
 
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
     """Delete the account with everything imported for it; a later import of the same account brings it back."""
     session.hold(user.id)
-    told = contributions.of_accounts(session, user.id, [account_id])
-    contributions.forget(session, user.id, told)
+    reported = contributions.of_accounts(session, user.id, [account_id])
+    contributions.forget(session, user.id, reported)
     baseline.forget(session, user.id, account_id)
     annotations.forget(session, user.id, anchors.of_account(session, user.id, account_id))
     for table in ("account_aliases", "account_keys"):
@@ -110,9 +110,9 @@ def rebuild(
     settings = settings_of(session, user.id, ids)
     _clear(session, user.id, ids)
     baseline.restore(session, user.id, ids)
-    told = contributions.of_accounts(session, user.id, ids)
-    _bring_first(session, user.id, told)
-    for (job, connection_id, _), of_batch in groupby(told, key=_batch):
+    reported = contributions.of_accounts(session, user.id, ids)
+    _bring_first(session, user.id, reported)
+    for (job, connection_id, _), of_batch in groupby(reported, key=_batch):
         each = list(of_batch)
         connection = connections.find(session, user.id, connection_id)
         assert connection is not None, f"the connection of import {job} has vanished"
@@ -152,9 +152,9 @@ def _join_words(session: Transaction, user_id: str, account_id: str, *, now: dat
         derive_again(session, user_id, [kept for _, kept in pairs])
 
 
-def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
+def _bring_first(session: Session, user_id: str, reported: Sequence[Contribution]) -> None:
     """Create accounts that others were merged into from their own source, even where another source reported first."""
-    own = {each.account_id: each for each in reversed(told) if each.source_id == each.account_id}
+    own = {each.account_id: each for each in reversed(reported) if each.source_id == each.account_id}
     for id_, contribution in own.items():
         connection = connections.find(session, user_id, contribution.connection_id)
         assert connection is not None, f"the connection of import {contribution.job_id} has vanished"

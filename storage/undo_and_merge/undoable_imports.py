@@ -35,13 +35,13 @@ def of_user(session: Session, user_id: str) -> list[StoredImport]:
     return [
         StoredImport(
             job_id=job_id,
-            connection_id=told[0]["connection_id"],
-            imported_at=told[0]["imported_at"],
-            labels=list(dict.fromkeys(row["label"] for row in told if row["label"])),
-            account_ids=list(dict.fromkeys(row["account_id"] for row in told)),
-            new=told[0]["new"],
+            connection_id=reported[0]["connection_id"],
+            imported_at=reported[0]["imported_at"],
+            labels=list(dict.fromkeys(row["label"] for row in reported if row["label"])),
+            account_ids=list(dict.fromkeys(row["account_id"] for row in reported)),
+            new=reported[0]["new"],
         )
-        for job_id, told in found.items()
+        for job_id, reported in found.items()
     ]
 
 

@@ -52,7 +52,7 @@ def text_agreement(one: str | None, other: str | None) -> int:
     return CONTRADICTS if splits_number and len(shorter) < PART_OF_NUMBER_MIN else AGREES
 
 
-def evidence(told: TransactionRecord, stored: TransactionRecord, *, is_other_source: bool) -> int | None:
+def evidence(reported: TransactionRecord, stored: TransactionRecord, *, is_other_source: bool) -> int | None:
     """A score for two bookings with the same day and amount being one booking; None if they cannot be. Equal texts
     score more than those of which one begins like the other.
 
@@ -61,30 +61,30 @@ def evidence(told: TransactionRecord, stored: TransactionRecord, *, is_other_sou
     enough.
     """
     identifiers = (
-        _equal(told.counterpart_iban, stored.counterpart_iban),
-        _equal(told.creditor_id, stored.creditor_id),
-        text_agreement(told.mandate_reference, stored.mandate_reference),
+        _equal(reported.counterpart_iban, stored.counterpart_iban),
+        _equal(reported.creditor_id, stored.creditor_id),
+        text_agreement(reported.mandate_reference, stored.mandate_reference),
     )
     if CONTRADICTS in identifiers:
         return None
-    name = text_agreement(told.counterpart_name, stored.counterpart_name)
-    purpose = text_agreement(told.purpose, stored.purpose)
+    name = text_agreement(reported.counterpart_name, stored.counterpart_name)
+    purpose = text_agreement(reported.purpose, stored.purpose)
     if purpose == CONTRADICTS and not (is_other_source and name == AGREES):
         return None
     if name == CONTRADICTS and not (purpose == AGREES and (is_other_source or AGREES in identifiers)):
         return None
     score = IDENTIFIER_WEIGHT * sum(identifiers) + TEXT_WEIGHT * (name + purpose)
-    score += _equal(told.counterpart_name, stored.counterpart_name) + _equal(told.purpose, stored.purpose)
-    if told.value_date is not None and stored.value_date is not None:
-        score += 1 if told.value_date == stored.value_date else -1
+    score += _equal(reported.counterpart_name, stored.counterpart_name) + _equal(reported.purpose, stored.purpose)
+    if reported.value_date is not None and stored.value_date is not None:
+        score += 1 if reported.value_date == stored.value_date else -1
     return score
 
 
-def references_contradict(told: Sequence[str], stored: Sequence[str]) -> bool:
+def references_contradict(reported: Sequence[str], stored: Sequence[str]) -> bool:
     """Whether both have references of the same kind, but none in common."""
-    if not told or not stored or not set(told).isdisjoint(stored):
+    if not reported or not stored or not set(reported).isdisjoint(stored):
         return False
-    return not {each.partition(":")[0] for each in told}.isdisjoint(each.partition(":")[0] for each in stored)
+    return not {each.partition(":")[0] for each in reported}.isdisjoint(each.partition(":")[0] for each in stored)
 
 
 def is_fuller(text: str | None, than: str | None) -> bool:

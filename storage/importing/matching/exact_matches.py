@@ -13,14 +13,14 @@ import polars as pl
 
 from storage.importing.matching.booking_keys import CONTENT, PROVIDER
 from storage.importing.matching.evidence import references_contradict
-from storage.importing.matching.stored_bookings import base_of, told_prints
+from storage.importing.matching.stored_bookings import base_of, reported_prints
 from storage.importing.spool import CHUNK_ROWS, PARTING
 from storage.importing.teller import FILES
 
 MONEY = ("booking_date", "amount", "currency")
 PAIRS: dict[str, pl.DataType] = {"place": pl.UInt32(), "stored_id": pl.String()}
 
-TOLD = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "fingerprint")  # of spool.KEYS
+REPORTED = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "fingerprint")  # of spool.KEYS
 COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "references")
 
 
@@ -29,12 +29,12 @@ class Matches(NamedTuple):
     last, so that a different reference means a different booking."""
 
     pairs: pl.DataFrame
-    told: pl.DataFrame
+    reported: pl.DataFrame
     stored: pl.DataFrame
     are_references_lasting: bool
 
 
-def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
+def prepare_bookings(reported: pl.DataFrame, source: str) -> pl.DataFrame:
     """The bookings of one account in one batch (spool.KEYS) as COMPARED: with `claim`, the provider's id within the
     source, and `base`, the key from which a new booking gets its identity, to which an ordinal is added.
 
@@ -42,7 +42,7 @@ def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
     else the content. If an id occurs twice with the same day and amount, as where two pages overlap, the last one
     counts.
     """
-    claimed = told.select(TOLD).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
+    claimed = reported.select(REPORTED).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].null_count() < claimed.height:
         claimed = _each_claim_once(claimed)
     references = claimed.select(strongest=pl.col("references").str.split(PARTING)).explode("strongest")
@@ -51,7 +51,7 @@ def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
     return pl.concat(_with_base(piece, repeated) for piece in pieces)
 
 
-def exact_matches(told: pl.DataFrame, stored: pl.DataFrame) -> Matches:
+def exact_matches(reported: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     """The matches of bookings (from `prepare_bookings`) and rows (STORED), tried in this order: our own id inside the
     source's; an id or a reference together with equal words; equal words alone; an id or a reference with different
     words. The words of a row are its own, and those in which each source last reported it.
@@ -64,57 +64,57 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     found: list[pl.DataFrame] = []
 
     def take(pairs: pl.DataFrame) -> None:
-        nonlocal told, stored
+        nonlocal reported, stored
         found.append(pairs)
-        told, stored = left_over(told, stored, pairs)
+        reported, stored = left_over(reported, stored, pairs)
 
-    own = told.filter(pl.col("own_id").is_not_null())
+    own = reported.filter(pl.col("own_id").is_not_null())
     by_own_id = own.join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
     take(by_own_id.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
-    if told.is_empty() or stored.is_empty():
-        return Matches(found[0], told, stored, are_references_lasting=True)
+    if reported.is_empty() or stored.is_empty():
+        return Matches(found[0], reported, stored, are_references_lasting=True)
     of_others = stored.filter("is_other_source")["id"].implode()
     is_named = pl.col("claim").is_not_null()
-    take(_pair(told.filter(is_named), _in_last_words(stored), ("claim", "fingerprint")))
-    take(_pair(told.filter(~is_named), _stored_with_base(stored), ("base", "currency", "fingerprint")))
-    alike = _pair(told, _in_last_words(stored), ("fingerprint",))
-    alike = pl.concat([alike, _pair(*left_over(told, stored, alike), ("fingerprint",))])
-    alike = pl.concat([alike, _pair_others_words(*left_over(told, stored, alike))])
-    named = _by_name(*left_over(told, stored, alike))
-    likely = _pair(*left_over(told, stored, pl.concat([alike, named])), MONEY)
+    take(_pair(reported.filter(is_named), _in_last_words(stored), ("claim", "fingerprint")))
+    take(_pair(reported.filter(~is_named), _stored_with_base(stored), ("base", "currency", "fingerprint")))
+    alike = _pair(reported, _in_last_words(stored), ("fingerprint",))
+    alike = pl.concat([alike, _pair(*left_over(reported, stored, alike), ("fingerprint",))])
+    alike = pl.concat([alike, _pair_others_words(*left_over(reported, stored, alike))])
+    named = _by_name(*left_over(reported, stored, alike))
+    likely = _pair(*left_over(reported, stored, pl.concat([alike, named])), MONEY)
     agreeing = pl.concat([*found[1:], named])
     are_shared = pl.lit(
         agreeing["stored_id"].is_in(of_others).any()
     )  # by this source with those that reported the rows
     stored = stored.with_columns(pl.col("has_its_references") | are_shared)
-    contradicting = _contradictions(told, stored, pl.concat([alike, likely]))
+    contradicting = _contradictions(reported, stored, pl.concat([alike, likely]))
     are_lasting = contradicting.height <= agreeing.height + 1  # a single one is a twin, several are an id that changes
     if are_lasting:
         twins = contradicting.filter(~pl.col("is_asked_for") & pl.col("has_its_references"))
         alike = alike.filter(~pl.col("place").is_in(twins["place"].implode()))
     take(alike)
     if are_lasting:
-        take(_by_name(told, stored))
-    return Matches(pl.concat(found), told, stored, are_lasting)
+        take(_by_name(reported, stored))
+    return Matches(pl.concat(found), reported, stored, are_lasting)
 
 
-def left_over(told: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def left_over(reported: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The bookings and the rows that are not among these pairs."""
     if known.is_empty():
-        return told, stored
+        return reported, stored
     return (
-        told.filter(~pl.col("place").is_in(known["place"].implode())),
+        reported.filter(~pl.col("place").is_in(known["place"].implode())),
         stored.filter(~pl.col("id").is_in(known["stored_id"].implode())),
     )
 
 
-def new_identities(told: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
+def new_identities(reported: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
     """The identity of each new booking: its base with the next ordinal; `highest` has the `highest` stored ordinal of
     each `base`."""
-    if told.is_empty():
-        return told["base"].alias("identity")
+    if reported.is_empty():
+        return reported["base"].alias("identity")
     number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
-    bases = told.select("base", number=number.over("base") if told["base"].is_duplicated().any() else pl.lit(1))
+    bases = reported.select("base", number=number.over("base") if reported["base"].is_duplicated().any() else pl.lit(1))
     bases = bases.join(highest, on="base", how="left", maintain_order="left").select(
         "base", number=pl.col("number") + pl.col("highest").fill_null(0)
     )
@@ -130,8 +130,8 @@ def _with_base(claimed: pl.DataFrame, repeated: pl.DataFrame) -> pl.DataFrame:
     return claimed.join(unique, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
 
 
-def _each_claim_once(told: pl.DataFrame) -> pl.DataFrame:
-    ordered = told.with_row_index("order")
+def _each_claim_once(reported: pl.DataFrame) -> pl.DataFrame:
+    ordered = reported.with_row_index("order")
     first = pl.col("order").min().over("claim", *MONEY)  # the place of a repeated one
     order = pl.when(pl.col("claim").is_null()).then("order").otherwise(first)
     return ordered.with_columns(order=order).unique("order", keep="last").sort("order").drop("order")
@@ -142,15 +142,15 @@ def _is_lasting_id() -> pl.Expr:
     return (~pl.col("claim").str.starts_with(f"{FILES}:")).fill_null(value=False)
 
 
-def _by_name(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+def _by_name(reported: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Pairs by an id or a reference, whatever the words; by the row's first content only on the same day, because a
     pending booking may have booked on another day."""
-    claimed = _pair(told.filter(_is_lasting_id()), stored, ("claim", *MONEY))
-    told, stored = left_over(told, stored, claimed)
-    told, stored = told.filter(pl.col("claim").is_null()), _stored_with_base(stored)
+    claimed = _pair(reported.filter(_is_lasting_id()), stored, ("claim", *MONEY))
+    reported, stored = left_over(reported, stored, claimed)
+    reported, stored = reported.filter(pl.col("claim").is_null()), _stored_with_base(stored)
     is_content = pl.col("base").str.starts_with(CONTENT)
-    by_reference = _pair(told, stored.filter(~is_content), ("base", "currency"))
-    by_content = _pair(told, stored.filter(is_content), ("base", "currency", "booking_date"))
+    by_reference = _pair(reported, stored.filter(~is_content), ("base", "currency"))
+    by_content = _pair(reported, stored.filter(is_content), ("base", "currency", "booking_date"))
     return pl.concat([claimed, by_reference, by_content])
 
 
@@ -159,41 +159,41 @@ def _stored_with_base(stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_last_words(stored: pl.DataFrame) -> pl.DataFrame:
-    return stored.filter(pl.col("told_print").is_not_null()).with_columns(fingerprint="told_print")
+    return stored.filter(pl.col("reported_print").is_not_null()).with_columns(fingerprint="reported_print")
 
 
-def _pair_others_words(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+def _pair_others_words(reported: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Pairs of a booking and a row that another source last reported in the same words, whatever the row's own
     words."""
-    near = told_prints(stored.join(told, on=MONEY, how="semi")).with_columns(fingerprint="told")
-    pairs = _pair(told, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
+    near = reported_prints(stored.join(reported, on=MONEY, how="semi")).with_columns(fingerprint="reported")
+    pairs = _pair(reported, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
     return pairs.unique("stored_id", keep="first", maintain_order=True)
 
 
-def _contradictions(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     """Those of the pairs whose ids, or references of the same kind, differ; with `has_its_references` and
     `is_asked_for` of the row."""
     of_row = ("has_its_references", "is_asked_for")
     theirs = stored.select(*of_row, stored_id="id", stored_references="references", stored_claim="claim")
-    ours = told.select("place", "references", "claim")
+    ours = reported.select("place", "references", "claim")
     both = pairs.join(ours, on="place").join(theirs, on="stored_id")
     is_other_id = (pl.col("claim") != pl.col("stored_claim")).fill_null(value=False) & _is_lasting_id()
     may_differ = both.filter((pl.col("references") != "") & (pl.col("stored_references") != "[]"))
     differing = [
         place
-        for place, told_references, stored_references in may_differ.select(
+        for place, reported_references, stored_references in may_differ.select(
             "place", "references", "stored_references"
         ).iter_rows()
-        if references_contradict(told_references.split(PARTING), json.loads(stored_references))
+        if references_contradict(reported_references.split(PARTING), json.loads(stored_references))
     ]
     is_other_reference = pl.col("place").is_in(pl.Series(differing, dtype=pl.UInt32).implode())
     return both.filter(is_other_id | is_other_reference).select("place", *of_row)
 
 
-def _pair(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+def _pair(reported: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Pairs (`place`, `stored_id`) of the n-th booking and the n-th row with equal keys."""
-    if told.is_empty() or rows.is_empty():
+    if reported.is_empty() or rows.is_empty():
         return pl.DataFrame(schema=PAIRS)
     number = pl.int_range(pl.len()).over(keys).alias("number")
-    ours, theirs = told.select("place", *keys, number), rows.select(pl.col("id").alias("stored_id"), *keys, number)
+    ours, theirs = reported.select("place", *keys, number), rows.select(pl.col("id").alias("stored_id"), *keys, number)
     return ours.join(theirs, on=[*keys, "number"]).select("place", "stored_id")

@@ -55,16 +55,16 @@ class Remaining:
         self.parts: list[Pair] = []
         self._are_references_lasting = are_references_lasting
 
-    def match_by_day(self, told_elsewhere: Collection[str] = ()) -> None:
+    def match_by_day(self, reported_elsewhere: Collection[str] = ()) -> None:
         """Match bookings and rows of one day and amount: the details of a batch with the whole, then by equal
         references, then by the evidence of the fields; then one to one the rest of days that are reported completely,
-        and of the rows that another source of the account reported (`told_elsewhere`). A person has said that both
+        and of the rows that another source of the account reported (`reported_elsewhere`). A person has said that both
         sources have the same account, so day and amount are enough."""
         self._match_parts()
         if self._are_references_lasting:
             self._match_references()
         self._match_fields(self.rows.values())
-        left = [row for row in self.rows.values() if row.is_whole or row.id in told_elsewhere]
+        left = [row for row in self.rows.values() if row.is_whole or row.id in reported_elsewhere]
         for items, rows in self._buckets(_money, left):
             for item, row in zip(items, rows, strict=False):
                 self._take(item, row)
@@ -84,8 +84,8 @@ class Remaining:
     def match_other_words(self, words: Mapping[str, Sequence[TransactionRecord]]) -> None:
         """Match bookings and rows of one day and amount where the row was reported in similar words before, or by
         another source; `words` has these wordings by the row's id."""
-        told = [(row, each) for row in self.rows.values() for each in words.get(row.id, ())]
-        said = ((row, structs.replace(each, references=row.record.references)) for row, each in told)
+        reported = [(row, each) for row in self.rows.values() for each in words.get(row.id, ())]
+        said = ((row, structs.replace(each, references=row.record.references)) for row, each in reported)
         self._match_fields(replace(row, record=each, is_other_source=False) for row, each in said)
 
     def match_corrections(self, whole: Collection[int]) -> None:
@@ -104,11 +104,11 @@ class Remaining:
         known = {row.claim: row for row in self.rows.values() if row.claim is not None}
         for item in [item for item in self.items.values() if item.claim in known]:
             row = known[item.claim or ""]
-            told, stored = item.record, row.record
-            days = abs((told.booking_date - stored.booking_date).days)
+            reported, stored = item.record, row.record
+            days = abs((reported.booking_date - stored.booking_date).days)
             if has_words:
                 is_near = days == 0 or (row.is_whole and days <= NEIGHBOUR_DAYS)
-                is_it = is_near and evidence(told, stored, is_other_source=days == 0) is not None
+                is_it = is_near and evidence(reported, stored, is_other_source=days == 0) is not None
             else:
                 is_it = row.is_whole and (days == 0 or _amount(item) == _amount(row))
             if is_it and row.id in self.rows:
@@ -123,35 +123,37 @@ class Remaining:
         self, key: Callable[[Item | StoredRow], Hashable], rows: Iterable[StoredRow]
     ) -> list[tuple[list[Item], list[StoredRow]]]:
         """The remaining bookings together with those of the rows that have the same key."""
-        told, stored = _by(key, self.items.values()), _by(key, rows)
-        return [(items, stored[each]) for each, items in told.items() if each in stored]
+        reported, stored = _by(key, self.items.values()), _by(key, rows)
+        return [(items, stored[each]) for each, items in reported.items() if each in stored]
 
     def _match_bucket(
         self, items: Sequence[Item], rows: Sequence[StoredRow], difference: Callable[[Item, StoredRow], Any]
     ) -> None:
         """Match bookings and rows of one bucket, those with the least `difference` first; None means that they are not
         the same."""
-        told, stored = _by_content(items), _by_content(rows)
+        reported, stored = _by_content(items), _by_content(rows)
         scored = [
             (found, place, number)
-            for place, number in self._candidates(told, stored)
-            if (found := difference(told[place][0], stored[number][0])) is not None
+            for place, number in self._candidates(reported, stored)
+            if (found := difference(reported[place][0], stored[number][0])) is not None
         ]
         for _, place, number in sorted(scored):
-            while told[place] and stored[number]:
+            while reported[place] and stored[number]:
                 row = stored[number].popleft()
-                if row.id in self.rows:  # and not yet told in others of its words
-                    self._take(told[place].popleft(), row)
+                if row.id in self.rows:  # and was not matched in other words
+                    self._take(reported[place].popleft(), row)
 
-    def _candidates(self, told: Sequence[deque[Item]], stored: Sequence[deque[StoredRow]]) -> Iterator[tuple[int, int]]:
-        if len(told) * len(stored) <= PAIRS_MAX:
-            yield from ((place, number) for place in range(len(told)) for number in range(len(stored)))
+    def _candidates(
+        self, reported: Sequence[deque[Item]], stored: Sequence[deque[StoredRow]]
+    ) -> Iterator[tuple[int, int]]:
+        if len(reported) * len(stored) <= PAIRS_MAX:
+            yield from ((place, number) for place in range(len(reported)) for number in range(len(stored)))
             return
         by_text: dict[Hashable, list[int]] = defaultdict(list)
         for number, rows in enumerate(stored):
             for text in _texts_and_beginnings(rows[0].record):
                 by_text[text].append(number)
-        for place, items in enumerate(told):
+        for place, items in enumerate(reported):
             numbers = (number for text in _texts_and_beginnings(items[0].record) for number in by_text.get(text, ()))
             yield from ((place, number) for number in dict.fromkeys(islice(numbers, CANDIDATES_MAX)))
 
@@ -239,12 +241,12 @@ def _amount(one: Item | StoredRow) -> Hashable:
 def _correction(item: Item, row: StoredRow) -> tuple[int, int, int] | None:
     """The difference between a booking and the row that it may correct: in days, in evidence, and in equal texts. None
     if no text begins alike, or if day and amount both differ."""
-    told, stored = item.record, row.record
-    days = abs((stored.booking_date - told.booking_date).days)
+    reported, stored = item.record, row.record
+    days = abs((stored.booking_date - reported.booking_date).days)
     is_near = days == 0 or (days <= NEIGHBOUR_DAYS and _amount(item) == _amount(row))
-    shared = set(_texts_and_beginnings(told)).intersection(_texts_and_beginnings(stored)) if is_near else ()
-    score = evidence(told, stored, is_other_source=False) if shared else None
-    return None if score is None else (days, -score, -len(set(_texts(told)).intersection(_texts(stored))))
+    shared = set(_texts_and_beginnings(reported)).intersection(_texts_and_beginnings(stored)) if is_near else ()
+    score = evidence(reported, stored, is_other_source=False) if shared else None
+    return None if score is None else (days, -score, -len(set(_texts(reported)).intersection(_texts(stored))))
 
 
 def _distance(days: range, item: Item, row: StoredRow) -> tuple[int, bool, float] | None:
@@ -252,15 +254,15 @@ def _distance(days: range, item: Item, row: StoredRow) -> tuple[int, bool, float
     one of `days`, or if they share neither a text nor half of the words of the shorter one: card texts gain a place and
     lose a prefix when they book. None too if both name a counterpart without a common word, unless other fields are
     evidence that they are the same."""
-    told, stored = item.record, row.record
-    apart = (stored.booking_date - told.booking_date).days
-    ours, theirs = (_words(each.counterpart_name) | _words(each.purpose) for each in (told, stored))
+    reported, stored = item.record, row.record
+    apart = (stored.booking_date - reported.booking_date).days
+    ours, theirs = (_words(each.counterpart_name) | _words(each.purpose) for each in (reported, stored))
     shared = len(ours & theirs) / max(1, min(len(ours), len(theirs)))
-    has_text = not set(_texts(told)).isdisjoint(_texts(stored))
+    has_text = not set(_texts(reported)).isdisjoint(_texts(stored))
     if apart not in days or not (has_text or shared >= SHARED_WORDS_MIN):
         return None
-    names = [_words(each.counterpart_name) for each in (told, stored)]
-    if all(names) and names[0].isdisjoint(names[1]) and evidence(told, stored, is_other_source=True) is None:
+    names = [_words(each.counterpart_name) for each in (reported, stored)]
+    if all(names) and names[0].isdisjoint(names[1]) and evidence(reported, stored, is_other_source=True) is None:
         return None
     return abs(apart), not has_text, -shared
 

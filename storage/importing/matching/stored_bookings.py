@@ -14,7 +14,7 @@ from analytics.records import TransactionRecord
 from storage.database import Row, as_json
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import CONTENT, PROVIDER, fingerprint
-from storage.importing.matching.windows import HAS_TOLD, ToldWindow, is_asked_for, is_whole
+from storage.importing.matching.windows import HAS_REPORTED, ReportedWindow, is_asked_for, is_whole
 from storage.importing.spool import record_of, wording_of
 from storage.importing.teller import FILES, Teller
 
@@ -40,15 +40,15 @@ _SELECTED: dict[str, pl.DataType] = {
 _COLUMNS = ", ".join(_SELECTED).replace("references", "reference_keys AS references")
 STORED: dict[str, pl.DataType] = {
     **_SELECTED,
-    **dict.fromkeys(("claim", "told_print", "first_claim"), pl.String()),
+    **dict.fromkeys(("claim", "reported_print", "first_claim"), pl.String()),
     **dict.fromkeys(("is_other_source", "has_its_references", "is_whole", "is_asked_for"), pl.Boolean()),
 }
-"""What stored bookings are compared by; `references` is JSON. `told_print` is the fingerprint of what the batch's own
-source last reported of the row, `claim` the id under which it did; `claims` is all that is stored of such ids, and
-where that is nothing `first_claim` is the one of the source that told the row first; `is_other_source` says that this
-was another one, `has_its_references` that references of the row may be of the batch's own source: it is remembered of a
-live source that it told the row, of files only if they told it first, under a reference. Whether the row's day is whole
-or asked for is said by the windows of the batch."""
+"""What stored bookings are compared by. `references` is JSON. `reported_print` is the fingerprint of the last report
+of the row by the batch's own source, `claim` the id that the row had there. `claims` holds all such ids that are
+stored; if it is empty, `first_claim` is that of the source that reported the row first. `is_other_source` says that
+this was another source. `has_its_references` says that the row's references may be of the batch's own source: of a
+live source it is known that it reported the row, of files only if they reported it first, under a reference. Whether
+the row's day is reported completely or asked for is said by the windows of the batch."""
 NO_BOOKINGS = pl.DataFrame(schema=STORED)
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
@@ -89,12 +89,16 @@ def is_base_without_reference() -> pl.Expr:
     return pl.any_horizontal(pl.col("identity").str.starts_with(kind) for kind in (PROVIDER, CONTENT))
 
 
-def told_prints(stored: pl.DataFrame) -> pl.DataFrame:
-    """The rows (STORED) that several sources have reported, once for each fingerprint (`told`) of a source's last
+def reported_prints(stored: pl.DataFrame) -> pl.DataFrame:
+    """The rows (STORED) that several sources have reported, once for each fingerprint (`reported`) of a source's last
     report."""
     several = stored.filter(pl.col("claims").is_not_null())
-    several = several.with_columns(told=pl.col("claims").str.extract_all(PRINT)).explode("told").drop_nulls("told")
-    return several.with_columns(pl.col("told").str.slice(2, 32))
+    several = (
+        several.with_columns(reported=pl.col("claims").str.extract_all(PRINT))
+        .explode("reported")
+        .drop_nulls("reported")
+    )
+    return several.with_columns(pl.col("reported").str.slice(2, 32))
 
 
 def former_tellings(stored: pl.DataFrame) -> pl.DataFrame:
@@ -126,21 +130,25 @@ class StoredBookings:
         self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
         self._account_id = account_id
 
-    def told_elsewhere(self, source: str, stored: pl.DataFrame) -> set[str]:
+    def reported_elsewhere(self, source: str, stored: pl.DataFrame) -> set[str]:
         """The ids of those rows (STORED) that were reported for another source account than `source`."""
         if stored.is_empty():
             return set()
-        told_by = contributions.sources_of_batches(self._session, self._user_id, self._account_id)
-        if {self._account_id, *told_by.values()} == {source}:
+        reported_by = contributions.sources_of_batches(self._session, self._user_id, self._account_id)
+        if {self._account_id, *reported_by.values()} == {source}:
             return set()
         rows = stored.select("id", "batch_id").iter_rows()
-        return {id_ for id_, batch_id in rows if told_by.get(batch_id, self._account_id) != source}
+        return {id_ for id_, batch_id in rows if reported_by.get(batch_id, self._account_id) != source}
 
-    def around(self, table: str, told: pl.DataFrame, windows: Sequence[ToldWindow] = ()) -> pl.DataFrame:
+    def around(self, table: str, reported: pl.DataFrame, windows: Sequence[ReportedWindow] = ()) -> pl.DataFrame:
         """The account's rows on and between the days of these bookings and windows, and a week before and after, as
         STORED, oldest first: apps know the older one of two equal rows."""
         days = [day for each in windows for day in (each.first, each.last)]
-        days += told.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0) if not told.is_empty() else []
+        days += (
+            reported.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
+            if not reported.is_empty()
+            else []
+        )
         if not days:
             return NO_BOOKINGS
         first, last = min(days) - NEIGHBOURHOOD, max(days) + NEIGHBOURHOOD
@@ -192,22 +200,24 @@ class StoredBookings:
 
     def other_tellings(self, stored: pl.DataFrame) -> pl.DataFrame:
         """The rows (STORED) once for each other wording, with its day and amount: those in which each source reported
-        them last (`told`, a fingerprint), and those before a correction (`wording`)."""
-        told = told_prints(stored).filter(pl.col("told") != pl.col("fingerprint"))
-        is_news = pl.col("told_print").is_null() if self._teller.is_live else pl.lit(value=True)
-        return pl.concat([told, former_tellings(stored.filter(is_news))], how="diagonal")
+        them last (`reported`, a fingerprint), and those before a correction (`wording`)."""
+        reported = reported_prints(stored).filter(pl.col("reported") != pl.col("fingerprint"))
+        is_news = pl.col("reported_print").is_null() if self._teller.is_live else pl.lit(value=True)
+        return pl.concat([reported, former_tellings(stored.filter(is_news))], how="diagonal")
 
     def other_words(self, tellings: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
         """The records of these other wordings, by the row's id."""
         by_print: dict[str, list[TransactionRecord]] = defaultdict(list)
-        for record in contributions.of_days(self._session, self._user_id, tellings.drop_nulls("told")):
+        for record in contributions.of_days(self._session, self._user_id, tellings.drop_nulls("reported")):
             by_print[fingerprint(record)].append(record)
         found: dict[str, list[TransactionRecord]] = defaultdict(list)
-        for id_, print_, wording in tellings.select("id", "told", "wording").iter_rows():
+        for id_, print_, wording in tellings.select("id", "reported", "wording").iter_rows():
             found[id_] += [record_of(wording)] if wording else by_print.get(print_, ())
         return found
 
-    def _frame(self, table: str, windows: Sequence[ToldWindow], condition: str, *parameters: object) -> pl.DataFrame:
+    def _frame(
+        self, table: str, windows: Sequence[ReportedWindow], condition: str, *parameters: object
+    ) -> pl.DataFrame:
         rows = self._session.frame(
             f"SELECT {_COLUMNS} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
             f" AND {condition}",
@@ -226,19 +236,19 @@ class StoredBookings:
         is_ours = pl.col("first_claim").str.starts_with(name)
         rows = rows.with_columns(first_claim=pl.when(pl.col("claims").is_null()).then(first)).with_columns(
             claim=pl.when(is_ours).then("first_claim"),
-            told_print=pl.when(is_ours).then("fingerprint"),
+            reported_print=pl.when(is_ours).then("fingerprint"),
             is_other_source=source != self._teller.source,
         )
         several = rows.filter(pl.col("claims").is_not_null()).select("id", "claims").iter_rows()
         claims = ((id_, *claim) for id_, known in several for claim in json.loads(known).items())
         ours = [claim for claim in claims if claim[1].startswith(name)]
         if ours:
-            schema = {"id": pl.String, "claim": pl.String, "told_print": pl.String}
+            schema = {"id": pl.String, "claim": pl.String, "reported_print": pl.String}
             last = pl.DataFrame(ours, schema=schema, orient="row").unique("id", keep="last")
             rows = rows.update(last, on="id", how="left")
         is_first_under_reference = ~pl.col("is_other_source") & ~is_base_without_reference()
         rows = rows.with_columns(
-            has_its_references=HAS_TOLD if self._teller.is_live else is_first_under_reference,
+            has_its_references=HAS_REPORTED if self._teller.is_live else is_first_under_reference,
             is_whole=is_whole(windows),
             is_asked_for=is_asked_for(windows),
         )
