@@ -21,7 +21,7 @@ STORED = "id, amount, booking_date, is_adjusting_entry, is_potential_duplicate"
 
 @pytest.fixture(scope="module")
 def bank() -> Chain:
-    return chain(DAYS)
+    return chain(DAYS, seed=3)  # with several bookings on the last day, of which its intraday report has some
 
 
 @pytest.fixture(scope="module")
