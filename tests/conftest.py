@@ -10,9 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, is_hypothesis_test, settings
-from starlette.testclient import TestClient
 
 from auth.tokens.keys import FILE_NAME as KEYS_FILE
 from auth.tokens.keys import KeyRing
@@ -107,16 +105,6 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 def examples(count: int) -> int:
     """So many examples of a property in the gate; 25 times as many under `--hypothesis-profile thorough`."""
     return max(1, count * settings().max_examples // 60)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_event_loop() -> Iterator[None]:
-    """Clients that do not open their application ask it in one event loop: a loop and its threads for each request,
-    which they would have else, take a quarter of the processor time of such a test."""
-    with start_blocking_portal() as portal:
-        TestClient.portal = portal
-        yield
-        TestClient.portal = None
 
 
 @pytest.fixture(autouse=True)
