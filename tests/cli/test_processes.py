@@ -21,7 +21,7 @@ STOPS = [signal.SIGTERM, signal.SIGINT]
 def test_a_server_asked_to_stop_ends_with_success_and_leaves_no_socket(
     copied: Callable[[], Path], number: signal.Signals
 ) -> None:
-    with running(copied(), is_measured=False) as served:
+    with running(copied()) as served:
         sock = served.folder / FILE_NAME
         assert stat.S_ISSOCK(sock.stat().st_mode)
         assert sock.stat().st_mode & 0o777 == 0o600
@@ -29,7 +29,7 @@ def test_a_server_asked_to_stop_ends_with_success_and_leaves_no_socket(
         assert served.stop(number) == 0
         assert not sock.exists()
         assert "Traceback" not in served.log.read_text()
-    with running(served.folder, is_measured=False) as again:
+    with running(served.folder) as again:
         assert get(again.client("solo"), "/accounts") == before
 
 
@@ -139,7 +139,7 @@ def test_serve_refuses_a_demo_and_demo_refuses_real_users(copied: Callable[[], P
 @pytest.mark.requirement("serve.demo")
 def test_a_demo_starts_whatever_has_been_done_to_its_banks(copied: Callable[[], Path]) -> None:
     folder = copied()
-    with running(folder, is_measured=False) as served:
+    with running(folder) as served:
         client = served.client("solo")
         served.command("connect", connector="demo", user="solo", bank="Musterbank", settings={}, fault="fails")
         served.advance(86_400)
@@ -153,7 +153,7 @@ def test_a_demo_starts_whatever_has_been_done_to_its_banks(copied: Callable[[], 
 @pytest.mark.requirement("serve.demo")
 def test_a_demo_started_just_after_midnight_minds_the_rate_rule_and_starts(copied: Callable[[], Path]) -> None:
     folder = copied()
-    with running(folder, is_measured=False) as served:
+    with running(folder) as served:
         answer = served.client("solo").post("/sync")
         assert answer.status_code == 202
         job = answer.json()["syncJobs"][0]["syncId"]
@@ -186,7 +186,7 @@ def test_a_socket_that_a_killed_server_left_behind_disturbs_nobody(copied: Calla
     served.stop()
     assert (served.folder / FILE_NAME).exists()
     assert bankdata("users", "list", "--data", served.folder).code == 0
-    with running(served.folder, is_measured=False) as again:
+    with running(served.folder) as again:
         assert again.client("solo").get("/accounts").status_code == 200
 
 
