@@ -153,6 +153,13 @@ def test_parts_that_do_not_add_up_are_no_whole() -> None:
     assert (remaining.parts, remaining.pairs) == ([], [])
 
 
+def test_of_two_bookings_in_former_words_of_one_row_only_one_is_that_row() -> None:
+    items = [Item(record(purpose=purpose), place, None) for place, purpose in enumerate(("Brot", "Kuchen"))]
+    remaining = Remaining(items, [stored("x", purpose="Torte")], are_references_lasting=False)
+    remaining.match_other_words({"x": [record(purpose="Brot"), record(purpose="Kuchen")]})
+    assert [(item.place, row.id) for item, row in remaining.pairs] == [(0, "x")]
+
+
 def booked_of(waiting: Sequence[StoredRow], *purposes: str) -> list[tuple[int, str]]:
     """Which of the rows that wait the bookings in these words are, by place and id."""
     items = [Item(record(purpose=purpose), place, None) for place, purpose in enumerate(purposes)]

@@ -188,8 +188,6 @@ class StoredBookings:
 
     def records(self, ids: pl.Series, table: str = "transactions") -> dict[str, TransactionRecord]:
         """The records of these rows, by id."""
-        if ids.is_empty():
-            return {}
         with self._session.staged("looked_at", ids.alias("id").to_frame()):
             rows = self._session.rows(
                 f"SELECT {IN_FULL} FROM {table} WHERE user_id = $1 AND account_id = $2"
