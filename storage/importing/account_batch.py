@@ -230,8 +230,6 @@ class AccountBatch:
         """The pairs of a booking and a row of the table (STORED) that are the same, where one of the two is pending or
         taken back: only rows with the same `keys`, on `days`. Sources report such bookings anew each time, under any
         id."""
-        if reported.is_empty() or stored.is_empty():
-            return []
         reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
         if reported.is_empty():
             return []

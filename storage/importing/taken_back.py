@@ -85,9 +85,12 @@ def _unexplained_amounts(
 def _explain(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:
     """The rows whose removal explains one of these amounts: all of them, or the only one with that amount. Where late
     bookings add up to all that is gone, they have replaced it, although they may have been in the balance already."""
-    total = gone["amount"].sum()
-    for missing in unexplained if Decimal(0) not in unexplained[::2] else ():
-        alone = gone.filter((pl.col("amount") == -missing) & (Decimal(0) not in unexplained))
-        if total == -missing or alone.height == 1:
-            return gone if total == -missing else alone
+    if Decimal(0) in unexplained[::2]:
+        return gone.clear()
+    for missing in unexplained:
+        alone = gone.filter(pl.col("amount") == -missing)
+        if gone["amount"].sum() == -missing:
+            return gone
+        if alone.height == 1 and Decimal(0) not in unexplained:
+            return alone
     return gone.clear()
