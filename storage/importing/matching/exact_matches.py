@@ -83,9 +83,8 @@ def exact_matches(reported: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     named = _by_name(*left_over(reported, stored, alike))
     likely = _pair(*left_over(reported, stored, pl.concat([alike, named])), MONEY)
     agreeing = pl.concat([*found[1:], named])
-    are_shared = pl.lit(
-        agreeing["stored_id"].is_in(of_others).any()
-    )  # by this source with those that reported the rows
+    # by this source with those that reported the rows
+    are_shared = pl.lit(agreeing["stored_id"].is_in(of_others).any())
     stored = stored.with_columns(pl.col("has_its_references") | are_shared)
     contradicting = _contradictions(reported, stored, pl.concat([alike, likely]))
     are_lasting = contradicting.height <= agreeing.height + 1  # a single one is a twin, several are an id that changes
