@@ -118,7 +118,7 @@ class Transaction(Session, Protocol):
         """
         ...
 
-    def staged(self, name: str, frame: pl.DataFrame) -> AbstractContextManager[None]:
+    def stage(self, name: str, frame: pl.DataFrame) -> AbstractContextManager[None]:
         """Make the frame's rows readable as a table of this name, after FROM or JOIN, inside the `with` block."""
         ...
 

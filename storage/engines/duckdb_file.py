@@ -82,11 +82,11 @@ class _Cursor:
         if frame.is_empty():
             return
         columns = ", ".join(frame.columns)
-        with self.staged("appended_rows", frame):
+        with self.stage("appended_rows", frame):
             self.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended_rows")
 
     @contextmanager
-    def staged(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
+    def stage(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
         stream = _ArrowStream(frame)
         with _translate_errors():
             self._cursor.register(name, stream)

@@ -400,7 +400,7 @@ class _Statements:
             self._copy(table, frame)
             return
         columns = ", ".join(frame.columns)
-        with self.staged("appended", frame):  # PostgreSQL refuses COPY where policies hide rows of the table
+        with self.stage("appended", frame):  # PostgreSQL refuses COPY where policies hide rows of the table
             self.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended")
 
     def _copy(self, table: str, frame: pl.DataFrame) -> None:
@@ -438,7 +438,7 @@ class _Statements:
             outbox.settle(self, user_id, state, self._now())
 
     @contextmanager
-    def staged(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
+    def stage(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
         types = {column: _type_of(dtype) for column, dtype in frame.schema.items()}
         if frame.height <= STAGED_ROWS_MAX:
             columns = [frame[column].to_list() for column in types]

@@ -66,7 +66,7 @@ def remember(
     blocks = _blocks_as_json([ContributedBlock(each.account, each.statement, len(each.places)) for each in reported])
     add_row(session, "contributions", user_id=user_id, sequence=sequence, blocks=blocks.decode(), **named)
     bookings = spool.keys(each.places for each in reported).select("place", "digest").with_row_index("position")
-    with session.staged("told", bookings):
+    with session.stage("told", bookings):
         _keep_wordings(session, user_id, spool)
         session.execute(
             "INSERT INTO contribution_bookings (user_id, contribution, position, booking)"
@@ -201,7 +201,7 @@ def _bookings(session: Session, user_id: str, contribution: Contribution, first:
 def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[TransactionRecord]:
     """The user's bookings of these days (`booking_date`), in every wording in which sources reported them."""
     day = pl.format('%"booking_date":"{}"%', pl.col("booking_date").dt.to_string("%Y-%m-%d"))
-    with session.staged("wanted", days.select(pattern=day).unique()):
+    with session.stage("wanted", days.select(pattern=day).unique()):
         rows = session.rows(
             "SELECT DISTINCT known.wording FROM booking_wordings AS known"
             " JOIN wanted ON known.wording LIKE wanted.pattern WHERE known.user_id = $1",

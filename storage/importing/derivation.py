@@ -193,7 +193,7 @@ def write(session: Transaction, user_id: str, changed: pl.DataFrame, *, table: s
         return
     names = [name for name in changed.columns if name != "id"]
     assignments = ", ".join(f"{name} = changed.{name}" for name in names)
-    with session.staged("changed", changed):
+    with session.stage("changed", changed):
         session.execute(
             f"UPDATE {table} SET {assignments} FROM changed WHERE {table}.user_id = $1 AND {table}.id = changed.id",
             user_id,

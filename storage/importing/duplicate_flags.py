@@ -19,7 +19,7 @@ def flag_new(session: Transaction, user_id: str, ids: pl.Series) -> int:
     """Flag those of the new rows that another batch or connection may have brought before, and return their number."""
     if ids.is_empty():
         return 0
-    with session.staged("arrived", ids.alias("id").to_frame()):
+    with session.stage("arrived", ids.alias("id").to_frame()):
         days = session.frame(
             "SELECT booking_date, account_id, count(*) AS n FROM transactions"
             f" WHERE user_id = $1 AND {ARRIVED} GROUP BY booking_date, account_id",

@@ -82,7 +82,7 @@ def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) 
             schema=SCHEMA,
         )
         columns = ", ".join(SCHEMA)
-        with session.staged("counted", frame):
+        with session.stage("counted", frame):
             session.execute(
                 f"INSERT INTO access_record ({columns}) SELECT {columns} FROM counted"
                 " ON CONFLICT (user_id, grant_id, client_id, operation, hour) DO UPDATE SET"

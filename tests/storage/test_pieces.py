@@ -104,7 +104,7 @@ def test_rows_handed_to_the_engine_are_let_go_before_the_transaction_ends(databa
     frame = pl.DataFrame({"number": [7]})
     kept = weakref.ref(frame)
     with database.transaction() as session:
-        with session.staged("handed", frame):
+        with session.stage("handed", frame):
             assert session.rows("SELECT number FROM handed") == [{"number": 7}]
         del frame
         gc.collect()

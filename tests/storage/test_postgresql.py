@@ -138,7 +138,7 @@ def test_staged_rows_are_there_for_as_long_as_they_are_staged(database: OpenStor
     )
     with database.transaction() as session:
         for _ in range(2):
-            with session.staged("lately", frame):
+            with session.stage("lately", frame):
                 back = session.frame(
                     "SELECT place, text, amount, day, at, is_new FROM lately ORDER BY place", schema=frame.schema
                 )
@@ -151,7 +151,7 @@ def test_a_transaction_that_failed_with_staged_rows_says_why(database: OpenStore
     store_facts.remember(database, "a", "1")
 
     def work(session: Transaction) -> None:
-        with session.staged("lately", frame):
+        with session.stage("lately", frame):
             session.execute("INSERT INTO settings (name, value) VALUES ('a', '2')")
 
     with pytest.raises(Conflict, match="duplicate key"):

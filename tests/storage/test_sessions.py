@@ -17,7 +17,7 @@ def test_a_store_reads_and_writes_nothing_before_it_is_said_for_whom(tmp_path: P
     with closing(open_database(ENGINE.url(tmp_path / "bankdata.duckdb"))) as store:
         asked = {name for name in vars(Session) if not name.startswith("_")} - {"is_shared"}
         assert asked == {"rows", "execute", "frame", "append", "changes"}
-        for name in (*asked, "transaction", "atomically", "hold", "staged"):
+        for name in (*asked, "transaction", "atomically", "hold", "stage"):
             with pytest.raises(AttributeError):
                 getattr(store, name)
         for database in (store.of("somebody"), store.for_everybody()):

@@ -166,7 +166,7 @@ class StoredBookings:
         """The `highest` ordinal ever stored under each of these keys (`base`)."""
         if bases.is_empty():
             return pl.DataFrame(schema={"base": pl.String(), "highest": pl.Int64()})
-        with self._session.staged("wanted", bases.unique().alias("base").to_frame()):
+        with self._session.stage("wanted", bases.unique().alias("base").to_frame()):
             found = [
                 self._session.frame(
                     f"SELECT identity FROM {table} WHERE user_id = $1 AND account_id = $2 AND"
@@ -188,7 +188,7 @@ class StoredBookings:
 
     def records(self, ids: pl.Series, table: str = "transactions") -> dict[str, TransactionRecord]:
         """The records of these rows, by id."""
-        with self._session.staged("looked_at", ids.alias("id").to_frame()):
+        with self._session.stage("looked_at", ids.alias("id").to_frame()):
             rows = self._session.rows(
                 f"SELECT {IN_FULL} FROM {table} WHERE user_id = $1 AND account_id = $2"
                 " AND id IN (SELECT id FROM looked_at)",
