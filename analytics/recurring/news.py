@@ -1,4 +1,4 @@
-"""News about recurring payments since the user was last told."""
+"""News about recurring payments since the last events about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldPayment:
-    """A payment as the user was told of it: its id, latest charge and price at that time, the number of charges missed
-    after that charge, and whether it had ended."""
+class KnownPayment:
+    """A payment as the user knows it from earlier events: its id, latest charge and price at that time, the number of
+    charges missed after that charge, and whether it had ended."""
 
     id: str
     transaction_id: str
@@ -53,7 +53,7 @@ def state_of(past: History, *, frequency: str, over_on: date, today: date) -> Pa
     )
 
 
-def news_of(now: ToldPayment, stands: PaymentState, before: ToldPayment | None) -> list[tuple[str, date | None]]:
+def news_of(now: KnownPayment, stands: PaymentState, before: KnownPayment | None) -> list[tuple[str, date | None]]:
     """The types of events to report for the payment, each missed charge with its day; `before` is None where nothing
     was reported of it yet. A payment that is charged again after its end is new."""
     if before is None or (before.has_ended and not now.has_ended):

@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from analytics.recurring.news import ToldPayment
+from analytics.recurring.news import KnownPayment
 from storage.database import Session, Transaction, as_json, put_row
 
 PIECE = 50  # users checked at once because their `look_at` day has come
@@ -21,7 +21,7 @@ class Look:
     data_version: int
     day: date
     accounts: Collection[str]
-    payments: Sequence[ToldPayment]
+    payments: Sequence[KnownPayment]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +96,11 @@ def _event_data(event: PaymentEvent) -> Mapping[str, str]:
     return {"accountId": event.account_id, **expected}
 
 
-def _payment_json(told: ToldPayment) -> dict[str, Any]:
-    return {**asdict(told), "last_charged": told.last_charged.isoformat(), "amount": str(told.amount)}
+def _payment_json(payment: KnownPayment) -> dict[str, Any]:
+    return {**asdict(payment), "last_charged": payment.last_charged.isoformat(), "amount": str(payment.amount)}
 
 
-def _read(row: Mapping[str, Any]) -> ToldPayment:
-    return ToldPayment(
+def _read(row: Mapping[str, Any]) -> KnownPayment:
+    return KnownPayment(
         **{**row, "last_charged": date.fromisoformat(row["last_charged"]), "amount": Decimal(row["amount"])}
     )

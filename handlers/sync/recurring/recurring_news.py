@@ -10,7 +10,7 @@ import polars as pl
 from analytics.currencies import in_digits
 from analytics.recurring.confirmations import DISMISSED, by_stream
 from analytics.recurring.history import Charge, history
-from analytics.recurring.news import PaymentState, ToldPayment, news_of, state_of
+from analytics.recurring.news import KnownPayment, PaymentState, news_of, state_of
 from analytics.recurring.report import over_on
 from storage import accounts, connections, transactions
 from storage.database import Row, Session, Transaction
@@ -33,7 +33,7 @@ def record_news(session: Transaction, user_id: str, found: pl.DataFrame, *, data
     waiting = _accounts_waiting(session, user_id)
     before = {id_: each[0] for id_, each in by_stream(found, last.payments).items()}
     events: list[PaymentEvent] = []
-    payments: list[ToldPayment] = []
+    payments: list[KnownPayment] = []
     days_to_look: list[date] = []
     for row in found.with_columns(over_on=over_on()).iter_rows(named=True):
         known, account_id = before.get(row["id"]), charges[row["charge_ids"][-1]]["account_id"]
@@ -43,13 +43,13 @@ def record_news(session: Transaction, user_id: str, found: pl.DataFrame, *, data
             continue
         stands = _state(row, charges, today)
         if account_id in waiting and known is not None:
-            told_of = stands.missed[: known.missed_after(row["last_charged"])]
-            stands = replace(stands, missed=told_of, has_ended=known.has_ended, look_at=today + WAITING)
+            reported = stands.missed[: known.missed_after(row["last_charged"])]
+            stands = replace(stands, missed=reported, has_ended=known.has_ended, look_at=today + WAITING)
         now = _payment(row, stands)
-        is_told = row["confirmation"] != DISMISSED and account_id in last.accounts
+        is_reported = row["confirmation"] != DISMISSED and account_id in last.accounts
         events += [
             PaymentEvent(type=type_, id=now.id, account_id=account_id, expected=expected)
-            for type_, expected in (news_of(now, stands, known) if is_told else ())
+            for type_, expected in (news_of(now, stands, known) if is_reported else ())
         ]
         payments.append(now)
         days_to_look += [stands.look_at] if stands.look_at is not None else []
@@ -67,7 +67,7 @@ def record_news(session: Transaction, user_id: str, found: pl.DataFrame, *, data
     )
 
 
-def _payments_gone(last: Look, before: Mapping[str, ToldPayment], today: date) -> list[ToldPayment]:
+def _payments_gone(last: Look, before: Mapping[str, KnownPayment], today: date) -> list[KnownPayment]:
     """The payments known from the last look that are not found now; they are kept so that they are not new when found
     again."""
     found = {each.id for each in before.values()}
@@ -92,8 +92,8 @@ def _state(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Pay
     return state_of(story, frequency=row["frequency"], over_on=row["over_on"], today=today)
 
 
-def _payment(row: Mapping[str, Any], stands: PaymentState) -> ToldPayment:
-    return ToldPayment(
+def _payment(row: Mapping[str, Any], stands: PaymentState) -> KnownPayment:
+    return KnownPayment(
         id=row["id"],
         transaction_id=row["charge_ids"][-1],
         last_charged=row["last_charged"],
