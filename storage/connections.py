@@ -307,7 +307,7 @@ def remove(session: Session, user_id: str, connection_id: str, *, now: datetime)
     """Disconnect the connection and stop its running sync; its accounts and transactions stay readable (decision
     23)."""
     session.changes(user_id)
-    running = jobs.running(session, user_id, connection_id)
+    running = jobs.find_running(session, user_id, connection_id)
     if running is not None:
         jobs.fail(session, running, error=REMOVED, now=now)
     session.execute(

@@ -133,7 +133,7 @@ def find(session: Session, user_id: str, job_id: str) -> Job | None:
     return _job(rows[0]) if rows else None
 
 
-def running(session: Session, user_id: str, connection_id: str) -> Job | None:
+def find_running(session: Session, user_id: str, connection_id: str) -> Job | None:
     """The unfinished job of the user's connection, of which there is at most one."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM jobs WHERE user_id = $1 AND connection_id = $2 AND {UNFINISHED}", user_id, connection_id
@@ -141,7 +141,7 @@ def running(session: Session, user_id: str, connection_id: str) -> Job | None:
     return _job(rows[0]) if rows else None
 
 
-def latest(session: Session, user_id: str) -> dict[str, Job]:
+def newest_by_connection(session: Session, user_id: str) -> dict[str, Job]:
     """The newest job of each of the user's connections, by the connection's id."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM (SELECT {COLUMNS}, row_number() OVER (PARTITION BY connection_id"
@@ -151,7 +151,7 @@ def latest(session: Session, user_id: str) -> dict[str, Job]:
     return {row["connection_id"]: _job(row) for row in rows}
 
 
-def last(session: Session, user_id: str, connection_id: str) -> Job | None:
+def find_newest(session: Session, user_id: str, connection_id: str) -> Job | None:
     """The newest job of the user's connection; None where there is none."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM jobs WHERE user_id = $1 AND connection_id = $2 ORDER BY created_at DESC, id DESC"
@@ -161,7 +161,7 @@ def last(session: Session, user_id: str, connection_id: str) -> Job | None:
     return _job(rows[0]) if rows else None
 
 
-def unfinished(session: Session) -> list[Job]:
+def find_unfinished(session: Session) -> list[Job]:
     """The unfinished jobs of all users, oldest first."""
     rows = session.rows(f"SELECT {COLUMNS} FROM jobs WHERE {UNFINISHED} ORDER BY created_at, id")
     return [_job(row) for row in rows]

@@ -33,7 +33,7 @@ ASK_ALL = {
     "storage.migrations.runner._run",
     "storage.users.take_names",  # a migration, and what moves a store
     "storage.jobs.by_status",  # figures
-    "storage.jobs.unfinished",  # the scheduler, which waits while a machine is away
+    "storage.jobs.find_unfinished",  # the scheduler, which waits while a machine is away
     "storage.connections.of_connectors",
     "storage.connections.due",
     "storage.connections.expire_consents",

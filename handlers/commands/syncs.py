@@ -48,7 +48,7 @@ def first_sync(
     job; a sync that was cut off is resumed. None if the connection was synced too recently for another one."""
     started = services.sync_engine.start(connection, is_first=True, job_id=job_id)
     if started.job is None and started.error is None:
-        started = Started(job=jobs.running(services.everybody, connection.user_id, connection.id))
+        started = Started(job=jobs.find_running(services.everybody, connection.user_id, connection.id))
         if started.job is None:
             return None
     return _watch(services, report, connection, started)

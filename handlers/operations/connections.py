@@ -24,7 +24,7 @@ def list_connections(services: Services, request: Request) -> Json:
         known = connections.of_user(session, user_id)
         owned = accounts.every(session, user_id)
         visible = covered_accounts([each for each in owned if not each.is_hidden], caller)
-        brought, latest = connections.accounts_of(session, user_id), jobs.latest(session, user_id)
+        brought, latest = connections.accounts_of(session, user_id), jobs.newest_by_connection(session, user_id)
         if caller.coverage is not None:
             covered = {account.id for account in visible}
             known = [each for each in known if not covered.isdisjoint(brought.get(each.id, ()))]

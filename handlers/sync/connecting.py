@@ -306,7 +306,7 @@ class Connecting:
                 settings=dict(done.settings),
                 now=self._clock.now(),
             )
-            running = jobs.running(session, owner.id, connection.id)
+            running = jobs.find_running(session, owner.id, connection.id)
             if running is not None:  # its job uses old secrets, and would set an outdated status
                 jobs.fail(session, running, error=RENEWED, now=self._clock.now())
             connection_secrets.keep(session, self._keys, owner.id, connection.id, done.secrets)

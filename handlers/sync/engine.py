@@ -131,7 +131,7 @@ class SyncEngine:
         if connection.is_past_consent(now):
             database.atomically(lambda session: connections.expire_consents_of(session, user_id, now=now))
             return Started(error=NOT_SYNCABLE["EXPIRED"])
-        running = jobs.running(database, user_id, connection.id)
+        running = jobs.find_running(database, user_id, connection.id)
         if running is not None:
             self._end_if_overdue(running)
 

@@ -83,7 +83,7 @@ class Scheduler:
         """Advance due jobs that nobody reads, begin a new day, look for news, keep the plan, end consents that have run
         out, record events on payments, keep the store sorted."""
         now = self._clock.now()
-        for job in jobs.unfinished(self._everybody):
+        for job in jobs.find_unfinished(self._everybody):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
                 with self._isolate_errors(job.id):
@@ -162,7 +162,7 @@ class Scheduler:
         connection = due.connection
         if not connection.failures_in_row:
             return None
-        last = jobs.last(self._store.of(connection.user_id), connection.user_id, connection.id)
+        last = jobs.find_newest(self._store.of(connection.user_id), connection.user_id, connection.id)
         if last is None or last.status != "failed":
             return None
         return max(last.updated_at + pause_after(connection.failures_in_row - 1), due.free_at or last.updated_at)

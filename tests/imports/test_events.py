@@ -282,7 +282,7 @@ def test_a_narrowed_count_of_new_bookings_leaves_out_adjusting_entries_as_the_wh
     database, user_id, giro = life.eva.services.everybody, life.eva.user.id, life.account(GIRO)
     assert giro is not None
     assert sum(row["is_adjusting_entry"] for row in life.eva.rows("transactions")) == 1
-    job = jobs.last(database, user_id, life.live.id)
+    job = jobs.find_newest(database, user_id, life.live.id)
     assert job is not None
     only = Coverage(accounts=frozenset({giro}))
     caller = Principal(
@@ -301,7 +301,7 @@ def test_a_narrowed_job_tells_nothing_of_an_account_that_is_gone(life: Life) -> 
     life.bring(GIRO, booked("2026-01-05", "-100", "A", "a"))
     life.bring(CARD, booked("2026-01-05", "-7", "Kino", "k"))
     database, user, giro, card = life.eva.services.everybody, life.eva.user, life.account(GIRO), life.account(CARD)
-    job = jobs.last(database, user.id, life.live.id)
+    job = jobs.find_newest(database, user.id, life.live.id)
     assert job is not None
     assert giro is not None
     assert card is not None

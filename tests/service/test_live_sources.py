@@ -290,7 +290,7 @@ def test_what_only_its_user_can_open_is_asked_when_it_is_connected_and_never_by_
     assert scene.start() == Started(error=ONLY_ATTENDED)
     assert not scene.shown()["canSync"]
     scene.engine.sync_now(scene.stored(), is_first=True)
-    for job in jobs.unfinished(scene.database):
+    for job in jobs.find_unfinished(scene.database):
         scene.engine.read(job.user_id, job.id)
     assert len(scene.bank.asked) == 1
     assert scene.start(attended=PERSON) == Started(error=ONLY_ATTENDED)

@@ -46,7 +46,7 @@ def test_a_server_ends_within_ten_seconds_though_its_sources_hang_and_its_jobs_s
         reading.join(60)
         assert statuses == ["syncing"], "who waits for the job is answered before the end"
         with_jobs = opened(ENGINE.url(server.folder / STORE))
-        (left,) = jobs.unfinished(with_jobs)
+        (left,) = jobs.find_unfinished(with_jobs)
         with_jobs.close()
         assert (left.id, left.status) == (job["syncId"], "syncing")
 

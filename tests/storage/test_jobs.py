@@ -66,7 +66,7 @@ def test_a_sync_that_fails_late_does_not_keep_the_connection_longer_than_30_minu
 @pytest.mark.requirement("decision 25")
 def test_a_running_job_counts_as_recent_however_long_it_runs(bank: Bank, job: Job) -> None:
     assert started(bank, bank.now + timedelta(days=1)) is None
-    assert jobs.running(bank.database, bank.user.id, bank.connection.id) == job
+    assert jobs.find_running(bank.database, bank.user.id, bank.connection.id) == job
 
 
 @pytest.mark.requirement("decision 26")

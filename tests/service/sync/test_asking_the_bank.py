@@ -76,7 +76,7 @@ def test_a_page_begins_no_second_sync_beside_one_that_runs(scene: Scene) -> None
     assert connection is not None
     assert scene.engine.sync_now(connection) == Started()
     scene.engine.sync_now(connection, is_first=True)
-    assert [job.id for job in jobs.unfinished(scene.database)] == [scene.job.id]
+    assert [job.id for job in jobs.find_unfinished(scene.database)] == [scene.job.id]
 
 
 @pytest.mark.requirement("sync.source-pauses")

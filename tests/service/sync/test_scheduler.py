@@ -15,7 +15,7 @@ from tests.engines import OpenStore
 from tests.service.sync.conftest import Scene, state
 from tests.service.test_sync_machine import COOLDOWN, Hand
 
-UNFINISHED = jobs.unfinished
+UNFINISHED = jobs.find_unfinished
 
 
 @pytest.mark.requirement("decision 26")
@@ -30,7 +30,7 @@ def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
         return UNFINISHED(session)
 
     monkeypatch.setattr("handlers.sync.scheduler.ROUND_PAUSE", 0.01)
-    monkeypatch.setattr("storage.jobs.unfinished", unfinished)
+    monkeypatch.setattr("storage.jobs.find_unfinished", unfinished)
     scene.clock.moment += READERS_FIRST
     worker = threading.Thread(target=scene.scheduler.work)
     worker.start()
@@ -116,7 +116,7 @@ def test_a_source_that_is_looked_at_for_nothing_is_synced_when_it_has_news_and_n
     scene.scheduler.round()
     assert look() == 1
     assert look() == 0, "it runs"
-    (running,) = jobs.unfinished(scene.database)
+    (running,) = jobs.find_unfinished(scene.database)
     jobs.fail(scene.database, running, error="no", now=scene.clock.moment)
     connections.record_failure(scene.database, scene.user.id, scene.job.connection_id, status=None)
     scene.database.execute("UPDATE connections SET next_sync_at = $1", scene.clock.moment + COOLDOWN)

@@ -63,7 +63,7 @@ def test_stopping_waits_neither_for_a_source_nor_for_those_who_wait_for_it(
 
 
 @pytest.mark.requirement("sync.stops")
-@pytest.mark.parametrize("asked_for", ["storage.jobs.unfinished", "storage.jobs.lease", "storage.jobs.progress"])
+@pytest.mark.parametrize("asked_for", ["storage.jobs.find_unfinished", "storage.jobs.lease", "storage.jobs.progress"])
 def test_what_breaks_because_the_store_was_closed_is_no_failure(
     database: OpenStore, sync_engine: SyncEngine, scheduler: Scheduler, clock: Hand, job: Job, asked_for: str,
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
