@@ -20,12 +20,12 @@ from handlers.http.steps.turns import Turns
 from handlers.mcp import messages
 from handlers.mcp.admission import PATH, scope_challenge
 from handlers.mcp.apps import charts
-from handlers.mcp.asking import Asking
 from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
 from handlers.mcp.messages import HANDSHAKE, VERSIONS, Message, RpcError
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.prompts import prompts
 from handlers.mcp.schemas import Contract
+from handlers.mcp.tool_call import ToolCall
 from handlers.mcp.tools import TOOLS
 from handlers.names import Json
 from handlers.services import Services
@@ -205,7 +205,7 @@ class Endpoint:
     async def _result(self, tool: Tool, message: Message, caller: Principal) -> Json:
         await self._limiter.spend("mcp", self._rate, caller.grant_id or caller.user_id, refusal="Too many calls")
         arguments = tool.arguments(message.params.get("arguments"))
-        answer = await TOOLS[tool.name](Asking(self._services, self._operations, caller), **arguments)
+        answer = await TOOLS[tool.name](ToolCall(self._services, self._operations, caller), **arguments)
         text = orjson.dumps(answer, default=_exact_number).decode()
         content = [{"type": "text", "text": text}]
         return {"content": content, "structuredContent": orjson.Fragment(text), "isError": False}

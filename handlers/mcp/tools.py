@@ -9,10 +9,10 @@ from analytics.classification.facts import CATEGORIES
 from handlers import json_shapes
 from handlers.http.errors import NotFound
 from handlers.mcp import forecast_shapes
-from handlers.mcp.asking import Asking, account_texts, day, ref_of
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.fence import DETAIL_LENGTH_MAX, NamedTexts, bank_text
 from handlers.mcp.masked_numbers import masked_field, whole_field
+from handlers.mcp.tool_call import ToolCall, account_texts, day, ref_of
 from handlers.names import Json
 from handlers.operations.rules_in_words import BY_USER
 
@@ -41,25 +41,25 @@ OF_ONE_STREAM = frozenset({"occurrences", "confidence", "firstCharged", "lastCha
 STREAM_DAYS = ("firstCharged", "lastCharged", "nextExpected")
 
 
-async def get_overview(asking: Asking, includeIban: bool) -> Json:
+async def get_overview(call: ToolCall, includeIban: bool) -> Json:
     """All accounts with their balances, and the expenses of the last 30 days."""
-    shows_numbers = includeIban and asking.shows_numbers
-    _selected, currency = await asking.select(None)
-    listed = (await asking.ask("listAccounts"))["accounts"]
+    shows_numbers = includeIban and call.shows_numbers
+    _selected, currency = await call.select(None)
+    listed = (await call.ask("listAccounts"))["accounts"]
     ids = ",".join(account["id"] for account in listed)
-    snapshot = await asking.ask("getSnapshot", accountIds=ids or None)
+    snapshot = await call.ask("getSnapshot", accountIds=ids or None)
     # A grant of figures only may ask for no other days
-    now = {"dateFrom": asking.today, "dateTo": asking.today, "every": "month"}
-    balances = await asking.ask("getBalances", accountIds=ids or None, **now)
+    now = {"dateFrom": call.today, "dateTo": call.today, "every": "month"}
+    balances = await call.ask("getBalances", accountIds=ids or None, **now)
     days = {each["accountId"]: each["date"] for each in balances["accounts"]}
     return {
-        "today": asking.today,
+        "today": call.today,
         "currency": currency,
         "totalBalance": snapshot["totalBalance"],
-        "unconvertedCurrencies": asking.unconverted_currencies,
-        "accounts": await asking.shape(
+        "unconvertedCurrencies": call.unconverted_currencies,
+        "accounts": await call.shape(
             lambda: [
-                _account(asking, account, days.get(account["id"]), shows_numbers=shows_numbers) for account in listed
+                _account(call, account, days.get(account["id"]), shows_numbers=shows_numbers) for account in listed
             ]
         ),
         "last30Days": snapshot["last30Days"],
@@ -67,26 +67,26 @@ async def get_overview(asking: Asking, includeIban: bool) -> Json:
 
 
 async def search_transactions(
-    asking: Asking, accountIds: Sequence[str] | None, sort: str, page: int, perPage: int, **filters: Any
+    call: ToolCall, accountIds: Sequence[str] | None, sort: str, page: int, perPage: int, **filters: Any
 ) -> Json:
     """One page of the transactions that match the filters, and the sums of all that match."""
     counted = "true" if filters["counted"] else "false"
-    filters |= {"accountIds": await asking.account_ids(accountIds), "counted": counted}
-    found = await asking.ask("searchTransactions", sort=sort, page=page, perPage=perPage, **filters)
-    totals = await asking.ask("sumTransactions", **filters)
-    rows = await asking.rows(found["transactions"], "status")
+    filters |= {"accountIds": await call.account_ids(accountIds), "counted": counted}
+    matches = await call.ask("searchTransactions", sort=sort, page=page, perPage=perPage, **filters)
+    totals = await call.ask("sumTransactions", **filters)
+    rows = await call.rows(matches["transactions"], "status")
     return {
-        "today": asking.today,
+        "today": call.today,
         "totals": totals,
-        "unconvertedCurrencies": asking.unconverted_currencies,
-        "accounts": asking.accounts,
+        "unconvertedCurrencies": call.unconverted_currencies,
+        "accounts": call.accounts,
         "transactions": rows,
-        "pagination": found["pagination"],
+        "pagination": matches["pagination"],
     }
 
 
 async def summarize_transactions(
-    asking: Asking,
+    call: ToolCall,
     accountIds: Sequence[str] | None,
     groupBy: str | None,
     compareWith: str | None,
@@ -94,126 +94,126 @@ async def summarize_transactions(
     **filters: Any,
 ) -> Json:
     """The sums of all transactions that match the filters, and by group as a table."""
-    filters["accountIds"] = await asking.account_ids(accountIds)
-    found = await asking.ask("sumTransactions", groupBy=groupBy, compareWith=compareWith, limit=limit, **filters)
-    groups = found.pop("groups", None)
-    sums = {"today": asking.today, **found, "unconvertedCurrencies": asking.unconverted_currencies}
+    filters["accountIds"] = await call.account_ids(accountIds)
+    sums = await call.ask("sumTransactions", groupBy=groupBy, compareWith=compareWith, limit=limit, **filters)
+    groups = sums.pop("groups", None)
+    answer = {"today": call.today, **sums, "unconvertedCurrencies": call.unconverted_currencies}
     if groups is None:
-        return sums
-    listed = (await asking.ask("listAccounts"))["accounts"] if any("account" in each["keys"] for each in groups) else []
+        return answer
+    listed = (await call.ask("listAccounts"))["accounts"] if any("account" in each["keys"] for each in groups) else []
     by_id = {account["id"]: account for account in listed}
-    table = await asking.shape(lambda: _table(asking, groups, by_id))
-    return {**sums, "groups": table, "accounts": asking.accounts}
+    table = await call.shape(lambda: _table(call, groups, by_id))
+    return {**answer, "groups": table, "accounts": call.accounts}
 
 
 async def get_balances(
-    asking: Asking, accountIds: Sequence[str] | None, dateFrom: str | None, dateTo: str | None, every: str
+    call: ToolCall, accountIds: Sequence[str] | None, dateFrom: str | None, dateTo: str | None, every: str
 ) -> Json:
     """The accounts' balances on the last day, and their sum over time."""
-    ids = await asking.account_ids(accountIds)
-    found = await asking.ask("getBalances", accountIds=ids, dateFrom=dateFrom, dateTo=dateTo, every=every)
+    ids = await call.account_ids(accountIds)
+    balances = await call.ask("getBalances", accountIds=ids, dateFrom=dateFrom, dateTo=dateTo, every=every)
     return {
-        "today": asking.today,
-        "currency": found["currency"],
+        "today": call.today,
+        "currency": balances["currency"],
         "accounts": [
-            {**{name: each[name] for name in HELD}, "ref": ref_of(each["accountId"])} for each in found["accounts"]
+            {**{name: each[name] for name in HELD}, "ref": ref_of(each["accountId"])} for each in balances["accounts"]
         ],
-        "leftOut": _left_out(found),
-        "points": [[each["date"], each["balance"]] for each in found["points"]],
+        "leftOut": _left_out(balances),
+        "points": [[each["date"], each["balance"]] for each in balances["points"]],
     }
 
 
-async def get_forecast(asking: Asking, accountIds: Sequence[str] | None, days: int) -> Json:
+async def get_forecast(call: ToolCall, accountIds: Sequence[str] | None, days: int) -> Json:
     """The balances that the accounts are expected to have, and the payments due until then."""
-    ids = await asking.account_ids(accountIds)
-    found = await asking.ask("getForecast", accountIds=ids, days=days)
+    ids = await call.account_ids(accountIds)
+    forecast = await call.ask("getForecast", accountIds=ids, days=days)
     return {
-        "today": asking.today,
-        "until": found["until"],
-        "currencies": await asking.shape(lambda: [forecast_shapes.of_currency(each) for each in found["currencies"]]),
-        "accounts": [forecast_shapes.of_account(each) for each in found["accounts"]],
-        "leftOut": _left_out(found),
+        "today": call.today,
+        "until": forecast["until"],
+        "currencies": await call.shape(lambda: [forecast_shapes.of_currency(each) for each in forecast["currencies"]]),
+        "accounts": [forecast_shapes.of_account(each) for each in forecast["accounts"]],
+        "leftOut": _left_out(forecast),
     }
 
 
-async def get_cashflow(asking: Asking, accountIds: Sequence[str] | None, months: int) -> Json:
+async def get_cashflow(call: ToolCall, accountIds: Sequence[str] | None, months: int) -> Json:
     """Income and expenses by month."""
-    selected, currency = await asking.select(accountIds)
-    found = await asking.ask("getCashflow", accountIds=",".join(selected.ids) or None, months=months)
+    selected, currency = await call.select(accountIds)
+    cashflow = await call.ask("getCashflow", accountIds=",".join(selected.ids) or None, months=months)
     return {
-        "today": asking.today,
+        "today": call.today,
         "currency": currency,
-        "unconvertedCurrencies": asking.unconverted_currencies,
-        "cashflow": found["cashflow"],
+        "unconvertedCurrencies": call.unconverted_currencies,
+        "cashflow": cashflow["cashflow"],
     }
 
 
-async def list_recurring_payments(asking: Asking, accountIds: Sequence[str] | None) -> Json:
+async def list_recurring_payments(call: ToolCall, accountIds: Sequence[str] | None) -> Json:
     """Recurring payments without their charges, the highest yearly cost first."""
-    ids = await asking.account_ids(accountIds)
-    found = (await asking.ask("listSubscriptionDetails", accountIds=ids))["subscriptions"]
+    ids = await call.account_ids(accountIds)
+    payments = (await call.ask("listSubscriptionDetails", accountIds=ids))["subscriptions"]
     return {
-        "today": asking.today,
-        "total": len(found),
-        "subscriptions": await asking.shape(lambda: [_list_entry(each) for each in found[:STREAMS_MAX]]),
+        "today": call.today,
+        "total": len(payments),
+        "subscriptions": await call.shape(lambda: [_list_entry(each) for each in payments[:STREAMS_MAX]]),
     }
 
 
 async def explain_figure(
-    asking: Asking, kind: str, key: str, accountIds: Sequence[str] | None, page: int, perPage: int
+    call: ToolCall, kind: str, key: str, accountIds: Sequence[str] | None, page: int, perPage: int
 ) -> Json:
     """A figure, and one page of the rows behind it."""
-    ids = await asking.account_ids(accountIds)
+    ids = await call.account_ids(accountIds)
     shown = slice((page - 1) * perPage, page * perPage)
-    answer: Json = {"today": asking.today, "kind": kind, "key": key}
+    answer: Json = {"today": call.today, "kind": kind, "key": key}
     if kind == "recurring_payment":
-        found = await _ask_or_refuse(asking, UNKNOWN_PAYMENT, "getSubscription", id=key, accountIds=ids)
-        charges = found["charges"]
+        payment = await _ask_or_refuse(call, UNKNOWN_PAYMENT, "getSubscription", id=key, accountIds=ids)
+        charges = payment["charges"]
         answer["figure"] = {
-            **await asking.shape(partial(_stream, found)),
-            "cadence": found["cadence"],
+            **await call.shape(partial(_stream, payment)),
+            "cadence": payment["cadence"],
             "priceHistory": [
                 {**price, "since": day(price["since"]), "until": day(price["until"])}
-                for price in found["priceHistory"][-HISTORY_MAX:]
+                for price in payment["priceHistory"][-HISTORY_MAX:]
             ],
-            "missedCharges": [day(missed) for missed in found["missedCharges"][-HISTORY_MAX:]],
+            "missedCharges": [day(missed) for missed in payment["missedCharges"][-HISTORY_MAX:]],
         }
         answer["charges"] = [{**charge, "bookingDate": day(charge["bookingDate"])} for charge in charges[shown]]
         total = len(charges)
     else:
         if kind == "month":
-            found = await _ask_or_refuse(asking, UNKNOWN_MONTH, "listCashflowTransactions", month=key, accountIds=ids)
+            figure = await _ask_or_refuse(call, UNKNOWN_MONTH, "listCashflowTransactions", month=key, accountIds=ids)
         else:
             if key not in CATEGORIES:
                 raise WrongArgument(f"key: must be one of {', '.join(CATEGORIES)}.")
-            found = await asking.ask("listCategoryTransactions", category=key, accountIds=ids)
-        rows = found.pop("transactions")
-        answer["figure"] = {name: day(value) if name in ("since", "until") else value for name, value in found.items()}
-        answer["unconvertedCurrencies"] = asking.unconverted_currencies
-        answer["transactions"] = await asking.rows(rows[shown], "countedAs", "leftOut", "countedAmount")
+            figure = await call.ask("listCategoryTransactions", category=key, accountIds=ids)
+        rows = figure.pop("transactions")
+        answer["figure"] = {name: day(value) if name in ("since", "until") else value for name, value in figure.items()}
+        answer["unconvertedCurrencies"] = call.unconverted_currencies
+        answer["transactions"] = await call.rows(rows[shown], "countedAs", "leftOut", "countedAmount")
         total = len(rows)
     pagination = json_shapes.pagination(page=page, per_page=perPage, total=total)
-    return {**answer, "accounts": asking.accounts, "pagination": pagination}
+    return {**answer, "accounts": call.accounts, "pagination": pagination}
 
 
-async def _ask_or_refuse(asking: Asking, unknown: str, operation_id: str, **arguments: Any) -> Json:
+async def _ask_or_refuse(call: ToolCall, unknown: str, operation_id: str, **arguments: Any) -> Json:
     """The operation's answer; where there is nothing to explain, raises WrongArgument with the sentence `unknown`."""
     try:
-        return await asking.ask(operation_id, **arguments)
+        return await call.ask(operation_id, **arguments)
     except NotFound as error:
         raise WrongArgument(unknown) from error
 
 
-async def get_transaction(asking: Asking, id: str, includeIban: bool) -> Json:
+async def get_transaction(call: ToolCall, id: str, includeIban: bool) -> Json:
     """One transaction with all its details, and the reasons for its type, category and merchant."""
-    row = await asking.ask("getTransaction", id=id)
-    why = await asking.ask("explainTransaction", id=id)
-    shows_numbers = includeIban and asking.shows_numbers
-    remarkable = (await asking.relations([row])).flags(row)
-    return await asking.shape(lambda: _detail(asking, row, why, remarkable, shows_numbers=shows_numbers))
+    row = await call.ask("getTransaction", id=id)
+    why = await call.ask("explainTransaction", id=id)
+    shows_numbers = includeIban and call.shows_numbers
+    remarkable = (await call.relations([row])).flags(row)
+    return await call.shape(lambda: _detail(call, row, why, remarkable, shows_numbers=shows_numbers))
 
 
-def _detail(asking: Asking, row: Json, why: Json, remarkable: frozenset[str], *, shows_numbers: bool) -> Json:
+def _detail(call: ToolCall, row: Json, why: Json, remarkable: frozenset[str], *, shows_numbers: bool) -> Json:
     texts = {name: row.get(name) for name in ("purpose", "counterpartName", "merchantName")}
     fenced, flags = bank_text(
         texts,
@@ -227,14 +227,14 @@ def _detail(asking: Asking, row: Json, why: Json, remarkable: frozenset[str], *,
     )
     iban = row["counterpartIban"]
     return {
-        "today": asking.today,
+        "today": call.today,
         "transaction": {
             "id": row["id"],
             "bookingDate": day(row["bookingDate"]),
             "valueDate": day(row["valueDate"]),
             "amount": row["amount"],
             "currency": row["currency"],
-            "account": asking.ref(row["bankAccount"]),
+            "account": call.ref(row["bankAccount"]),
             "category": row["category"],
             "type": row["type"],
             "counterpartIban": iban and (whole_field(iban) if shows_numbers else masked_field(iban)),
@@ -242,7 +242,7 @@ def _detail(asking: Asking, row: Json, why: Json, remarkable: frozenset[str], *,
             "flags": sorted({*flags, *more}),
             "bank_text": {**fenced, **names},
         },
-        "accounts": asking.accounts,
+        "accounts": call.accounts,
         "explanation": {
             **{
                 name: _derivation(why[name], is_text=name == "merchantName", shows_numbers=shows_numbers)
@@ -254,23 +254,23 @@ def _detail(asking: Asking, row: Json, why: Json, remarkable: frozenset[str], *,
 
 
 async def refresh_bank_data(
-    asking: Asking, accountIds: Sequence[str] | None, syncIds: Sequence[str] | None, waitSeconds: int
+    call: ToolCall, accountIds: Sequence[str] | None, syncIds: Sequence[str] | None, waitSeconds: int
 ) -> Json:
     """Start a refresh, or resume waiting for one, and wait up to `waitSeconds`; the state of its jobs."""
     loop = asyncio.get_running_loop()
     until = loop.time() + waitSeconds
     skipped: Json = {}
     if syncIds is None:
-        ids = await asking.account_ids(accountIds) if accountIds is not None else None
-        started = await asking.ask("startSync", accountIds=ids)
+        ids = await call.account_ids(accountIds) if accountIds is not None else None
+        started = await call.ask("startSync", accountIds=ids)
         jobs, skipped = started["syncJobs"], {"skippedConnections": started["skippedConnections"]}
     else:
-        jobs = [await asking.ask("getSyncJob", syncId=each) for each in dict.fromkeys(syncIds)]
+        jobs = [await call.ask("getSyncJob", syncId=each) for each in dict.fromkeys(syncIds)]
     while not _is_done(jobs) and loop.time() < until:
-        jobs = [each if _is_done([each]) else await asking.ask("getSyncJob", syncId=each["syncId"]) for each in jobs]
+        jobs = [each if _is_done([each]) else await call.ask("getSyncJob", syncId=each["syncId"]) for each in jobs]
         if not _is_done(jobs):
             await asyncio.sleep(min(ASK_AGAIN_SECONDS, max(0.0, until - loop.time())))
-    states = await asking.shape(lambda: [_job(each) for each in jobs])
+    states = await call.shape(lambda: [_job(each) for each in jobs])
     return {"done": _is_done(jobs), **skipped, "jobs": states}
 
 
@@ -289,14 +289,14 @@ TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {
         refresh_bank_data,
     )
 }
-"""The tools by name: each takes the call (`Asking`) and the arguments that handlers/mcp/tools.json describes."""
+"""The tools by name: each takes the call (`ToolCall`) and the arguments that handlers/mcp/tools.json describes."""
 
 
-def _account(asking: Asking, account: Json, balance_date: str | None, *, shows_numbers: bool) -> Json:
+def _account(call: ToolCall, account: Json, balance_date: str | None, *, shows_numbers: bool) -> Json:
     texts, flags = bank_text(account_texts(account))
     shown = whole_field if shows_numbers else masked_field
     return {
-        "ref": asking.ref(account),
+        "ref": call.ref(account),
         "id": account["id"],
         "accountType": account["accountType"],
         "balance": account["balance"],
@@ -310,11 +310,11 @@ def _account(asking: Asking, account: Json, balance_date: str | None, *, shows_n
     }
 
 
-def _left_out(found: Json) -> list[Json]:
-    return [{"reason": each["reason"], "ref": ref_of(each["accountId"])} for each in found["leftOut"]]
+def _left_out(answer: Json) -> list[Json]:
+    return [{"reason": each["reason"], "ref": ref_of(each["accountId"])} for each in answer["leftOut"]]
 
 
-def _table(asking: Asking, groups: Sequence[Json], by_id: Mapping[str, Json]) -> Json:
+def _table(call: ToolCall, groups: Sequence[Json], by_id: Mapping[str, Json]) -> Json:
     """Groups as rows under columns; a merchant is a stranger's text, so its cell holds a key into bank_text."""
     keys = [*groups[0]["keys"]] if groups else []
     names = NamedTexts("m")
@@ -322,7 +322,7 @@ def _table(asking: Asking, groups: Sequence[Json], by_id: Mapping[str, Json]) ->
     def cell(key: str, value: str | None) -> str | None:
         if key == "merchant":
             return names.key(value)
-        return asking.ref(by_id[value]) if key == "account" and value is not None else value
+        return call.ref(by_id[value]) if key == "account" and value is not None else value
 
     def figures(group: Json) -> list[Any]:
         return [group[name] for name in FIGURES] + [group["compared"][name] for name in FIGURES if "compared" in group]
@@ -332,34 +332,35 @@ def _table(asking: Asking, groups: Sequence[Json], by_id: Mapping[str, Json]) ->
     return {"columns": [*keys, *FIGURES, *compared], "rows": rows, "flags": names.flags, "bank_text": names.texts}
 
 
-def _stream(found: Json) -> Json:
-    texts, flags = bank_text({"merchantName": found["merchantName"]})
-    days = {name: day(found[name]) for name in STREAM_DAYS}
-    coming = [day(due) for due in found["comingCharges"]]
+def _stream(payment: Json) -> Json:
+    texts, flags = bank_text({"merchantName": payment["merchantName"]})
+    days = {name: day(payment[name]) for name in STREAM_DAYS}
+    coming = [day(due) for due in payment["comingCharges"]]
     return {
-        **{name: found[name] for name in STREAM},
+        **{name: payment[name] for name in STREAM},
         **days,
-        "priceChange": found["priceChange"] and {**found["priceChange"], "since": day(found["priceChange"]["since"])},
+        "priceChange": payment["priceChange"]
+        and {**payment["priceChange"], "since": day(payment["priceChange"]["since"])},
         "comingCharges": coming,
         "flags": flags,
         "bank_text": texts,
     }
 
 
-def _list_entry(found: Json) -> Json:
+def _list_entry(payment: Json) -> Json:
     """The members of a recurring payment that a list shows; explain_figure shows the others."""
-    stream = _stream(found)
+    stream = _stream(payment)
     return {name: value for name, value in stream.items() if name not in OF_ONE_STREAM}
 
 
-def _derivation(found: Json, *, is_text: bool, shows_numbers: bool) -> Json:
+def _derivation(why: Json, *, is_text: bool, shows_numbers: bool) -> Json:
     """The contract's Derivation, with strangers' texts fenced: a merchant's name is one, and the reason of a user's own
     rule may quote one."""
-    is_users = (found["rule"] or "").startswith(f"{BY_USER}:")
-    rule, reason = (BY_USER, "A rule of the user's own says so.") if is_users else (found["rule"], found["reason"])
-    foreign = {"value": found["value"] if is_text else None, "reason": found["reason"] if is_users else None}
+    is_users = (why["rule"] or "").startswith(f"{BY_USER}:")
+    rule, reason = (BY_USER, "A rule of the user's own says so.") if is_users else (why["rule"], why["reason"])
+    foreign = {"value": why["value"] if is_text else None, "reason": why["reason"] if is_users else None}
     texts, _flags = bank_text(foreign, limit=NAMES_LENGTH_MAX, shows_numbers=shows_numbers, withholds=False)
-    value = {} if is_text else {"value": found["value"]}
+    value = {} if is_text else {"value": why["value"]}
     return {**value, "rule": rule, "reason": reason, **({"bank_text": texts} if texts or is_text else {})}
 
 
@@ -367,7 +368,7 @@ def _is_done(jobs: Sequence[Json]) -> bool:
     return all(each["syncId"] is None or each["status"] in FINAL for each in jobs)
 
 
-def _job(found: Json) -> Json:
-    state: Json = {name: found[name] for name in ("syncId", "status", "newTransactions") if name in found}
-    texts, _flags = bank_text({"error": found.get("error")})
+def _job(job: Json) -> Json:
+    state: Json = {name: job[name] for name in ("syncId", "status", "newTransactions") if name in job}
+    texts, _flags = bank_text({"error": job.get("error")})
     return {**state, **({"bank_text": texts} if texts else {})}

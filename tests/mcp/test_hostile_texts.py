@@ -23,11 +23,11 @@ from connectors.connector import Connection
 from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.households import USERS
 from handlers.mcp import tools
-from handlers.mcp.asking import Asking, Shape
 from handlers.mcp.fence import LIST_LENGTH_MAX, bank_text, fence
 from handlers.mcp.forecast_shapes import EVENTS_MAX
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.relations import Relations, relations
+from handlers.mcp.tool_call import Shape, ToolCall
 from handlers.services import Services
 from storage.accounts import Selected
 from tests.demo.conftest import TODAY
@@ -126,7 +126,7 @@ PAID = pl.DataFrame(
 )
 
 
-class Shaped(Asking):
+class Shaped(ToolCall):
     """A call whose operations answer these texts wherever the contract lets a stranger write."""
 
     def __init__(self, texts: Sequence[str]) -> None:

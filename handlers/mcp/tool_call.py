@@ -30,7 +30,7 @@ ROW_TEXTS = ("purpose", "counterpartName", "merchantName")
 
 
 @dataclass(slots=True)
-class Asking:
+class ToolCall:
     """One tool call being answered. `accounts` are the accounts that its rows have named so far, each with a short
     `ref`; `lacking` are the currencies without a reference rate, whose amounts its figures leave out."""
 
