@@ -22,14 +22,14 @@ def settle(session: Session, user_id: str, state: int) -> None:
     """Mark the accounts that this transaction has changed, and their transactions, with `state`, the state in which the
     transaction ends. Has to be the last thing before the commit."""
     shown = {row["id"]: row for row in session.rows(SHOWN, user_id)}
-    told = {
+    known = {
         row["id"]: row
         for row in session.rows(
             "SELECT id, bank_account, account, removed_state FROM account_states WHERE user_id = $1", user_id
         )
     }
     for id_, now in shown.items():
-        before, texts = told.get(id_), (now["bank_account"], now["account"])
+        before, texts = known.get(id_), (now["bank_account"], now["account"])
         if before is None or before["removed_state"] is not None:
             _appear(session, user_id, id_, state, texts, is_back=before is not None)
         elif (before["bank_account"], before["account"]) != texts:
@@ -43,7 +43,7 @@ def settle(session: Session, user_id: str, state: int) -> None:
                     "UPDATE transactions SET changed_state = $3 WHERE user_id = $1 AND account_id = $2",
                     *(user_id, id_, state),
                 )
-    for id_, before in told.items():
+    for id_, before in known.items():
         if id_ not in shown and before["removed_state"] is None:
             _disappear(session, user_id, id_, state)
     if session.rows("SELECT id FROM removed WHERE user_id = $1 LIMIT 1", user_id):

@@ -33,17 +33,17 @@ Named = Callable[[str, str, str | None], OwnCategory | None]
 
 
 def take_over(
-    session: Transaction, user_id: str, account_id: str, told: Sequence[TransactionRecord], *, now: datetime
+    session: Transaction, user_id: str, account_id: str, reported: Sequence[TransactionRecord], *, now: datetime
 ) -> list[str]:
     """Give bookings of this account the words that an exported file has for them; returns the ids of bookings that got
     some.
 
-    `told` are the file's bookings with words, and all that may be equal to one of these.
+    `reported` are the file's bookings with words, and all that may be equal to one of these.
     """
     stored = anchors.of_user(session, user_id)
     named: Named = cache(partial(own_categories.find_or_add, session, user_id))
     brought: list[str] = []
-    for record, anchor in _anchors_of(account_id, told):
+    for record, anchor in _anchors_of(account_id, reported):
         said = _read_words(record, now=now)
         if said is not None and said.transaction_id not in stored:
             annotations.sleep(session, user_id, _with_own_categories(named, said, record), anchor, now=now)
@@ -55,10 +55,10 @@ def take_over(
     return [*moved, *(id_ for id_ in brought if id_ in there)]
 
 
-def _anchors_of(account_id: str, told: Iterable[TransactionRecord]) -> Iterable[tuple[TransactionRecord, Anchor]]:
+def _anchors_of(account_id: str, reported: Iterable[TransactionRecord]) -> Iterable[tuple[TransactionRecord, Anchor]]:
     """Each booking with words and its anchor, with its place among equal bookings of the file."""
     groups: dict[tuple[date, Decimal, str, str], list[tuple[TransactionRecord, Row]]] = defaultdict(list)
-    for record in told:
+    for record in reported:
         row = _row(record)
         groups[record.booking_date, record.amount, record.currency, anchors.counterpart(row)].append((record, row))
     for (day, amount, currency, side), group in groups.items():
@@ -83,10 +83,10 @@ def _read_words(record: TransactionRecord, *, now: datetime) -> Annotation | Non
     has no id."""
     id_ = own_id(record)
     try:
-        told = json.loads(record.words or "{}")
-        note, tags = told.get("note"), _tags(told.get("tags", []), now=now)
-        place = _place(told.get("category"))
-        parts = [_part(each, now=now) for each in told.get("splits", [])]
+        words = json.loads(record.words or "{}")
+        note, tags = words.get("note"), _tags(words.get("tags", []), now=now)
+        place = _place(words.get("category"))
+        parts = [_part(each, now=now) for each in words.get("splits", [])]
         fits = fit([part.amount for part in parts], amount=record.amount, currency=record.currency)
     except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError, RecursionError):
         return None
@@ -103,17 +103,17 @@ def _read_words(record: TransactionRecord, *, now: datetime) -> Annotation | Non
 
 def _with_own_categories(named: Named, said: Annotation, record: TransactionRecord) -> Annotation:
     """The annotation with the own categories that the file names, found or made below its categories."""
-    told = json.loads(record.words or "")
-    place = _own_place(named, said.place, told)
+    words = json.loads(record.words or "")
+    place = _own_place(named, said.place, words)
     parts = [
         replace(part, place=_own_place(named, part.place, each) or part.place)
-        for part, each in zip(said.parts, told.get("splits", []), strict=False)  # no parts where they do not add up
+        for part, each in zip(said.parts, words.get("splits", []), strict=False)  # no parts where they do not add up
     ]
     return replace(said, own_category_id=place.own_category_id if place else None, parts=parts)
 
 
-def _own_place(named: Named, place: ChosenCategory | None, told: Mapping[str, Any]) -> ChosenCategory | None:
-    name: Any = told.get("ownCategory")
+def _own_place(named: Named, place: ChosenCategory | None, words: Mapping[str, Any]) -> ChosenCategory | None:
+    name: Any = words.get("ownCategory")
     if place is None or not is_tag(name):
         return place
     own = named(name, place.category, place.detailed_category)
@@ -126,14 +126,14 @@ def _place(code: str | None) -> ChosenCategory | None:
     return ChosenCategory(code, None) if code is not None and code in CATEGORIES else None
 
 
-def _part(told: Mapping[str, Any], *, now: datetime) -> Split:
+def _part(words: Mapping[str, Any], *, now: datetime) -> Split:
     """The part that a file describes. Raises ValueError, TypeError, KeyError or ArithmeticError where it is invalid."""
-    place, note = _place(told["category"]), told.get("note")
+    place, note = _place(words["category"]), words.get("note")
     if place is None:
         raise ValueError("no category")
     said = note if note and is_note(note) else None
-    tags = _tags(told.get("tags", []), now=now)
-    return Split(Decimal(told["amount"]), place, said, tags)
+    tags = _tags(words.get("tags", []), now=now)
+    return Split(Decimal(words["amount"]), place, said, tags)
 
 
 def _tags(names: object, *, now: datetime) -> Mapping[str, Tag]:

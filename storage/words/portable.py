@@ -64,18 +64,18 @@ def lines(session: Session, user_id: str) -> Iterator[str]:
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
         said = annotations.find(session, user_id, id_)
         place = place_members((said.category, said.detailed_category, said.own_category_id))
-        told = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split_json, said.parts)] or None}
+        words = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split_json, said.parts)] or None}
         yield _line(
             "annotation",
             {"id": id_, "account": _account(anchor.account_id, owned.get(anchor.account_id)), **_booking(anchor)}
             | place
-            | {name: value for name, value in told.items() if value is not None},
+            | {name: value for name, value in words.items() if value is not None},
         )
 
 
 def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int:
     """Take over the words for which the user has none here; returns how many. Words on bookings that do not exist
-    sleep. Raises InvalidWords and InvalidRule."""
+    sleep until these come. Raises InvalidWords and InvalidRule."""
     session.hold(user_id)
     known = rules.of_user(session, user_id)
     corrections = rules.corrections(session, user_id)
@@ -91,30 +91,30 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        kind, told = _parse_line(number, line)
+        kind, entry = _parse_line(number, line)
         try:
             if kind == "ownCategory":
-                count += _take_over(session, user_id, told, own)
+                count += _take_over(session, user_id, entry, own)
             elif kind == "rule":
-                (rule,) = parse_rules(json.dumps(_map_rule(told, own)))
+                (rule,) = parse_rules(json.dumps(_map_rule(entry, own)))
                 if not any(_is_same_rule(rule, other) for other in (*known, *added)):
                     added.append(rule)
             elif kind == "correction":
-                choice = _choice(told, own)
+                choice = _choice(entry, own)
                 if choice is None:
                     raise KeyError("category")
-                if told["key"] not in corrections:
-                    rules.correct(session, user_id, str(told["key"]), choice)
+                if entry["key"] not in corrections:
+                    rules.correct(session, user_id, str(entry["key"]), choice)
                     count += 1
             elif kind == "target":
-                target = _target(told, own)
+                target = _target(entry, own)
                 if (target.place, target.first_month) not in aimed:
                     if len(aimed) >= targets.TARGETS_MAX:
                         raise TooManyTargets(f"more than {targets.TARGETS_MAX} targets")
                     aimed.add((target.place, target.first_month))
                     added_targets.append(target)
             else:
-                annotation, anchor = _annotation(told, owned, own)
+                annotation, anchor = _annotation(entry, owned, own)
                 if annotation.transaction_id not in stored and _present_anchor(whose, anchor) not in taken:
                     annotations.sleep(session, user_id, annotation, anchor, now=now)
                     stored[annotation.transaction_id] = anchor
@@ -130,8 +130,8 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
     return count + len(added) + len(added_targets)
 
 
-def _line(kind: str, told: Json) -> str:
-    return json.dumps({"kind": kind, **told}, ensure_ascii=False)
+def _line(kind: str, entry: Json) -> str:
+    return json.dumps({"kind": kind, **entry}, ensure_ascii=False)
 
 
 def _account(id_: str, account: StoredAccount | None) -> Json:
@@ -153,13 +153,13 @@ def _booking(anchor: Anchor) -> Json:
 
 def _parse_line(number: int, line: str) -> tuple[str, Json]:
     try:
-        told = orjson.loads(line)  # which takes no half of a letter
-        kind = told.pop("kind")
+        entry = orjson.loads(line)  # which takes no half of a letter
+        kind = entry.pop("kind")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidWords(f"line {number}: not a line of `bankdata words export`") from error
     if kind not in ("ownCategory", "rule", "correction", "target", "annotation"):
         raise InvalidWords(f"line {number}: not a line of `bankdata words export`")
-    return kind, told
+    return kind, entry
 
 
 def _tags(said: Mapping[str, Tag]) -> list[Json]:
@@ -167,8 +167,8 @@ def _tags(said: Mapping[str, Tag]) -> list[Json]:
 
 
 def _split_json(part: Split) -> Json:
-    told = {"amount": f"{part.amount:f}", "note": part.note, "tags": _tags(part.tags) or None}
-    return {name: value for name, value in told.items() if value is not None} | place_members(part.place)
+    words = {"amount": f"{part.amount:f}", "note": part.note, "tags": _tags(part.tags) or None}
+    return {name: value for name, value in words.items() if value is not None} | place_members(part.place)
 
 
 def place_members(place: Sequence[str | None]) -> dict[str, str]:
@@ -177,9 +177,9 @@ def place_members(place: Sequence[str | None]) -> dict[str, str]:
     return {name: code for name, code in zip(names, place, strict=False) if code is not None}
 
 
-def _choice(told: Json, own: Mapping[str, OwnCategory]) -> ChosenCategory | None:
+def _choice(entry: Json, own: Mapping[str, OwnCategory]) -> ChosenCategory | None:
     """The category that a line names; None where it names none. Raises ValueError."""
-    category, leaf, own_id = (told.get(name) for name in ("category", "detailedCategory", "ownCategoryId"))
+    category, leaf, own_id = (entry.get(name) for name in ("category", "detailedCategory", "ownCategoryId"))
     if own_id is not None:
         if own_id not in own:
             raise ValueError("an unknown ownCategoryId")
@@ -202,24 +202,24 @@ def _target_json(target: Target) -> Json:
     }
 
 
-def _target(told: Json, own: Mapping[str, OwnCategory]) -> Target:
-    place, period, currency = (str(told[name]) for name in ("place", "period", "currency"))
+def _target(entry: Json, own: Mapping[str, OwnCategory]) -> Target:
+    place, period, currency = (str(entry[name]) for name in ("place", "period", "currency"))
     if place in own:
         place = own[place].id
     elif place not in CATEGORIES and place not in LEAVES:
         raise ValueError("an unknown place")
-    amount = _money(told["amount"])
+    amount = _money(entry["amount"])
     is_amount = 0 <= amount <= targets.AMOUNT_MAX and amount == in_digits(amount, currency)
     is_one = is_amount and CURRENCY.fullmatch(currency)
     if not is_one or period not in targets.PERIODS:
         raise ValueError("not a target")
-    return Target(place, month_of(told["from"]), amount, currency, period)
+    return Target(place, month_of(entry["from"]), amount, currency, period)
 
 
-def _take_over(session: Transaction, user_id: str, told: Json, own: dict[str, OwnCategory]) -> int:
+def _take_over(session: Transaction, user_id: str, entry: Json, own: dict[str, OwnCategory]) -> int:
     """Make a line's own category unless there is one, and enter it in `own` under the line's id; returns how many were
     made."""
-    choice, name, id_ = _choice(told, {}), told["name"], str(told["id"])
+    choice, name, id_ = _choice(entry, {}), entry["name"], str(entry["id"])
     if choice is None or not isinstance(name, str) or not is_tag(name):
         raise ValueError("not an own category")
     place = choice[:2]
@@ -230,16 +230,16 @@ def _take_over(session: Transaction, user_id: str, told: Json, own: dict[str, Ow
     return int(same is None)
 
 
-def _map_rule(told: Json, own: Mapping[str, OwnCategory]) -> Json:
+def _map_rule(entry: Json, own: Mapping[str, OwnCategory]) -> Json:
     """A rule with the categories that its own category is below in this store."""
-    choice = _choice(told, own) if told.get("ownCategoryId") is not None else None
-    return {**told, **place_members(choice)} if choice else told
+    choice = _choice(entry, own) if entry.get("ownCategoryId") is not None else None
+    return {**entry, **place_members(choice)} if choice else entry
 
 
-def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
+def _note_and_tags(entry: Json) -> tuple[str | None, Mapping[str, Tag]]:
     """The valid note and tags of a booking or a part. Raises ValueError."""
-    note = told.get("note")
-    given = [Tag(str(tag["name"]), _moment(tag["at"])) for tag in told.get("tags", [])]
+    note = entry.get("note")
+    given = [Tag(str(tag["name"]), _moment(tag["at"])) for tag in entry.get("tags", [])]
     tags = {fold_tag(tag.name): tag for tag in given}
     if note is not None and (not isinstance(note, str) or not note or not is_note(note)):
         raise ValueError("not a note")
@@ -256,29 +256,29 @@ def _moment(text: str) -> datetime:
     return moment
 
 
-def _part(told: Json, own: Mapping[str, OwnCategory]) -> Split:
-    choice = _choice(told, own)
+def _part(entry: Json, own: Mapping[str, OwnCategory]) -> Split:
+    choice = _choice(entry, own)
     if choice is None:
         raise ValueError("a part without category")
-    return Split(_money(told["amount"]), choice, *_note_and_tags(told))
+    return Split(_money(entry["amount"]), choice, *_note_and_tags(entry))
 
 
-def _annotation(told: Json, owned: list[StoredAccount], own: Mapping[str, OwnCategory]) -> tuple[Annotation, Anchor]:
-    choice, (note, tags) = _choice(told, own), _note_and_tags(told)
-    parts = [_part(each, own) for each in told.get("splits", [])]
+def _annotation(entry: Json, owned: list[StoredAccount], own: Mapping[str, OwnCategory]) -> tuple[Annotation, Anchor]:
+    choice, (note, tags) = _choice(entry, own), _note_and_tags(entry)
+    parts = [_part(each, own) for each in entry.get("splits", [])]
     if parts and not SPLITS_MIN <= len(parts) <= SPLITS_MAX:
         raise ValueError("not parts")
     anchor = Anchor(
-        _account_id(told["account"], owned),
-        date.fromisoformat(told["bookingDate"]),
-        _money(told["amount"]),
-        str(told["currency"]),
-        _two_lines(told["counterpart"]),
-        _check_count(told["place"]),
-        _check_count(told["equalOnes"]),
+        _account_id(entry["account"], owned),
+        date.fromisoformat(entry["bookingDate"]),
+        _money(entry["amount"]),
+        str(entry["currency"]),
+        _two_lines(entry["counterpart"]),
+        _check_count(entry["place"]),
+        _check_count(entry["equalOnes"]),
     )
     category, leaf, own_id = choice or (None, None, None)
-    return Annotation(str(told["id"]), category, leaf, note, tags, own_id, parts), anchor
+    return Annotation(str(entry["id"]), category, leaf, note, tags, own_id, parts), anchor
 
 
 def _money(text: str) -> Decimal:
