@@ -82,7 +82,7 @@ class StoredAccount:
         return None
 
 
-class Selected(NamedTuple):
+class SelectedAccounts(NamedTuple):
     """Some or all accounts of a user, in the order in which they first appeared."""
 
     accounts: list[StoredAccount]
@@ -104,9 +104,9 @@ def of_user(session: Session, user_id: str) -> list[StoredAccount]:
     return [account for account in every(session, user_id) if not account.is_hidden]
 
 
-def everything(session: Session, user_id: str) -> Selected:
+def everything(session: Session, user_id: str) -> SelectedAccounts:
     """The selection of all accounts of a user that are not hidden."""
-    return Selected(of_user(session, user_id), is_everything=True)
+    return SelectedAccounts(of_user(session, user_id), is_everything=True)
 
 
 def every(session: Session, user_id: str) -> list[StoredAccount]:

@@ -19,7 +19,7 @@ from handlers.names import Json
 from handlers.operations.reports import currency_of
 from handlers.operations.selection import covered_accounts, selected_accounts
 from handlers.services import Services
-from storage.accounts import Selected
+from storage.accounts import SelectedAccounts
 
 REF_LENGTH = 8  # hexadecimal digits: of users with a thousand accounts, one in ten thousand has two equal refs
 UNKNOWN_ACCOUNT = (
@@ -67,12 +67,12 @@ class ToolCall:
         WrongArgument."""
         return ",".join((await self.select(named))[0].ids) or None
 
-    async def select(self, named: Sequence[str] | None) -> tuple[Selected, str]:
+    async def select(self, named: Sequence[str] | None) -> tuple[SelectedAccounts, str]:
         """The named accounts, or all that the caller may read, and the currency of their figures. Raises
         WrongArgument."""
         return await run_in_threadpool(self._select, named)
 
-    def _select(self, named: Sequence[str] | None) -> tuple[Selected, str]:
+    def _select(self, named: Sequence[str] | None) -> tuple[SelectedAccounts, str]:
         with self.services.reader.open(self.caller.user_id, Need.ACCOUNTS) as reading:
             ids = [account.id for account in covered_accounts(reading.accounts, self.caller)]
             known = {**{ref_of(id_): id_ for id_ in ids}, **{id_: id_ for id_ in ids}}

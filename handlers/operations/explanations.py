@@ -23,7 +23,7 @@ from handlers.operations.reports import balances, money_of, unconverted_header
 from handlers.operations.selection import selected_accounts
 from handlers.operations.words.row_words import DETAILED, asks_for_words, check_words
 from handlers.services import Services
-from storage.accounts import Selected
+from storage.accounts import SelectedAccounts
 from storage.importing.derivation import OWN_ACCOUNT_RULE
 
 RULES_OF_ACCOUNTS = ("category_rule", "merchant_rule", "detailed_rule")
@@ -150,7 +150,7 @@ def _month(text: str, today: date) -> date:
     return first
 
 
-def _counted_rows(reading: UserData, selected: Selected, judged: pl.DataFrame, currency: str) -> list[Json]:
+def _counted_rows(reading: UserData, selected: SelectedAccounts, judged: pl.DataFrame, currency: str) -> list[Json]:
     """The judged rows as CountedTransaction; pending and booked rows are looked up apart, because they may share an
     id."""
     is_pending = judged["left_out"].eq_missing("pending")

@@ -16,7 +16,7 @@ from handlers.operations.selection import selected_accounts
 from handlers.operations.words.row_words import asks_for_words
 from handlers.services import Services
 from handlers.unread_exports import TooManyExports
-from storage.accounts import Selected
+from storage.accounts import SelectedAccounts
 from storage.database import state_in
 from storage.transactions import Selection
 from storage.words import annotations
@@ -41,7 +41,7 @@ async def export_transactions(
     filters = Filters(**parameters)
     filters.check(caller, include)
     smallest, largest = filters.amounts
-    wanted = filters.selection(Selected([], is_everything=True), caller)
+    wanted = filters.selection(SelectedAccounts([], is_everything=True), caller)
     wanted = wanted._replace(amount_min=smallest, amount_max=largest)
     has_words = asks_for_words(include) or filters.needs_words
     headers: dict[str, str] = {}

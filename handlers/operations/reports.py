@@ -21,7 +21,7 @@ from handlers.http.request import Answer, Request
 from handlers.operations.selection import check_window, selected_accounts, selected_or_all
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
-from storage.accounts import Selected, StoredAccount
+from storage.accounts import SelectedAccounts, StoredAccount
 
 MONTHS_ONLY = "This connection shows figures only: every must be month"
 
@@ -62,7 +62,7 @@ def get_cashflow_categories(
 
 
 def _monthly(
-    services: Services, reading: UserData, selected: Selected, months: int
+    services: Services, reading: UserData, selected: SelectedAccounts, months: int
 ) -> tuple[pl.DataFrame, str, pl.DataFrame]:
     """The cashflow of the last months, with its currency and the rates by which it was converted."""
     currency, rates = money_of(services, reading, selected.accounts, reading.figures)

@@ -6,7 +6,7 @@ from datetime import date
 from auth.principal import Principal
 from handlers.http.errors import BadRequest, Forbidden
 from handlers.http.request import Request
-from storage.accounts import Selected, StoredAccount
+from storage.accounts import SelectedAccounts, StoredAccount
 
 AMBIGUOUS = "accountIds: required, because you have several accounts. GET /accounts lists their ids"
 UNKNOWN = "accountIds: contains an id that is not one of your accounts. GET /accounts lists their ids"
@@ -19,7 +19,9 @@ def covered_accounts(owned: Sequence[StoredAccount], caller: Principal) -> list[
     return [account for account in owned if caller.covers(account.id)]
 
 
-def selected_accounts(everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal) -> Selected:
+def selected_accounts(
+    everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal
+) -> SelectedAccounts:
     """The accounts in a comma-separated list of ids, as far as the caller may read them, or the only account if none is
     named. Raises BadRequest.
 
@@ -31,19 +33,21 @@ def selected_accounts(everything: Sequence[StoredAccount], account_ids: str | No
     if not wanted:
         if len(owned) > 1:
             raise BadRequest(AMBIGUOUS)
-        return Selected(owned, is_everything=may_be_everything)
+        return SelectedAccounts(owned, is_everything=may_be_everything)
     if not wanted <= {account.id for account in owned}:
         raise BadRequest(UNKNOWN)
     chosen = [account for account in owned if account.id in wanted]
-    return Selected(chosen, is_everything=may_be_everything and len(chosen) == len(owned))
+    return SelectedAccounts(chosen, is_everything=may_be_everything and len(chosen) == len(owned))
 
 
-def selected_or_all(everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal) -> Selected:
+def selected_or_all(
+    everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal
+) -> SelectedAccounts:
     """The accounts in a list of ids, or without one all that the caller may read; for operations beyond the
     interface."""
     if listed_ids(account_ids):
         return selected_accounts(everything, account_ids, caller)
-    return Selected(covered_accounts(everything, caller), is_everything=caller.coverage is None)
+    return SelectedAccounts(covered_accounts(everything, caller), is_everything=caller.coverage is None)
 
 
 def check_window(date_from: date | None, date_to: date | None) -> None:

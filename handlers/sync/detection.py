@@ -17,7 +17,7 @@ from analytics.recurring.directions import OUTGOING, of_user, with_direction
 from analytics.recurring.report import is_listed, is_over
 from handlers.sync.recurring import recurring_news
 from storage import accounts, detections, transactions
-from storage.accounts import Selected
+from storage.accounts import SelectedAccounts
 from storage.database import Conflict, Database, Session, Transaction
 from storage.recurring import added, decisions, looks
 
@@ -27,7 +27,7 @@ NO_CHARGES = pl.DataFrame(schema=CHARGES)
 USERS_AT_ONCE = 10  # detected in one call, which takes about 20 ms
 
 
-def subscriptions_of(database: Database, user_id: str, selected: Selected, *, today: date) -> pl.DataFrame:
+def subscriptions_of(database: Database, user_id: str, selected: SelectedAccounts, *, today: date) -> pl.DataFrame:
     """The streams of these accounts that GET /subscriptions lists, as analytics.frames.SUBSCRIPTIONS: those of
     `recurring_of` that were detected, are outgoing, go on, and are not dismissed."""
     found = current(recurring_of(database, user_id, selected, today=today), today)
@@ -41,7 +41,7 @@ def current(recurring: pl.DataFrame, today: date) -> pl.DataFrame:
 
 
 def recurring_of(
-    database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
+    database: Database, user_id: str, selected: SelectedAccounts, *, today: date, session: Session | None = None
 ) -> pl.DataFrame:
     """Every stream of these accounts, incoming and outgoing, ended or not, as SUBSCRIPTIONS with `direction`,
     `is_over`, `confirmation`, `added_id` and `added_to`; those added by hand come last. The result always belongs to
@@ -58,7 +58,7 @@ def recurring_of(
 
 
 def _streams(
-    database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None
+    database: Database, user_id: str, selected: SelectedAccounts, *, today: date, session: Session | None
 ) -> pl.DataFrame:
     """The streams that `detect_both` finds, from the store if they are stored there."""
     kept_as = _storage_key(selected.ids)

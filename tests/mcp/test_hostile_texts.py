@@ -29,7 +29,7 @@ from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.relations import Relations, relations
 from handlers.mcp.tool_call import Shape, ToolCall
 from handlers.services import Services
-from storage.accounts import Selected
+from storage.accounts import SelectedAccounts
 from tests.demo.conftest import TODAY
 
 Json = dict[str, Any]
@@ -147,8 +147,8 @@ class Shaped(ToolCall):
     async def account_ids(self, _named: Sequence[str] | None) -> str | None:
         return None
 
-    async def select(self, _named: Sequence[str] | None) -> tuple[Selected, str]:
-        return Selected([], is_everything=True), "EUR"
+    async def select(self, _named: Sequence[str] | None) -> tuple[SelectedAccounts, str]:
+        return SelectedAccounts([], is_everything=True), "EUR"
 
     async def relations(self, transactions: Sequence[Json]) -> Relations:
         return relations(transactions, PAID, ())

@@ -14,7 +14,7 @@ from handlers.http.errors import BadRequest
 from handlers.operations.categories.finer import leaf_filter
 from handlers.operations.selection import check_window, listed_values
 from handlers.operations.words.row_words import check_words
-from storage.accounts import Selected
+from storage.accounts import SelectedAccounts
 from storage.transactions import Selection
 
 Status = Literal["booked", "pending", "all"]
@@ -61,7 +61,7 @@ class Filters:
         check_window(self.date_from, self.date_to)
         check_words(caller, include, self.tag, self.own_category)
 
-    def selection(self, selected: Selected, caller: Principal) -> Selection:
+    def selection(self, selected: SelectedAccounts, caller: Principal) -> Selection:
         """The part of the filters that the store applies when it reads rows; a word to search for is only looked up as
         a part of the text, and `query` checks that a word begins with it. Raises BadRequest."""
         texts = self.search or ""

@@ -28,7 +28,7 @@ from handlers.operations.selection import listed_values, selected_or_all
 from handlers.operations.transactions import links
 from handlers.operations.words.row_words import DETAILED, asks_for_words, words_of
 from handlers.services import Services
-from storage.accounts import Selected
+from storage.accounts import SelectedAccounts
 from storage.transactions import Selection
 
 KEYS: Sequence[Key] = get_args(Key)
@@ -142,7 +142,9 @@ def _read(reading: UserData, caller: Principal, filters: Filters, selection: Sel
     return parts[0] if len(parts) == 1 else pl.concat(parts).sort("booking_date", "id", descending=True)
 
 
-def _refunds(reading: UserData, filters: Filters, selected: Selected, parts: Sequence[pl.DataFrame]) -> pl.Series:
+def _refunds(
+    reading: UserData, filters: Filters, selected: SelectedAccounts, parts: Sequence[pl.DataFrame]
+) -> pl.Series:
     """The ids of the refunds among the rows; whether a pending row is a refund is decided by the same bookings."""
     booked = reading.entries.refunds(selected.ids)
     if filters.status == "booked":

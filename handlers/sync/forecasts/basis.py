@@ -11,7 +11,7 @@ from analytics.forecasting.ledgers import Reason
 from handlers.sync.detection import EVIDENCE, flows_of
 from handlers.sync.forecasts.series import Series, all_rows, by_currency, series_of
 from storage import accounts, transactions
-from storage.accounts import Selected
+from storage.accounts import SelectedAccounts
 from storage.database import Database, Session
 
 
@@ -27,7 +27,7 @@ class Basis:
     flows: pl.DataFrame
 
 
-def basis_of(database: Database, user_id: str, selected: Selected, *, today: date, session: Session) -> Basis:
+def basis_of(database: Database, user_id: str, selected: SelectedAccounts, *, today: date, session: Session) -> Basis:
     """The basis of a forecast of these accounts."""
     rows = transactions.charges(session, user_id, since=origins(today)[-1] - EVIDENCE, account_ids=selected.filter)
     histories = transactions.histories(session, user_id, selected.ids, until=today)
