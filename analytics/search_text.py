@@ -17,7 +17,7 @@ def plain_text(text: pl.Expr) -> pl.Expr:
     return bare.str.replace_many(list(SPECIAL_LETTERS), list(SPECIAL_LETTERS.values()))
 
 
-def searchable(text: pl.Expr) -> pl.Expr:
+def searchable_text(text: pl.Expr) -> pl.Expr:
     """The text in which a search looks: the plain spelling and the folded one, one line each; one line where they are
     the same.
 

@@ -38,7 +38,7 @@ def id_of(user_id: str, account_id: str, name: str, direction: str, frequency: s
     return digest("\x1f".join(("added", user_id, account_id, fold(name), direction, frequency)))
 
 
-def with_added(
+def include_added(
     streams: pl.DataFrame, added: Sequence[AddedPayment], rows: pl.DataFrame, currencies: Mapping[str, str], today: date
 ) -> pl.DataFrame:
     """The found streams with `added_id`, the id of an added payment that is the same, followed by the added payments

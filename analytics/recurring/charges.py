@@ -18,7 +18,7 @@ TEXTS = {"counterpart_name": "name", "purpose": "note", "merchant_name": "brand"
 EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"]
 
 
-def eligible(
+def eligible_payments(
     charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, incoming: bool = False
 ) -> pl.DataFrame:
     """The bookings of the evidence that may recur, oldest first, each with its `row` number, its `price` and a negative
@@ -31,7 +31,7 @@ def eligible(
     rows = pl.concat(pieces).lazy()
     del pieces
     payments = rows.filter("may_recur").drop("may_recur", "is_return").sort("booking_date", "id").pipe(frame_of)
-    return without_returned(payments, rows.filter("is_return").pipe(frame_of)).with_row_index("row")
+    return drop_returned(payments, rows.filter("is_return").pipe(frame_of)).with_row_index("row")
 
 
 def _evidence(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
@@ -97,7 +97,7 @@ def _folded_text(column: str) -> pl.Expr:
     return pl.when(text != "").then(text)
 
 
-def without_returned(payments: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
+def drop_returned(payments: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
     """The payments, oldest first, without those whose money came back as a return of the same amount."""
     if returns.is_empty():
         return payments

@@ -110,7 +110,7 @@ def complete_streams(
             left[charge.payee_id].append(charge)
     added: dict[int, Placed] = {}
     for payee_id, groups in by_payee(streams).items():
-        for each in chain.from_iterable(belonging(streams[group], left[payee_id]) for group in groups):
+        for each in chain.from_iterable(further_charges(streams[group], left[payee_id]) for group in groups):
             if (row := each.charge.row) not in added or each.rank < added[row].rank:
                 added[row] = each
     for each in added.values():
@@ -146,7 +146,7 @@ def odd_ones(stream: Sequence[Placed]) -> set[int]:
     }
 
 
-def belonging(stream: Sequence[Placed], left: Iterable[DatedCharge]) -> list[Placed]:
+def further_charges(stream: Sequence[Placed], left: Iterable[DatedCharge]) -> list[Placed]:
     """The charges left at the payee that belong to a stream: further ones of its price within its time (second
     collections and double charges, unless there are too many); a new price in the slots after its last one; and an old
     price, a trial month or a part of a month before its first."""

@@ -8,7 +8,7 @@ from itertools import chain
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS, frame_of
-from analytics.recurring.charges import eligible
+from analytics.recurring.charges import eligible_payments
 from analytics.recurring.choice import DatedCharge, Streams, choose_groups, complete_streams, join_successors
 from analytics.recurring.evidence import accept_fits, worth_fitting
 from analytics.recurring.groups import candidate_groups, with_group_keys
@@ -44,7 +44,7 @@ def detect(
     finds savings, loans, settlements and own transfers, which change a balance as payments do; `incoming` also finds
     what recurs as income; `with_ended` includes streams that are no longer listed.
     """
-    payments = eligible(charges, users, of_any_kind=of_any_kind, incoming=incoming)
+    payments = eligible_payments(charges, users, of_any_kind=of_any_kind, incoming=incoming)
     del charges  # the frames below need the memory
     if payments.height < CHARGES_MIN:
         return NONE

@@ -14,7 +14,7 @@ from analytics.cashflow import left_out
 from analytics.currencies import MINOR_DIGITS, MINOR_DIGITS_USUAL, NO_RATES, convert, foreign_currencies
 from analytics.letters import fold, plain
 from analytics.refunds import NO_CATEGORY
-from analytics.search_text import searchable
+from analytics.search_text import searchable_text
 from analytics.searching.parts import NO_PARTS, in_own, is_split, with_part_in
 
 Direction = Literal["in", "out"]
@@ -125,7 +125,7 @@ def _row_conditions(query: Query) -> Iterator[pl.Expr]:
         yield _number(pl.col("counterpart_iban")) == _number(pl.lit(query.counterpart_iban))
     if query.words:
         said = pl.concat_str("merchant_name", "counterpart_name", "purpose", separator="\n", ignore_nulls=True)
-        text = searchable(said)
+        text = searchable_text(said)
         yield from (text.str.contains(_beginning(word)) for word in query.words)
     if query.flag == "possible_duplicate":
         yield pl.col("is_potential_duplicate")

@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics.forecasting.flows import recurring_flows
 from analytics.frames import CHARGES, SUBSCRIPTIONS
-from analytics.recurring.added import with_added
+from analytics.recurring.added import include_added
 from analytics.recurring.confirmations import DISMISSED, with_confirmations
 from analytics.recurring.contract_ids import named_as_in
 from analytics.recurring.detection import detect_both
@@ -54,7 +54,7 @@ def recurring_of(
     own = [each for each in added.of_user(reading, user_id) if each.account_id in currencies]
     ids = sorted({each.account_id for each in own})
     rows = transactions.charges(reading, user_id, since=today - EVIDENCE, account_ids=ids) if own else NO_CHARGES
-    return with_added(found, own, rows, currencies, today).with_columns(is_over=is_over(pl.lit(today)))
+    return include_added(found, own, rows, currencies, today).with_columns(is_over=is_over(pl.lit(today)))
 
 
 def _streams(

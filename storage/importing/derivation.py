@@ -13,7 +13,7 @@ from analytics.classification.facts import LEAVES
 from analytics.classification.leaves import OF_KINDS, OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory, Rule
 from analytics.frames import CLASSIFIABLE
-from analytics.search_text import searchable
+from analytics.search_text import searchable_text
 from storage import journal, rules
 from storage.database import Session, Transaction
 from storage.words import annotations, rule_tags
@@ -118,7 +118,7 @@ class Derivation:
 def with_search_text(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with `search_text`: merchant, counterpart and purpose in the spellings that a search compares."""
     text = pl.concat_str("merchant_name", "counterpart_name", "purpose", separator="\n", ignore_nulls=True)
-    return rows.with_columns(search_text=searchable(text))
+    return rows.with_columns(search_text=searchable_text(text))
 
 
 def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None = None) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.letters import PLAIN_LENGTH_MAX, fold, plain
-from analytics.search_text import fold_column, in_ascii, plain_text, searchable
+from analytics.search_text import fold_column, in_ascii, plain_text, searchable_text
 
 LETTERS = st.text(
     st.characters(min_codepoint=0x20, max_codepoint=0x24F) | st.sampled_from("ΣσςİıẞﬁßüÜ™́aoue"), max_size=20
@@ -50,13 +50,13 @@ def test_the_column_and_the_plain_function_agree_and_folding_twice_changes_nothi
 @pytest.mark.requirement("decision 9")
 @pytest.mark.parametrize("word", ["ela", "Manuela", "müller", "Mueller", "muller", "MULL"])
 def test_a_word_is_found_in_its_plain_or_its_folded_spelling(word: str) -> None:
-    [text] = pl.DataFrame({"name": ["Manuela Müller"]}).select(searchable(pl.col("name"))).to_series()
+    [text] = pl.DataFrame({"name": ["Manuela Müller"]}).select(searchable_text(pl.col("name"))).to_series()
     assert fold(word) in text or plain(word) in text
 
 
 @pytest.mark.requirement("decision 9")
 def test_a_text_of_one_spelling_is_kept_once() -> None:
-    texts = pl.DataFrame({"name": ["Lidl", "Meier"]}).select(searchable(pl.col("name"))).to_series().to_list()
+    texts = pl.DataFrame({"name": ["Lidl", "Meier"]}).select(searchable_text(pl.col("name"))).to_series().to_list()
     assert texts == ["lidl", "meier"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from analytics.recurring.choice import DatedCharge, Placed, belonging, complete_streams, join_successors, place
+from analytics.recurring.choice import DatedCharge, Placed, complete_streams, further_charges, join_successors, place
 from analytics.recurring.evidence import Candidate, ChargeGroup, Fit
 
 pytestmark = pytest.mark.requirement("subscriptions.evidence")
@@ -43,11 +43,11 @@ def test_a_second_collection_a_new_price_and_a_trial_month_belong_to_a_stream() 
         charge(15, 6.0, 100.0),
         charge(16, -1.0, 50.0),
     ]
-    assert [each.charge.row for each in belonging(stream([1, 2, 3, 4]), left)] == [11, 12, 13]
+    assert [each.charge.row for each in further_charges(stream([1, 2, 3, 4]), left)] == [11, 12, 13]
 
 
 def test_second_collections_of_more_than_a_quarter_of_a_stream_are_not_its_own() -> None:
-    assert belonging(stream([1, 2, 3, 4]), [charge(11, 2.03), charge(12, 3.03)]) == []
+    assert further_charges(stream([1, 2, 3, 4]), [charge(11, 2.03), charge(12, 3.03)]) == []
 
 
 def test_a_charge_that_two_streams_may_have_belongs_to_the_nearest() -> None:
