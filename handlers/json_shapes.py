@@ -9,7 +9,7 @@ import orjson
 
 from analytics.balances import BalanceSeries
 from analytics.currencies import in_digits, minor_digits
-from analytics.recurring.history import History, Price, standing
+from analytics.recurring.history import History, Price, outlook_of
 from analytics.searching.comparison import Span
 from analytics.searching.totals import Sums
 from analytics.snapshot import Snapshot
@@ -230,8 +230,8 @@ STANDING = frozenset(
 def subscription_detail(row: Mapping[str, Any], past: History, charges: Iterable[Json], today: date) -> Json:
     """SubscriptionDetail of the contract."""
     currency = row["currency"]
-    stands = standing(past, is_over=row["is_over"], today=today)
-    has_ended = stands.status == "ended"
+    outlook = outlook_of(past, is_over=row["is_over"], today=today)
+    has_ended = outlook.status == "ended"
     return {
         **subscription(row),
         "id": row["id"],
@@ -254,12 +254,12 @@ def subscription_detail(row: Mapping[str, Any], past: History, charges: Iterable
         ],
         "missedCharges": [day(missed) for missed in past.missed],
         "charges": list(charges),
-        "status": stands.status,
+        "status": outlook.status,
         "direction": row["direction"],
-        "nextExpectedFrom": day(stands.expected_from),
-        "nextExpectedUntil": day(stands.expected_until),
+        "nextExpectedFrom": day(outlook.expected_from),
+        "nextExpectedUntil": day(outlook.expected_until),
         "expectedAmount": money(row["amount"], currency),
-        "overdueSince": day(stands.overdue_since),
+        "overdueSince": day(outlook.overdue_since),
         "confirmation": row["confirmation"],
         "addedTo": row["added_to"],
     }

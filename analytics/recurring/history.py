@@ -66,8 +66,8 @@ class History:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIsExpected:
-    """The standing of a stream: whether it continues (no charge was missed since the latest one), pauses or has ended;
+class Outlook:
+    """The outlook of a stream: whether it continues (no charge was missed since the latest one), pauses or has ended;
     between which days nine of ten next charges come; and since when an expected charge has not come."""
 
     status: Literal["active", "paused", "ended"]
@@ -123,13 +123,13 @@ def day_before(day: date, frequency: str) -> date:
     return _due_after(day, _cadence([day], frequency), -1)
 
 
-def standing(past: History, *, is_over: bool, today: date) -> WhatIsExpected:
-    """The standing of the stream with this history; `is_over` as in `analytics.recurring.report`."""
+def outlook_of(past: History, *, is_over: bool, today: date) -> Outlook:
+    """The outlook of the stream with this history; `is_over` as in `analytics.recurring.report`."""
     if is_over:
-        return WhatIsExpected(status="ended", expected_from=None, expected_until=None, overdue_since=None)
+        return Outlook(status="ended", expected_from=None, expected_until=None, overdue_since=None)
     around = timedelta(days=past.deviation)
     awaited = [*past.overdue, past.next_expected]
-    return WhatIsExpected(
+    return Outlook(
         status="paused" if past.overdue else "active",
         expected_from=past.next_expected - around,
         expected_until=past.next_expected + around,

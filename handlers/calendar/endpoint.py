@@ -19,7 +19,7 @@ from handlers.http.request import Answer, Request
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.json_shapes import money_text
 from handlers.services import Services
-from handlers.sync.detection import current, recurring_of
+from handlers.sync.detection import current_streams, recurring_of
 from storage import accounts, transactions
 from storage.users import User
 
@@ -64,7 +64,7 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
     with database.transaction() as session:
         everything = accounts.everything(session, user_id)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)
-        found = current(recurring, today).filter(direction=OUTGOING)
+        found = current_streams(recurring, today).filter(direction=OUTGOING)
         charges = transactions.rows_by_id(session, user_id, found["charge_ids"].explode().drop_nulls())
     due = [
         DuePayment(

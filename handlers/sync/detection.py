@@ -30,11 +30,11 @@ USERS_AT_ONCE = 10  # detected in one call, which takes about 20 ms
 def subscriptions_of(database: Database, user_id: str, selected: SelectedAccounts, *, today: date) -> pl.DataFrame:
     """The streams of these accounts that GET /subscriptions lists, as analytics.frames.SUBSCRIPTIONS: those of
     `recurring_of` that were detected, are outgoing, go on, and are not dismissed."""
-    found = current(recurring_of(database, user_id, selected, today=today), today)
+    found = current_streams(recurring_of(database, user_id, selected, today=today), today)
     return found.filter(pl.col("added_to").is_null(), direction=OUTGOING).select(*SUBSCRIPTIONS)
 
 
-def current(recurring: pl.DataFrame, today: date) -> pl.DataFrame:
+def current_streams(recurring: pl.DataFrame, today: date) -> pl.DataFrame:
     """The streams that go on (charged in the last six months, or added by a person) and are not dismissed."""
     goes_on = is_listed(pl.lit(today)) | (pl.col("added_to").is_not_null() & ~pl.col("is_over"))
     return recurring.filter(goes_on, pl.col("confirmation") != DISMISSED)

@@ -22,7 +22,7 @@ from handlers.sync.concurrency import ImportLane, SourceCalls
 from handlers.sync.job_step import JobStep
 from handlers.sync.leases import Leases
 from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED, TIMED_OUT, KeptForPlan, Outcomes, QuotaUsed
-from handlers.sync.plan import coming, leaves_room
+from handlers.sync.plan import leaves_room, next_moments
 from handlers.sync.source_connections import Secrets
 from handlers.sync.stored_secrets import KEY_MISSING
 from storage import connections, jobs
@@ -151,7 +151,7 @@ class SyncEngine:
                 return job
             if not quota.remaining:
                 raise QuotaUsed(quota.limit, self._clock.in_zone(quota.resets_at(now)))
-            planned = coming(connection.id, self._plan, zone=self._clock.zone, now=now)
+            planned = next_moments(connection.id, self._plan, zone=self._clock.zone, now=now)
             if keeps_plan and not leaves_room(quota.calls, planned, limit=quota.limit):
                 raise KeptForPlan(quota.limit, self._clock.in_zone(planned[0]))
             source_calls.count(session, user_id, connection.id, job_id=job.id, now=now)

@@ -12,12 +12,12 @@ SPREAD = timedelta(minutes=90)  # around each planned time, so that not everybod
 LATE_MAX = timedelta(minutes=10)  # a planned sync may be this late: by then, yesterday's call is out of the 24 hours
 
 
-def last_planned(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> datetime | None:
+def last_moment(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> datetime | None:
     """The connection's latest planned moment that has come, in UTC without a zone; None if nothing is planned."""
     return max((each for each in _moments(connection_id, times, zone=zone, now=now) if each <= now), default=None)
 
 
-def coming(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> Sequence[datetime]:
+def next_moments(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> Sequence[datetime]:
     """The connection's planned moments of the next 24 hours, in order."""
     moments = _moments(connection_id, times, zone=zone, now=now)
     return sorted(each for each in moments if now < each <= now + timedelta(days=1))

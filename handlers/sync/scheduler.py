@@ -12,7 +12,7 @@ from handlers.clock import Clock
 from handlers.sync.detection import detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import pause_after
-from handlers.sync.plan import coming, last_planned
+from handlers.sync.plan import last_moment, next_moments
 from handlers.sync.sorting import Sorting
 from handlers.sync.source_connections import source_connection
 from storage import connections, jobs
@@ -139,11 +139,11 @@ class Scheduler:
         if connector.is_local:
             self._put_off(due, NEVER)
             return
-        moment = last_planned(connection.id, self._plan, zone=self._clock.zone, now=now)
+        moment = last_moment(connection.id, self._plan, zone=self._clock.zone, now=now)
         if moment is not None and moment <= max(connection.created_at, due.planned_at or connection.created_at):
             moment = None  # the sync of this moment was started, or the moment was before the connection
         wanted_at = self._retry_at(due) if moment is None else due.free_at or now
-        until = min([*coming(connection.id, self._plan, zone=self._clock.zone, now=now), now + timedelta(days=1)])
+        until = min([*next_moments(connection.id, self._plan, zone=self._clock.zone, now=now), now + timedelta(days=1)])
         if connection.is_attended_only or wanted_at is None:
             self._put_off(due, until)
         elif wanted_at > now:

@@ -32,7 +32,7 @@ from handlers.commands.syncs import sync
 from handlers.operations.connections import list_connections
 from handlers.sync.engine import Started, SyncEngine
 from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
-from handlers.sync.plan import coming, last_planned, leaves_room
+from handlers.sync.plan import last_moment, leaves_room, next_moments
 from handlers.sync.scheduler import PLAN_EVERY, Scheduler
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
@@ -353,11 +353,11 @@ def test_every_connection_has_moments_of_its_own_within_45_minutes_of_the_times_
         ZoneInfo("Europe/Berlin"),
         datetime.fromisoformat("2026-11-20T12:00"),
     )  # in UTC; Berlin is an hour ahead
-    moments = {last_planned(f"con_{n}", (time(6, 30), time(18, 30)), zone=zone, now=noon) for n in range(100)}
+    moments = {last_moment(f"con_{n}", (time(6, 30), time(18, 30)), zone=zone, now=noon) for n in range(100)}
     assert len(moments) == 100
     first, last = datetime.fromisoformat("2026-11-20T04:45"), datetime.fromisoformat("2026-11-20T06:15")
     assert all(moment is not None and first <= moment <= last for moment in moments)
-    assert last_planned("con_1", (), zone=zone, now=noon) is None
+    assert last_moment("con_1", (), zone=zone, now=noon) is None
 
 
 @pytest.mark.requirement("sync.plan")
@@ -490,7 +490,7 @@ def test_apps_leave_the_planned_syncs_what_they_need_of_the_quota(scene: Scene) 
 @pytest.mark.requirement("sync.plan")
 def test_room_is_left_for_each_planned_sync_of_the_next_24_hours() -> None:
     noon, zone = datetime.fromisoformat("2026-11-20T12:00"), ZoneInfo("UTC")
-    planned = coming("con_1", (time(6, 30), time(18, 30)), zone=zone, now=noon)
+    planned = next_moments("con_1", (time(6, 30), time(18, 30)), zone=zone, now=noon)
     evening, morning = planned
     assert noon < evening < datetime.fromisoformat("2026-11-20T19:16")
     assert datetime.fromisoformat("2026-11-21T05:44") < morning < noon + timedelta(days=1)
