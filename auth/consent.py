@@ -34,7 +34,7 @@ class AccessRequest:
     resource: Resource = "data"
     details: str | None = None
 
-    def pending(self, secret: str, browser: Browser, now: datetime) -> PendingRequest:
+    def pending_request(self, secret: str, browser: Browser, now: datetime) -> PendingRequest:
         """The request in the form in which it waits for its user, identified by the hash of this secret."""
         return PendingRequest(
             id_hash=stored_hash(secret),
@@ -66,7 +66,7 @@ class Consent:
         now, secret = self._now(), new_secret()
         if pending.count(self._database, browser.id_hash, now=now) >= OPEN_MAX:
             raise TemporarilyUnavailable(60, "Too many sign-ins are open in this browser.")
-        request = asked.pending(secret, browser, now)
+        request = asked.pending_request(secret, browser, now)
 
         def work(session: Session) -> None:
             pending.add(session, request)
@@ -79,12 +79,12 @@ class Consent:
         """Issue the code for the page of this server, which needs no consent, without a waiting request."""
         user_id = browser.user_id
         assert user_id is not None, "only a signed-in browser gets a code"
-        request = replace(asked, details=None).pending(new_secret(), browser, self._now())
+        request = replace(asked, details=None).pending_request(new_secret(), browser, self._now())
         return self._database.atomically(
             lambda session: self._codes.issue(session, request, user_id=user_id, scope=asked.scope)
         )
 
-    def waiting(self, browser: Browser, secret: str) -> tuple[PendingRequest, Client] | None:
+    def waiting_request(self, browser: Browser, secret: str) -> tuple[PendingRequest, Client] | None:
         """The waiting request with this id and its client, if the request belongs to this browser; else None."""
         request = pending.find(self._database, stored_hash(secret), session_hash=browser.id_hash, now=self._now())
         client = clients.find(self._database, request.client_id) if request else None

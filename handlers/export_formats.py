@@ -106,7 +106,7 @@ class Export:
         """The exported name of a booking's finer category; None where finer categories are left out."""
         return self.leaf(row["detailed_category"]) if self.leaf is not None else None
 
-    def closing(self, account: StoredAccount) -> StatementRecord:
+    def closing_statement(self, account: StoredAccount) -> StatementRecord:
         """The account's balance as a statement; an empty one where only some bookings are exported or no balance is
         known."""
         if self.selection is not None or account.balance is None:
@@ -141,7 +141,7 @@ def _jsonl(session: Session, export: Export, stream: BinaryIO) -> int:
     count = 0
     by_id = json_shapes.by_id(export.accounts)
     for account in export.accounts:
-        about, closing = _account(account), export.closing(account)
+        about, closing = _account(account), export.closing_statement(account)
         for row in export.each(session, account):
             detail, leaf = json_shapes.transaction_detail(row, by_id), export.leaf_of(row)
             if leaf is not None:
@@ -156,7 +156,7 @@ def _jsonl(session: Session, export: Export, stream: BinaryIO) -> int:
 def _parquet(session: Session, export: Export, stream: BinaryIO) -> int:
     schema = _columns(export) if export.words is None else {**_columns(export), **WORD_COLUMNS}
     blocks = (
-        (_account(account), export.closing(account), _with_words(export, export.rows(session, account)))
+        (_account(account), export.closing_statement(account), _with_words(export, export.rows(session, account)))
         for account in export.accounts
     )
     return parquet_writer.write(blocks, stream, schema=schema)
@@ -212,7 +212,7 @@ def _pairs(session: Session, export: Export) -> Iterator[Pair]:
             first = first or row["booking_date"]
             words = export.words_on(row)
             yield _record(row), Classification(row["type"], row["category"], export.leaf_of(row), words)
-        said = export.closing(account)
+        said = export.closing_statement(account)
         opening = None if said.closing is None else _without_extra_zeros(said.closing - total, account.currency)
         yield structs.replace(said, opening=opening, opening_date=first), UNCLASSIFIED
 

@@ -145,7 +145,7 @@ class Services:
         """A sentence for the operator where this machine lacks the key of some bank connections; else None."""
         closed = 0
         with suppress(StoreUnavailable):  # one of a cluster's machines is away, which is no reason not to serve
-            closed = len(connection_secrets.unreadable(self.everybody, self.connection_keys))
+            closed = len(connection_secrets.unreadable_connections(self.everybody, self.connection_keys))
         if not closed:
             return None
         return (
@@ -262,7 +262,7 @@ def open_services(
         clock.offset = timedelta(seconds=float(store_facts.recall(everybody, CLOCK_OFFSET) or 0))
         sharing = sharing_of(store, settings, clock)
         keys = sharing.connection_keys()
-        life = incarnation.present(store)
+        life = incarnation.of_store(store)
         settle_keys = sharing.look_after(keys, for_server=for_server)
         settle_keys()
         sharing.begin()

@@ -204,7 +204,7 @@ def accounts_of(session: Session, user_id: str) -> dict[str, set[str]]:
     return found
 
 
-def containing(session: Session, user_id: str, account_ids: list[str]) -> list[StoredConnection]:
+def with_accounts(session: Session, user_id: str, account_ids: list[str]) -> list[StoredConnection]:
     """The user's connections that bring at least one of these accounts, oldest first."""
     found = session.rows(
         "SELECT DISTINCT connection_id FROM account_sources WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",

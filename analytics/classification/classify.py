@@ -12,7 +12,7 @@ from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.leaves import leaf_below
 from analytics.classification.merchants import Merchant, merchant
-from analytics.classification.rules import ChosenCategory, Rule, comparable, correction_key, first_rule
+from analytics.classification.rules import ChosenCategory, Rule, comparable_value, correction_key, first_rule
 from analytics.frames import CLASSIFIABLE
 from analytics.search_text import fold_column
 
@@ -46,7 +46,7 @@ def classify(
     order, and `corrections` the chosen categories by `analytics.classification.rules.correction_key`. The chains are
     those of sources 6.1 and 6.2.
     """
-    own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
+    own = {comparable_value("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     derive = lru_cache(CACHED_TEXTS_MAX)(lambda row: _derive(row, own, rules, corrections or {}))
     is_same = not any(letter.isnumeric() for rule in rules for letter in rule.value)  # to rules, whatever the number
     derived = [derive(row) for row in _rows(_with_zeros(rows) if is_same else rows)]
@@ -59,7 +59,7 @@ def classify(
 def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rules: Sequence[Rule] = ()) -> pl.DataFrame:
     """The rows (`CLASSIFIABLE`, with `category` and `category_rule`) with the leaf below their category, the one that
     `classify` would have given."""
-    own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
+    own = {comparable_value("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     decided = (Verdict(value, rule or "") for value, rule in rows.select("category", "category_rule").iter_rows())
     leaves = [_derive(row, own, rules, {}, said)[6:8] for row, said in zip(_rows(rows), decided, strict=True)]
     return _add_columns(rows, {name: DERIVED[name] for name in ("detailed_category", "detailed_rule")}, leaves)
@@ -96,7 +96,7 @@ def _derive(
     decided: Verdict | None = None,
 ) -> tuple[str | None, ...]:
     kind = booking_type(row)
-    iban = comparable("counterpartIban", row.iban) if row.iban else None
+    iban = comparable_value("counterpartIban", row.iban) if row.iban else None
     is_own = iban in own
     shop = merchant(row.name, row.purpose, row.purpose_words, kind.value or "other")
     if is_own:
@@ -149,7 +149,7 @@ def _users_rule(row: BookingFacts, shop: Merchant, rules: Sequence[Rule]) -> Rul
         "counterpartCreditorId": row.creditor_id,
         "counterpartMandateReference": row.mandate,
     }
-    return first_rule(rules, {field: comparable(field, text) for field, text in given.items() if text})
+    return first_rule(rules, {field: comparable_value(field, text) for field, text in given.items() if text})
 
 
 def _rows(rows: pl.DataFrame) -> Iterable[BookingFacts]:

@@ -79,9 +79,9 @@ class Rule:
         return any(given is not None for given in (self.category, self.merchant, self.type))
 
     def holds(self, values: Mapping[str, str]) -> bool:
-        """Whether the rule matches a booking, given as `comparable` values by field."""
+        """Whether the rule matches a booking, given as `comparable_value` values by field."""
         text = values.get(self.field, "")
-        wanted = comparable(self.field, self.value)
+        wanted = comparable_value(self.field, self.value)
         if self.operator == "equals":
             return text == wanted
         return text.startswith(wanted) if self.operator == "startswith" else wanted in text
@@ -136,12 +136,12 @@ def as_json(rule: Rule) -> dict[str, object]:
 
 
 def first_rule(rules: Sequence[Rule], values: Mapping[str, str]) -> Rule | None:
-    """The first rule that gives more than tags and matches a booking, given as `comparable` values by field; None for
+    """The first rule that gives more than tags and matches a booking, given as comparable values by field; None for
     none."""
     return next((rule for rule in rules if rule.decides and rule.holds(values)), None)
 
 
-def comparable(field: str, value: str) -> str:
+def comparable_value(field: str, value: str) -> str:
     """The form in which a field's value is compared: texts folded, keys compact and in capitals."""
     return "".join(value.split()).upper() if field in KEY_FIELDS else " ".join(fold(value).split())
 
@@ -159,10 +159,10 @@ def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, mer
     (`analytics.classification.intermediaries.is_intermediary`).
     """
     if creditor_id:
-        return f"creditor:{comparable('counterpartCreditorId', creditor_id)}"
+        return f"creditor:{comparable_value('counterpartCreditorId', creditor_id)}"
     if counterpart_iban:
-        return f"iban:{comparable('counterpartIban', counterpart_iban)}"
-    return f"merchant:{comparable('merchantName', merchant_name)}" if merchant_name else None
+        return f"iban:{comparable_value('counterpartIban', counterpart_iban)}"
+    return f"merchant:{comparable_value('merchantName', merchant_name)}" if merchant_name else None
 
 
 def _parse_rule(number: int, line: str) -> Rule:
@@ -181,7 +181,7 @@ def _parse_rule(number: int, line: str) -> Rule:
         raise InvalidRule(number, f"field must be one of {', '.join(TEXT_FIELDS + KEY_FIELDS)}")
     if operator not in OPERATORS:
         raise InvalidRule(number, f"operator must be one of {', '.join(OPERATORS)}")
-    if value is None or not comparable(field, value):
+    if value is None or not comparable_value(field, value):
         raise InvalidRule(number, "value must not be empty")
     if len(value) > VALUE_LENGTH_MAX:
         raise InvalidRule(number, f"value is longer than {VALUE_LENGTH_MAX} characters")

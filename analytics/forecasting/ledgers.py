@@ -60,7 +60,7 @@ class AccountLedger:
             bookings=self.bookings - sum(each.bookings for each in later),
         )
 
-    def usual(self, days: int) -> list[Decimal]:
+    def usual_sums(self, days: int) -> list[Decimal]:
         """The usual sums of so many days until `day`, the latest first."""
         return [self.moved.get(self.day - timedelta(days=back), NOTHING).usual for back in range(days)]
 

@@ -95,7 +95,7 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
         key=lambda event: (event.day, event.amount, event.name or ""),
     )
     span = min(WINDOW_DAYS, ledger.age)
-    rest = _rest(ledger.usual(span), streams, ledger.day)
+    rest = _rest(ledger.usual_sums(span), streams, ledger.day)
     rest_a_day = float(sum(rest)) / span
     trend = float(sum(event.amount for event in events)) / days + rest_a_day
     weight = trend_weight(ledger)
@@ -159,7 +159,7 @@ def trend_weight(ledger: AccountLedger) -> float:
     if ledger.opening == 0 and ledger.age < NEW_DAYS:
         return 0.0
     months = ledger.age // MONTH_DAYS
-    nets = [float(net) for net in ledger.usual(months * MONTH_DAYS)]
+    nets = [float(net) for net in ledger.usual_sums(months * MONTH_DAYS)]
     sums = [sum(nets[first : first + MONTH_DAYS]) for first in range(0, len(nets), MONTH_DAYS)]
     pairs = [(actual, mean(before)) for place, actual in enumerate(sums) if (before := _months_before(sums, place))]
     scale = median(map(abs, sums)) ** 2

@@ -64,7 +64,7 @@ class SecondFactors:
         )
         return _set_up(user, seed) if begun else None
 
-    def waiting(self, user: User) -> SetUp | None:
+    def waiting_set_up(self, user: User) -> SetUp | None:
         """The set-up that waits for its first code; None where there is none or its time is over."""
         kept = second_factors.find(self._database, user.id)
         if kept is None or kept.confirmed_at is not None or self._now() - kept.made_at > SET_UP_WITHIN:
@@ -75,7 +75,7 @@ class SecondFactors:
     def confirm(self, user: User, typed: str) -> tuple[str, ...] | None:
         """Turn the second factor on if the first code is right, and return the recovery codes, which are shown only
         now; else None."""
-        kept, waiting, now = second_factors.find(self._database, user.id), self.waiting(user), self._now()
+        kept, waiting, now = second_factors.find(self._database, user.id), self.waiting_set_up(user), self._now()
         step = _step_of(typed, waiting.seed, now) if waiting is not None else None
         if kept is None or step is None:
             return None

@@ -73,7 +73,7 @@ class AccessTokens:
     ) -> str:
         """A signed token (RFC 9068 sections 2.1 and 2.2), without personal data."""
         issued_at = int(aware(now).timestamp())
-        key = self._ring.active()
+        key = self._ring.signing_key()
         claims = {
             "iss": self.issuer,
             "aud": audience or self.audience,

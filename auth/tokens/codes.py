@@ -154,7 +154,7 @@ class AuthorizationCodes:
             presented = Presented(code=row, client_id=client_id, redirect_uri=redirect_uri, verifier=verifier, now=now)
             for check in CHECKS:
                 check(presented)
-            grant = self._grants.live(session, row.grant_id)
+            grant = self._grants.find_live(session, row.grant_id)
             check_resource(grant, resource)
             if not codes.use(session, code_hash, now=now):
                 raise Reused(row.grant_id)

@@ -79,7 +79,7 @@ class Grants:
         grants.add(session, grant)
         return grant
 
-    def live(self, session: Session, grant_id: str) -> Grant:
+    def find_live(self, session: Session, grant_id: str) -> Grant:
         """The grant, if tokens may still be issued for it. Raises InvalidGrant."""
         grant = grants.find(session, grant_id)
         if grant is None or grant.revoked_at is not None or self._now() >= grant.expires_at:

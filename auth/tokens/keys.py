@@ -71,7 +71,7 @@ class KeyRing:
         """The file of the keys; None where they are in the store."""
         return self._place.path
 
-    def active(self) -> SigningKey:
+    def signing_key(self) -> SigningKey:
         """The key that signs new tokens."""
         self._refresh()
         return next(key for key in self._keys if key.retired_at is None)

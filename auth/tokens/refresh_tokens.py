@@ -128,7 +128,7 @@ class RefreshTokens:
             row = tokens.find_refresh(session, token_hash)
             if row is None:
                 raise InvalidGrant(reason="unknown")
-            now, grant = self._now(), self._grants.live(session, row.grant_id)
+            now, grant = self._now(), self._grants.find_live(session, row.grant_id)
             presented = PresentedToken(
                 token=row,
                 grant=grant,

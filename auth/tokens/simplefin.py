@@ -114,7 +114,7 @@ class SimpleFinAccess:
             )
             if grant_id is None:
                 return None
-            grant = self._grants.live(session, grant_id)
+            grant = self._grants.find_live(session, grant_id)
             grants.redeem(session, grant.id, now=now)
             clients.mark_used(session, grant.client_id, now=now, unless_since=now)
             return grant

@@ -100,7 +100,7 @@ def open_restored(what: str, settings: Settings, report: Report) -> Iterator[Ser
     started = time.monotonic()
     with closing(open_services(settings)) as services:
         took = time.monotonic() - started
-        services.authorization.keys.active()
+        services.authorization.keys.signing_key()
         steps = [each for each in runner.migrations() if each.number > version]
         after, grown = _holdings(services.store), (services.store.bytes - size) // MB
         report.line(
@@ -181,7 +181,7 @@ def _check(settings: Settings, report: Report, *, base: Path, seconds: float) ->
         until = store_facts.restored_until(services.everybody)
         last = f"the last commit is of {until:%Y-%m-%d %H:%M:%S} UTC" if until else "no commit since the base backup"
         report.line(f"restored   in {seconds:.1f} s, {last}")
-        report.line(f"keys       signing key {services.authorization.keys.active().kid}")
+        report.line(f"keys       signing key {services.authorization.keys.signing_key().kid}")
         faults = contradictions(services, report)
         if services.missing_key is not None:
             faults.append(services.missing_key)

@@ -41,7 +41,7 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
     missing = later_indexes.missing(services.everybody)
     if missing:
         report.line(f"indexes    {', '.join(missing)} not there yet: a server builds them, or `bankdata build-indexes`")
-    report.line(f"keys       signing key {services.authorization.keys.active().kid}")
+    report.line(f"keys       signing key {services.authorization.keys.signing_key().kid}")
     report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
     if has_accounts:
         faults += contradictions(services, report)

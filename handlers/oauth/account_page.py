@@ -224,7 +224,7 @@ def sign_out(site: Site, visit: Visit) -> Response:
         return _sign_out_of_page(site, visit, visit.bearer)
     browser, _user = site.user_of_form(visit, "sign out")
     secret = visit.form.get("request", "")
-    if secret and site.server.consent.waiting(browser, secret):
+    if secret and site.server.consent.waiting_request(browser, secret):
         response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
         site.cookies.remember(response, site.server.sessions.sign_out_for_another(browser))
         return response

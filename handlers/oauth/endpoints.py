@@ -43,7 +43,7 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
         f"{metadata.RESOURCE_PATH}/mcp": metadata.resource_metadata_paths(server.policy, "mcp"),
     }
 
-    def counted(function: Callable[[Request, Any], Answer]) -> Operation:
+    def limit(function: Callable[[Request, Any], Answer]) -> Operation:
         async def answer(request: Request, body: Any) -> Answer:
             await limiter.spend("oauth", rate, request.client_address)
             return await run_in_threadpool(function, request, body)
@@ -53,9 +53,9 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
     return Api(
         description=described,
         operations={
-            "registerClient": counted(endpoints.register),
-            "issueToken": counted(endpoints.token),
-            "revokeToken": counted(endpoints.revoke),
+            "registerClient": limit(endpoints.register),
+            "issueToken": limit(endpoints.token),
+            "revokeToken": limit(endpoints.revoke),
             "getKeys": _document(server.jwks),
             "getAuthorizationServer": _document(server.server_metadata),
             "getProtectedResource": _document(server.resource_metadata),

@@ -87,7 +87,7 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 def confirm(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Turn the second factor on by a first code; all other browsers, which signed in by the password alone, are signed
     out."""
-    set_up = site.server.second_factors.waiting(user)
+    set_up = site.server.second_factors.waiting_set_up(user)
     if set_up is None:
         raise Mistake("second_step_over")
     codes = site.server.sign_in.turn_on_second_factor(user, browser, visit.form.get("code", ""), address=visit.address)

@@ -163,7 +163,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
     if (
         visit.browser
         and site.server.sign_in.user_of(visit.browser)
-        and site.server.consent.waiting(visit.browser, secret)
+        and site.server.consent.waiting_request(visit.browser, secret)
     ):
         return site.after_sign_in(visit, secret)  # signed in meanwhile in another tab: nothing to check
     browser = site.checked_browser(visit, "login")
@@ -189,7 +189,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
 def _login_form(
     site: Site, visit: Visit, browser: Browser, secret: str, *, name: str = "", outcome: Outcome | None = None
 ) -> Response:
-    opened = site.server.consent.waiting(browser, secret) if secret else None
+    opened = site.server.consent.waiting_request(browser, secret) if secret else None
     if secret and opened is None:
         raise Mistake("request_over")
     return site.form_page(
@@ -214,7 +214,7 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
     if user is None:
         return site.redirect(f"{site.address('/oauth/login')}?request={secret}")
     assert visit.browser is not None
-    opened = site.server.consent.waiting(visit.browser, secret)
+    opened = site.server.consent.waiting_request(visit.browser, secret)
     if opened is None:
         raise Mistake("request_over")
     request, client = opened

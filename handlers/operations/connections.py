@@ -4,7 +4,7 @@ from handlers import integrity_sentences
 from handlers.http.request import Request
 from handlers.json_shapes import instant, members
 from handlers.names import Json
-from handlers.operations.covered_jobs import as_covered
+from handlers.operations.covered_jobs import hide_uncovered
 from handlers.operations.selection import covered_accounts
 from handlers.services import Services
 from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
@@ -28,7 +28,7 @@ def list_connections(services: Services, request: Request) -> Json:
         if caller.coverage is not None:
             covered = {account.id for account in visible}
             known = [each for each in known if not covered.isdisjoint(brought.get(each.id, ()))]
-            latest = {id_: as_covered(session, caller, job) for id_, job in latest.items()}
+            latest = {id_: hide_uncovered(session, caller, job) for id_, job in latest.items()}
         next_at = {each.id: jobs.next_sync_at(session, user_id, [each.id]) for each in known}
         quotas = {each.id: services.sync_engine.quota(session, each, now=now) for each in known}
         today = services.clock.today()

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 from analytics.classification.intermediaries import is_intermediary
-from analytics.classification.rules import ChosenCategory, comparable, correction_key
+from analytics.classification.rules import ChosenCategory, comparable_value, correction_key
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Request
 from handlers.names import Json
@@ -99,7 +99,7 @@ def _shape(session: Transaction, user_id: str, key: str, choice: ChosenCategory)
     kind, _, value = key.partition(":")
     field, column = COMPARED[kind]
     rows = transactions.rows_by_correction(session, user_id, kind)
-    matching = [row for row in rows if row[column] is not None and comparable(field, row[column]) == value]
+    matching = [row for row in rows if row[column] is not None and comparable_value(field, row[column]) == value]
     names = [row["merchant_name"] or row["counterpart_name"] for row in matching]
     return {
         "id": correction_id(key),

@@ -22,7 +22,7 @@ def check_covered(services: Services, caller: Principal, sync_id: str) -> None:
         raise NotFound("Sync job not found")
 
 
-def as_covered(session: Session, caller: Principal, job: Job) -> Job:
+def hide_uncovered(session: Session, caller: Principal, job: Job) -> Job:
     """The job as if only the accounts existed that the caller may read; the bank's own sentences are replaced, for they
     may be about the others, those that are gone by now too."""
     if caller.coverage is None:

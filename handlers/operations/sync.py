@@ -13,7 +13,7 @@ from connectors.connector import Person
 from handlers import json_shapes
 from handlers.http.errors import BadRequest, NotFound, TooManyRequests
 from handlers.http.request import Answer, Request
-from handlers.operations.covered_jobs import as_covered, check_covered
+from handlers.operations.covered_jobs import check_covered, hide_uncovered
 from handlers.operations.selection import listed_ids
 from handlers.services import Services
 from handlers.sync.presence import person_at
@@ -66,7 +66,7 @@ async def get_sync_job(services: Services, request: Request, *, sync_id: str) ->
     if job is None:
         raise NotFound("Sync job not found")
     if caller.coverage is not None:
-        job = await run_in_threadpool(as_covered, services.of(caller.user_id), caller, job)
+        job = await run_in_threadpool(hide_uncovered, services.of(caller.user_id), caller, job)
     wait = services.sync_engine.seconds_until_due(job)
     return Answer(body=json_shapes.job(job), headers={"retry-after": f"{ceil(wait)}"} if wait else {})
 
@@ -87,12 +87,12 @@ def _connections_of(services: Services, caller: Principal, account_ids: set[str]
         raise BadRequest(f"accountIds: at most {ACCOUNT_IDS_MAX} ids")
     if caller.coverage is not None:
         covered = {each.id for each in accounts.of_user(services.of(user_id), user_id) if caller.covers(each.id)}
-        return connections.containing(
+        return connections.with_accounts(
             services.of(user_id), user_id, sorted(covered & account_ids if account_ids else covered)
         )
     if not account_ids:
         return connections.of_user(services.of(user_id), user_id)
-    return connections.containing(services.of(user_id), user_id, sorted(account_ids))
+    return connections.with_accounts(services.of(user_id), user_id, sorted(account_ids))
 
 
 def _seconds_left(services: Services, user_id: str, meant: list[StoredConnection]) -> int:

@@ -17,7 +17,7 @@ def settle(database: Database, keys: ConnectionKeys) -> None:
     so."""
 
     def work(session: Session) -> None:
-        lost = connection_secrets.unreadable(session, keys)
+        lost = connection_secrets.unreadable_connections(session, keys)
         before = _connections_waiting(session)
         for user_id, connection_id in before:
             if (user_id, connection_id) not in lost:

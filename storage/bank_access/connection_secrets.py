@@ -44,7 +44,7 @@ def rotate(database: Database, keys: ConnectionKeys) -> int:
     shared store are missing; in a store of this machine alone, a key lost for good stops no rotation.
     """
     with keys.alone():
-        if unreadable(database, keys) and (database.is_shared or not keys.ids):
+        if unreadable_connections(database, keys) and (database.is_shared or not keys.ids):
             raise KeyMissing(keys.place)
         keys.begin_rotation()
         sealed = database.atomically(lambda session: _seal_anew(session, keys))
@@ -71,7 +71,7 @@ def is_sealed_with(session: Session, key_ids: Sequence[str], user_id: str, conne
     )
 
 
-def unreadable(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
+def unreadable_connections(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
     """User and id of each connection with secrets sealed by a key that is missing."""
     keys.look_again()
     rows = session.rows(

@@ -20,7 +20,7 @@ class Incarnation:
     key: bytes
 
 
-def present(store: Store) -> Incarnation:
+def of_store(store: Store) -> Incarnation:
     """The incarnation of this store; a new one begins where the store is opened at another place than last time."""
     place = _place(store)
     with store.migrating() as session:  # of several processes that start at once, only one begins it

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from analytics.classification.rules import Rule, comparable
+from analytics.classification.rules import Rule, comparable_value
 from storage.database import Row, Transaction
 from storage.words.annotations import fold_tag
 
@@ -56,4 +56,4 @@ def _values(row: Row) -> dict[str, str]:
     said = {field: row[column] for field, column in COLUMNS.items()}
     said["counterpartName"] = (row["source_merchant_name"] or "").strip() or row["counterpart_name"]
     said["text"] = " ".join(said[field] for field in TEXTS if said[field])
-    return {field: comparable(field, text) for field, text in said.items() if text}
+    return {field: comparable_value(field, text) for field, text in said.items() if text}

@@ -47,7 +47,7 @@ def of_user(session: Session, user_id: str, *, until: date = date.max) -> list[T
     return [Target(**row) for row in rows]
 
 
-def holding(session: Session, user_id: str, month: date) -> list[Target]:
+def of_month(session: Session, user_id: str, month: date) -> list[Target]:
     """The targets that hold in the month that begins on this day."""
     latest = {target.place: target for target in of_user(session, user_id, until=month)}
     return [target for target in latest.values() if target.amount > 0]

@@ -18,7 +18,7 @@ import polars as pl
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from analytics.recurring.detection import detect  # noqa: E402 - after the line above
-from analytics.recurring.history import Charge, history, standing  # noqa: E402
+from analytics.recurring.history import Charge, history, outlook_of  # noqa: E402
 from tests.benchmarks.recurring import charges_of  # noqa: E402
 
 DAYS_BEFORE = (30, 60, 90, 120, 150)
@@ -47,7 +47,7 @@ def main() -> int:
             today = todays[row["user_id"]] - timedelta(days=days)
             charges = [Charge(id=id_, day=booked[id_][0], amount=booked[id_][1]) for id_ in row["charge_ids"]]
             told = history(charges, frequency=row["frequency"], currency=row["currency"], today=today)
-            stands = standing(told, is_over=False, today=today)
+            stands = outlook_of(told, is_over=False, today=today)
             coming = after.get(row["charge_ids"][-1])
             if stands.status != "active" or coming is None or booked[coming][0] <= today:
                 continue

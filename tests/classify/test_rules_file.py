@@ -7,7 +7,7 @@ from analytics.classification.rules import (
     VALUE_LENGTH_MAX,
     InvalidRule,
     Rule,
-    comparable,
+    comparable_value,
     correction_key,
     first_rule,
     parse_rules,
@@ -90,14 +90,14 @@ def test_texts_compare_without_case_accents_and_spelling_of_umlauts(operator: st
     [rule] = parse_rules(
         f'{{"field": "counterpartName", "operator": "{operator}", "value": "{value}", "category": "GROCERIES"}}'
     )
-    assert rule.holds({"counterpartName": comparable("counterpartName", "Bäckerei Müller")}) is expected
+    assert rule.holds({"counterpartName": comparable_value("counterpartName", "Bäckerei Müller")}) is expected
     assert not rule.holds({})
 
 
 @pytest.mark.requirement("issue 4 user rules")
 def test_the_first_rule_that_holds_wins() -> None:
     general, special = KITA, KITA.replace("Kita", "Kita Regenbogen").replace("OTHER", "HEALTH")
-    values = {"counterpartName": comparable("counterpartName", "Kita Regenbogen e.V.")}
+    values = {"counterpartName": comparable_value("counterpartName", "Kita Regenbogen e.V.")}
     for text, category in ((f"{special}\n{general}", "HEALTH"), (f"{general}\n{special}", "OTHER")):
         rule = first_rule(parse_rules(text), values)
         assert rule is not None

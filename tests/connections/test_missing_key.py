@@ -135,7 +135,7 @@ def test_a_store_that_is_away_is_no_missing_key(elsewhere: Services, monkeypatch
         raise StoreUnavailable
 
     assert elsewhere.missing_key is not None
-    monkeypatch.setattr(connection_secrets, "unreadable", away)
+    monkeypatch.setattr(connection_secrets, "unreadable_connections", away)
     assert elsewhere.missing_key is None
 
 

@@ -107,7 +107,7 @@ def test_every_announced_row_books_within_a_week_under_another_text_for_the_same
     card = household("demo-two", seed="demo")[1]
     ledger = Ledger(card)
     for day in (date(2026, 11, 20), date(2026, 2, 3), date(2025, 7, 14)):
-        announced = list(ledger.pending(day))
+        announced = list(ledger.pending_bookings(day))
         booked = list(ledger.bookings(day + timedelta(days=1), day + timedelta(days=8)))
         assert announced
         for row in announced:
@@ -122,7 +122,7 @@ def test_every_announced_row_books_within_a_week_under_another_text_for_the_same
 def test_something_is_announced_on_every_day(name: str, number: int) -> None:
     ledger = Ledger(household(name, seed=name.partition("-")[0])[number])
     for days in range(400):
-        assert list(ledger.pending(date(2026, 1, 1) + timedelta(days=days)))
+        assert list(ledger.pending_bookings(date(2026, 1, 1) + timedelta(days=days)))
 
 
 @pytest.mark.requirement("demo.size")

@@ -12,7 +12,7 @@ from auth.principal import Coverage, Principal
 from auth.scopes import ALL_SCOPES, READ_ACCOUNTS
 from connectors import connector as source
 from handlers.commands.control_socket import CommandError
-from handlers.operations.covered_jobs import BANK_FAILED, as_covered
+from handlers.operations.covered_jobs import BANK_FAILED, hide_uncovered
 from handlers.operations.events.event_shapes import NEEDS, EventIds, data_of, receives
 from handlers.sync.outcomes import Outcomes
 from storage import accounts, connections, jobs, users
@@ -293,7 +293,7 @@ def test_a_narrowed_count_of_new_bookings_leaves_out_adjusting_entries_as_the_wh
         has_subscription=True,
         coverage=only,
     )
-    assert (job.new_transactions, as_covered(database, caller, job).new_transactions) == (1, 1)
+    assert (job.new_transactions, hide_uncovered(database, caller, job).new_transactions) == (1, 1)
 
 
 @pytest.mark.requirement("grants.covered")
@@ -306,9 +306,9 @@ def test_a_narrowed_job_tells_nothing_of_an_account_that_is_gone(life: Life) -> 
     assert giro is not None
     assert card is not None
     job = dataclasses.replace(job, error="The card 4711 is locked")
-    seen = as_covered(database, caller(life, giro), job)
+    seen = hide_uncovered(database, caller(life, giro), job)
     assert (seen.new_transactions, seen.error) == (0, BANK_FAILED)
     now = life.eva.services.clock.now()
     database.atomically(lambda session: rebuild.delete(session, user=user, account_id=card, now=now))
-    assert as_covered(database, caller(life, giro), job) == seen
-    assert as_covered(database, caller(life), job) == job
+    assert hide_uncovered(database, caller(life, giro), job) == seen
+    assert hide_uncovered(database, caller(life), job) == job

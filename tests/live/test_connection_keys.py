@@ -87,9 +87,9 @@ def test_connections_whose_key_is_gone_are_known_and_do_not_stop_a_rotation(
     database: Database, keys: ConnectionKeys, tmp_path: Path
 ) -> None:
     connection_secrets.keep(database, keys, "u1", "con_1", {"pin": "12345"})
-    assert connection_secrets.unreadable(database, keys) == []
+    assert connection_secrets.unreadable_connections(database, keys) == []
     other = ConnectionKeys(tmp_path / "other.json")
-    assert connection_secrets.unreadable(database, other) == [("u1", "con_1")]
+    assert connection_secrets.unreadable_connections(database, other) == [("u1", "con_1")]
     with pytest.raises(KeyMissing):
         connection_secrets.rotate(database, other)
     assert not (tmp_path / "other.json").exists()

@@ -307,13 +307,13 @@ def test_another_secret_does_not_open_the_keys_and_a_copy_of_the_store_names_non
         opens = services.connection_keys.seal("what opens a bank", about="it")
         assert services.authorization.keys.path is None
     with closing(open_services(ENGINE.settings(folder))) as services:
-        assert services.authorization.keys.active().kid == kid
+        assert services.authorization.keys.signing_key().kid == kid
         assert before["keys"][0] in services.authorization.jwks()["keys"]
     new = "another secret of 32 characters or more"
     with closing(open_services(ENGINE.settings(folder, KEYS_SECRET=f"{new}\n{KEYS_SECRET}"))) as services:
         access.reseal_keys(services, Said())
     with closing(open_services(ENGINE.settings(folder, KEYS_SECRET=new))) as services:
-        assert services.authorization.keys.active().kid == kid
+        assert services.authorization.keys.signing_key().kid == kid
         assert services.connection_keys.open(opens, about="it") == "what opens a bank"
     for secret, reason in ((KEYS_SECRET, "does not open"), (" ", "is missing")):
         with pytest.raises(KeysUnusable, match=reason):

@@ -129,7 +129,7 @@ def test_a_backup_is_restored_to_any_instant_since_and_checked(
             backed_up.drill()  # nobody is in it
         add(services, "eva")
         imported(services, tmp_path / "eva.csv")
-        kid = services.authorization.keys.active().kid
+        kid = services.authorization.keys.signing_key().kid
         connection_secrets.keep(services.everybody, services.connection_keys, "u", "con_1", {"pin": "12345"})
         time.sleep(1.1)  # an instant is told in whole seconds
         between = datetime.now(UTC).replace(tzinfo=None, microsecond=0)

@@ -37,7 +37,7 @@ def test_of_two_who_rotate_the_keys_at_once_the_second_is_told(
     with pytest.raises(KeysUnusable, match="just been rotated by somebody else"):
         one.rotate(now=NOW)
     assert str(place) == "The document of oauth keys in the store"  # of which messages about damaged ones begin
-    assert one.active().kid == other.active().kid
+    assert one.signing_key().kid == other.signing_key().kid
 
 
 @pytest.mark.requirement("keys.secret_changes")
@@ -47,17 +47,17 @@ def test_the_first_secret_seals_and_each_one_opens_so_that_it_is_changed_while_s
 
     old = opened_with("old")
     both = opened_with("new", "old")
-    assert both.active().kid == old.active().kid
+    assert both.signing_key().kid == old.signing_key().kid
     both.reseal()
-    assert opened_with("new").active().kid == both.active().kid
+    assert opened_with("new").signing_key().kid == both.signing_key().kid
     assert opened_with("other", "new").secret("codes") == both.secret("codes")
     with pytest.raises(KeysUnusable, match="does not open the keys"):
-        old.active()
+        old.signing_key()
     with pytest.raises(KeysUnusable, match="does not open the keys"):
         opened_with("old")
     documents.replace(database, NAME, "x", before=documents.find(database, NAME), now=NOW)  # no base64
     with pytest.raises(KeysUnusable, match="does not open the keys"):
-        both.active()
+        both.signing_key()
 
 
 @pytest.mark.requirement("rates.update")

@@ -142,7 +142,7 @@ def _records(accounts: tuple[Account, ...], first: date, today: date) -> Iterato
         for row in ledger.bookings(first, today):
             total += row.amount
             yield row
-        yield from ledger.pending(today)
+        yield from ledger.pending_bookings(today)
         yield StatementRecord(
             opening=opening if account.says_balance else None,
             opening_date=first - timedelta(days=1) if account.says_balance else None,

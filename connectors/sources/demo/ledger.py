@@ -70,7 +70,7 @@ class Ledger:
                 by_day.setdefault(movement.record.booking_date, []).append(movement.record)
             yield from by_day.pop(ordered, []) if ordered >= first else ()
 
-    def pending(self, today: date) -> Iterator[TransactionRecord]:
+    def pending_bookings(self, today: date) -> Iterator[TransactionRecord]:
         """The movements that are ordered and announced but not booked at the end of this day."""
         for ordered in _days(today - timedelta(days=LAG_DAYS_MAX), today):
             for movement in self._movements(ordered):

@@ -12,7 +12,7 @@ from auth.principal import Principal
 from auth.scopes import READ_ACCOUNTS, READ_CASHFLOW, READ_TRANSACTIONS
 from handlers.json_shapes import instant
 from handlers.names import Json
-from handlers.operations.covered_jobs import as_covered
+from handlers.operations.covered_jobs import hide_uncovered
 from storage import connections, jobs
 from storage.changes.incarnation import Incarnation
 from storage.database import Session
@@ -112,6 +112,6 @@ def _of_sync(session: Session, caller: Principal, data: Mapping[str, Any]) -> Ma
     job = jobs.find(session, caller.user_id, data["syncId"])
     if job is None:  # a job that brought nothing has been forgotten
         return {name: None if name == "error" else value for name, value in data.items()}
-    seen = as_covered(session, caller, job)
+    seen = hide_uncovered(session, caller, job)
     of_job = {"error": seen.error, "newTransactions": seen.new_transactions}
     return {name: of_job.get(name, value) for name, value in data.items()}

@@ -45,8 +45,8 @@ def forge(ring: KeyRing, token: str) -> Callable[..., str]:
     def make(headers: dict[str, Any] | None = None, key: Any = None, algorithm: str = "RS256", **claims: Any) -> str:
         payload = {**json.loads(segment(token, 1)), **claims}
         payload = {name: value for name, value in payload.items() if value is not ...}
-        header = {"typ": "at+jwt", "kid": ring.active().kid, **(headers or {})}
-        return jwt.encode(payload, key or ring.active().private, algorithm=algorithm, headers=header)
+        header = {"typ": "at+jwt", "kid": ring.signing_key().kid, **(headers or {})}
+        return jwt.encode(payload, key or ring.signing_key().private, algorithm=algorithm, headers=header)
 
     return make
 
@@ -62,7 +62,7 @@ def packed(value: Any) -> str:
 
 @pytest.mark.requirement("oauth.token_shape")
 def test_a_token_has_the_shape_of_rfc_9068_and_nothing_personal(token: str, ring: KeyRing) -> None:
-    assert json.loads(segment(token, 0)) == {"alg": "RS256", "typ": "at+jwt", "kid": ring.active().kid}
+    assert json.loads(segment(token, 0)) == {"alg": "RS256", "typ": "at+jwt", "kid": ring.signing_key().kid}
     claims = json.loads(segment(token, 1))
     assert claims.pop("jti")
     assert claims == {
@@ -93,7 +93,7 @@ def test_no_other_algorithm_is_believed(
     tokens: AccessTokens, token: str, ring: KeyRing, alg: Any, signature: str
 ) -> None:
     _header, payload, real = token.split(".")
-    forged = packed({"alg": alg, "typ": "at+jwt", "kid": ring.active().kid})
+    forged = packed({"alg": alg, "typ": "at+jwt", "kid": ring.signing_key().kid})
     with pytest.raises(InvalidToken):
         tokens.verify(f"{forged}.{payload}.{real if signature == 'real' else signature}", NOW)
 
@@ -104,11 +104,11 @@ def test_the_public_key_is_no_shared_secret(tokens: AccessTokens, token: str, ri
     import hmac
 
     pem = (
-        ring.active()
+        ring.signing_key()
         .private.public_key()
         .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     )
-    signed = f"{packed({'alg': 'HS256', 'typ': 'at+jwt', 'kid': ring.active().kid})}.{token.split('.')[1]}"
+    signed = f"{packed({'alg': 'HS256', 'typ': 'at+jwt', 'kid': ring.signing_key().kid})}.{token.split('.')[1]}"
     mac = base64.urlsafe_b64encode(hmac.new(pem, signed.encode(), hashlib.sha256).digest()).rstrip(b"=").decode()
     with pytest.raises(InvalidToken):
         tokens.verify(f"{signed}.{mac}", NOW)
@@ -244,7 +244,7 @@ def test_deep_json_is_refused(tokens: AccessTokens, token: str) -> None:
 @pytest.mark.requirement("oauth.keys")
 def test_rotation_keeps_the_old_key_for_one_lifetime(tmp_path: Path) -> None:
     ring = KeyRing(tmp_path, now=NOW)
-    old = ring.active().kid
+    old = ring.signing_key().kid
     tokens = AccessTokens(ring, issuer=ISSUER, audience=AUDIENCE)
     token = tokens.issue(user_id="u", client_id="c", scopes=["read:accounts"], grant_id="g", now=NOW)
     new = ring.rotate(now=NOW)
@@ -259,10 +259,10 @@ def test_rotation_keeps_the_old_key_for_one_lifetime(tmp_path: Path) -> None:
 @pytest.mark.requirement("oauth.keys")
 def test_another_process_sees_the_rotation(tmp_path: Path) -> None:
     one, other = KeyRing(tmp_path, now=NOW), KeyRing(tmp_path, now=NOW)
-    assert one.active().kid == other.active().kid
+    assert one.signing_key().kid == other.signing_key().kid
     assert one.secret("a") == other.secret("a") != one.secret("b")
     kid = one.rotate(now=NOW)
-    assert other.active().kid == kid
+    assert other.signing_key().kid == kid
     assert other.public_key(kid, now=NOW) is not None
 
 
@@ -355,5 +355,5 @@ def test_of_two_first_starts_at_once_one_makes_the_keys(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         rings = list(pool.map(lambda _: KeyRing(tmp_path, now=NOW), range(4)))
-    assert len({ring.active().kid for ring in rings}) == 1
+    assert len({ring.signing_key().kid for ring in rings}) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["oauth-keys.json"]
