@@ -20,7 +20,7 @@ IN_CLEAR = "The public address is http: passwords and tokens travel in clear. Pu
 IN_FILE = "_FILE"  # behind the name of a secret: the file that holds it
 SECRET_CHARACTERS_MIN = 32
 PAUSES_MAX = 20
-RETRY_SECONDS = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)  # as Standard Webhooks proposes
+WEBHOOK_RETRY_SECONDS = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)  # as Standard Webhooks proposes
 LogFormat = Literal["text", "json"]
 T = TypeVar("T")
 
@@ -273,7 +273,7 @@ class Settings:
         (), _networks, "networks beside the public internet in which webhooks may be, by http too; default none"
     )
     webhooks_retry_seconds: tuple[timedelta, ...] = _setting(
-        tuple(timedelta(seconds=each) for each in RETRY_SECONDS),
+        tuple(timedelta(seconds=each) for each in WEBHOOK_RETRY_SECONDS),
         _pauses,
         "pauses in seconds after which a webhook that did not come through is sent again",
     )

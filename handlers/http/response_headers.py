@@ -1,4 +1,8 @@
-"""The headers that every answer gets, among them those that let scripts of other origins read it (CORS)."""
+"""The headers that every answer gets, among them those that let scripts of other origins read it (CORS).
+
+What a page may load (Content-Security-Policy) stands beside the page: handlers/page/serving.py,
+handlers/oauth/rendering.py, documentation.py.
+"""
 
 from collections.abc import Sequence
 

@@ -8,11 +8,12 @@ from secrets import token_hex
 
 from handlers.clock import Clock
 from storage import jobs
+from storage.bank_access.sync_time_limits import LEASE
 from storage.boundary import contain
 from storage.database import Store, StoreUnavailable
 from storage.jobs import Leased
 
-RENEW_EVERY = 20.0  # seconds; a lease lasts 60
+RENEW_EVERY = LEASE.total_seconds() / 3
 
 log = logging.getLogger("bankdata.sync")
 
@@ -47,7 +48,7 @@ class Leases:
             self.renew()
 
     def renew(self) -> None:
-        """Renew every lease of this process for another minute."""
+        """Renew every lease of this process, each for another `LEASE`."""
         for work in list(self._held.values()):
             # One of a cluster's machines may be away: leases on the others are renewed
             with contain(log, "the lease of job %s could not be renewed", work.id, is_expected=self._stopped.is_set):

@@ -1,5 +1,5 @@
-"""Time limits of syncs: how long one may take, and the pause after a failure. The minimum interval between two syncs of
-a connection is the setting `sync_cooldown_seconds`."""
+"""Time limits of syncs: how long one may take, how long its lease lasts, and the pause after a failure. The minimum
+interval between two syncs of a connection is the setting `sync_cooldown_seconds`."""
 
 from datetime import timedelta
 
