@@ -1,5 +1,6 @@
 """The modules that compute, in Node.js; and that every word the page says is one it has."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from handlers.operations.rules_in_words import CATEGORY, CORRECTED_BY, TRANSFER, transfer_reason
+from handlers.sync.reminders import REMINDER_DAYS
 
 HERE = Path(__file__).parent
 STATIC = HERE.parents[1] / "handlers" / "page" / "static"
@@ -47,3 +49,10 @@ def test_every_reason_for_a_category_and_a_transfer_is_known_in_german() -> None
         transfer_reason({"transfer_rule": rule, "transfer_id": id_}) for rule in TRANSFER for id_ in (None, "x")
     ]
     assert [each for each in category + corrected + transfer if not any(one.fullmatch(each) for one in known)] == []
+
+
+@pytest.mark.requirement("page.connections")
+def test_the_page_reminds_of_a_consent_on_the_days_of_the_server() -> None:
+    days = re.search(r"^const REMINDER_DAYS = (.+?);", (STATIC / "words.js").read_text(), re.MULTILINE)
+    assert days
+    assert tuple(json.loads(days[1])) == REMINDER_DAYS
