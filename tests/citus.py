@@ -40,7 +40,7 @@ ASK_ALL = {
     "storage.oauth.access_record.work",  # sums of everybody, kept in memory meanwhile
     "storage.oauth.access_record.remove_before",
     "storage.bank_access.connection_secrets._used_key_ids",  # commands about the keys
-    "storage.bank_access.connection_secrets.unreadable",
+    "storage.bank_access.connection_secrets.unreadable_connections",
     "storage.holdings.<listcomp>",
     "storage.bank_access.connection_secrets._seal_anew",
     "storage.bank_access.connection_secrets.is_any_kept",  # only where there is no file of keys, before one is made
