@@ -41,7 +41,7 @@ def refund_places(credited: pl.LazyFrame, bookings: pl.DataFrame, *, selection: 
 
 
 def refund_ids(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
-    """The ids of the refunds among these rows of the selection."""
+    """The ids of those credited rows that are refunds, as far as they are in the selected accounts."""
     rows = credited.lazy().filter(pl.col("account_id").is_in(list(selection))).with_row_index("place")
     places = refund_places(rows, bookings, selection=selection)
     return rows.filter(pl.col("place").is_in(places.implode())).select("id").pipe(frame_of)["id"]

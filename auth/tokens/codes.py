@@ -31,9 +31,6 @@ class Presented:
     now: datetime
 
 
-Check = Callable[[Presented], None]
-
-
 def client_is_the_same(presented: Presented) -> None:
     """ "ensure that the authorization code was issued to the authenticated confidential client, or if the client is
     public, ensure that the code was issued to 'client_id' in the request" RFC 6749 section 4.1.3"""
@@ -78,7 +75,7 @@ def code_is_in_time(presented: Presented) -> None:
         raise InvalidGrant(reason="expired")
 
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[Callable[[Presented], None], ...] = (
     client_is_the_same,
     redirect_uri_is_the_same,
     verifier_is_sent,

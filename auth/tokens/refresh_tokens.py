@@ -52,9 +52,6 @@ class PresentedToken:
     now: datetime
 
 
-Check = Callable[[PresentedToken], None]
-
-
 def client_is_the_same(presented: PresentedToken) -> None:
     """ "the refresh token is bound to the client to which it was issued" RFC 6749 section 6"""
     if presented.grant.client_id != presented.client_id:
@@ -88,7 +85,7 @@ def scope_is_not_wider(presented: PresentedToken) -> None:
         raise InvalidScope("scope must not go beyond what the user allowed.")
 
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[Callable[[PresentedToken], None], ...] = (
     client_is_the_same,
     resource_is_the_same,
     token_is_unused,

@@ -61,7 +61,8 @@ def fields(source: "NumberedLines") -> Iterator[Field]:
 
 
 class NumberedLines:
-    """Numbered lines, whatever their ends and encoding."""
+    """The lines of a file with their numbers, whatever their ends and encoding, and the count of those that begin an
+    entry."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._lines = Lines(stream, utf16_errors="strict")

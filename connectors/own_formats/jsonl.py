@@ -9,14 +9,14 @@ anew.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import BinaryIO, NoReturn
 
 import orjson
 
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
-from connectors.connector import MalformedFile, UnsupportedFile
+from connectors.connector import Json, MalformedFile, UnsupportedFile
 from connectors.lines import Lines
 from connectors.own_formats.cells import YES, records_of
 
@@ -49,8 +49,6 @@ SOURCE = {
 FLAGS = {"is_reversal": "isReversal", "is_return": "isReturn"}
 """The cells of a booking with their names: BOOKING in the line itself, SOURCE and FLAGS in `source`, where they are
 neither null nor false."""
-
-Json = Mapping[str, object]
 
 
 class Number(str):

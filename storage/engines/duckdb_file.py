@@ -208,7 +208,7 @@ class DuckDBFile:
 
     @property
     def waiting(self) -> int:
-        """Always 0, because every call has a cursor of its own."""
+        """The number of callers that wait for a connection: none, because every call has a cursor of its own."""
         return 0
 
     @property
