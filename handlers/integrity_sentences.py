@@ -39,8 +39,8 @@ def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, t
     wanted, owned = set(account_ids), stored_accounts.every(session, user_id)
     meant = [account for account in owned if account.id in wanted]
     said = warnings(of_accounts(session, user_id, meant, today=today), meant)
-    found = (questions_of(owned), taken_back_lately(session, user_id, meant, today=today), said)
-    return [text for account in meant for of_account in found for text in of_account.get(account.id, ())]
+    sentences = (questions_of(owned), taken_back_lately(session, user_id, meant, today=today), said)
+    return [text for account in meant for of_account in sentences for text in of_account.get(account.id, ())]
 
 
 def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:

@@ -22,10 +22,10 @@ from storage.oauth.access_record import Entry
 def members(value: object, *names: str) -> Json:
     """Members of the contract that stand under the same name in a record: `hasHeader` is the attribute `has_header`, a
     moment becomes text with milliseconds, a day YYYY-MM-DD."""
-    found = {name: getattr(value, python_name(name)) for name in names}
+    values = {name: getattr(value, python_name(name)) for name in names}
     return {
         name: instant(each) if isinstance(each, datetime) else each.isoformat() if isinstance(each, date) else each
-        for name, each in found.items()
+        for name, each in values.items()
     }
 
 

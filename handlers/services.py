@@ -379,11 +379,11 @@ def _app_document(settings: Settings, address: str) -> Document:
     """The metadata document of an app. A service whose own address is this machine's may fetch from this machine, and
     if the operator named hosts, these may have private addresses."""
     try:
-        found = download_checked(
+        answer = download_checked(
             address,
             asks_loopback=is_loopback(urlsplit(settings.public_url).hostname or ""),
             asks_private=settings.client_documents is not None,
         )
     except ProviderUnavailable as error:
         raise DocumentRefused(str(error)) from None
-    return Document(body=found.body, media_type=found.media_type, cache_control=found.cache_control)
+    return Document(body=answer.body, media_type=answer.media_type, cache_control=answer.cache_control)

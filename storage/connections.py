@@ -206,11 +206,11 @@ def accounts_of(session: Session, user_id: str) -> dict[str, set[str]]:
 
 def with_accounts(session: Session, user_id: str, account_ids: list[str]) -> list[StoredConnection]:
     """The user's connections that bring at least one of these accounts, oldest first."""
-    found = session.rows(
+    rows = session.rows(
         "SELECT DISTINCT connection_id FROM account_sources WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
         *(user_id, account_ids),
     )
-    ids = {row["connection_id"] for row in found}
+    ids = {row["connection_id"] for row in rows}
     return [connection for connection in of_user(session, user_id) if connection.id in ids]
 
 

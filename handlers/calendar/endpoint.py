@@ -64,8 +64,8 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
     with database.transaction() as session:
         everything = accounts.everything(session, user_id)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)
-        found = current_streams(recurring, today).filter(direction=OUTGOING)
-        charges = transactions.rows_by_id(session, user_id, found["charge_ids"].explode().drop_nulls())
+        streams = current_streams(recurring, today).filter(direction=OUTGOING)
+        charges = transactions.rows_by_id(session, user_id, streams["charge_ids"].explode().drop_nulls())
     due = [
         DuePayment(
             id=row["id"],
@@ -74,7 +74,7 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
             f"{money_text(row['amount'], row['currency'])} {row['currency']}",
             known_since=row["last_charged"],
         )
-        for row in found.iter_rows(named=True)
+        for row in streams.iter_rows(named=True)
         for day in due_days(
             [charges[id_]["booking_date"] for id_ in row["charge_ids"]] or [row["last_charged"]],
             frequency=row["frequency"],

@@ -75,11 +75,11 @@ Entry = Read | Polled | Callable[..., Any]
 
 def _by_id(*entries: Entry) -> dict[str, Entry]:
     """The entries by operationId, which is the function's name in camelCase."""
-    found = {}
+    entries_by_id = {}
     for entry in entries:
         function = entry.function if isinstance(entry, Read | Polled) else entry
-        found[contract_name(function.__name__)] = entry
-    return found
+        entries_by_id[contract_name(function.__name__)] = entry
+    return entries_by_id
 
 
 FIGURES = _by_id(

@@ -133,10 +133,10 @@ def _shape(account: StoredAccount) -> Json:
 
 def _find(services: Services, user_id: str, account_id: str) -> StoredAccount:
     owned = accounts.every(services.of(user_id), user_id)
-    found = next((each for each in owned if each.id == account_id), None)
-    if found is None:
+    account = next((each for each in owned if each.id == account_id), None)
+    if account is None:
         raise NotFound(ACCOUNT_NOT_FOUND)
-    return found
+    return account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

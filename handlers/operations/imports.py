@@ -93,8 +93,8 @@ def list_imports(services: Services, request: Request) -> Json:
     """List the imports and syncs that can be undone, the newest first."""
     user_id = owner_of(request)
     names = connections.bank_names(services.of(user_id), user_id)
-    found = undoable_imports.of_user(services.of(user_id), user_id)
-    return {"imports": [past_import(each, names[each.connection_id]) for each in reversed(found)]}
+    undoable = undoable_imports.of_user(services.of(user_id), user_id)
+    return {"imports": [past_import(each, names[each.connection_id]) for each in reversed(undoable)]}
 
 
 def undo_import(services: Services, request: Request, *, id: str) -> Json:

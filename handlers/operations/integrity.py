@@ -20,14 +20,14 @@ def get_integrity(services: Services, request: Request, *, account_ids: str | No
     with services.of(caller.user_id).transaction() as session:
         owned = accounts.of_user(session, caller.user_id)
         selected = selected_or_all(owned, account_ids, caller)
-        found = integrity_sentences.of_accounts(
+        findings = integrity_sentences.of_accounts(
             session, caller.user_id, selected.accounts, today=services.clock.today()
         )
     return {
         "checkedAt": instant(now),
-        "isSound": all(each.is_sound for each in found),
+        "isSound": all(each.is_sound for each in findings),
         "accounts": [
-            _account(each, account.currency, caller) for each, account in zip(found, selected.accounts, strict=True)
+            _account(each, account.currency, caller) for each, account in zip(findings, selected.accounts, strict=True)
         ],
     }
 

@@ -76,16 +76,16 @@ def get_subscription(
     database = services.of(user_id)
     with database.transaction() as session:
         selected = selected_accounts(accounts.of_user(session, user_id), account_ids, request.principal)
-        found = recurring_of(database, user_id, selected, today=today, session=session).filter(id=id)
-        if found.is_empty():
+        streams = recurring_of(database, user_id, selected, today=today, session=session).filter(id=id)
+        if streams.is_empty():
             raise NotFound(NOT_FOUND)
-        charges = charges_of(session, user_id, found)
-    return Answer(body=detail_of(found.row(0, named=True), charges, today))
+        charges = charges_of(session, user_id, streams)
+    return Answer(body=detail_of(streams.row(0, named=True), charges, today))
 
 
-def charges_of(session: Session, user_id: str, found: pl.DataFrame) -> Mapping[str, Row]:
+def charges_of(session: Session, user_id: str, streams: pl.DataFrame) -> Mapping[str, Row]:
     """The charges of these streams, by transaction id."""
-    return transactions.rows_by_id(session, user_id, found["charge_ids"].explode().drop_nulls())
+    return transactions.rows_by_id(session, user_id, streams["charge_ids"].explode().drop_nulls())
 
 
 def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Json:
@@ -126,10 +126,10 @@ def decide(services: Services, user_id: str, id: str, confirmation: str) -> Json
     def work(session: Transaction) -> Json:
         everything = accounts.everything(session, user_id)
         every = recurring_of(services.of(user_id), user_id, everything, today=today, session=session)
-        found = every.filter(id=id)
-        if found.is_empty():
+        stream = every.filter(id=id)
+        if stream.is_empty():
             raise NoSuchPayment
-        row = found.row(0, named=True)
+        row = stream.row(0, named=True)
         before = by_stream(every, decisions.of_user(session, user_id)).get(id, [])
         decisions.forget(session, user_id, [decision.id for decision in before])
         if confirmation != CONFIRMED and row["added_id"] is not None:
@@ -138,7 +138,7 @@ def decide(services: Services, user_id: str, id: str, confirmation: str) -> Json
             decision = Decision(id=id, transaction_id=row["charge_ids"][-1], confirmation=confirmation)
             decisions.keep(session, user_id, decision, now=now)
         then = {**row, "confirmation": confirmation, "added_to": row["added_to"] if confirmation == CONFIRMED else None}
-        return detail_of(then, charges_of(session, user_id, found), today)
+        return detail_of(then, charges_of(session, user_id, stream), today)
 
     return services.alone(user_id, work)
 

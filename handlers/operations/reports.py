@@ -98,7 +98,7 @@ def get_balances(
         if last not in (today, last_day(last)) and month > date.min:
             last = month - timedelta(days=1)
     assert isinstance(known_from, date)
-    found = balance_series(
+    series = balance_series(
         holdings(selected.accounts),
         bookings,
         days=shown_days(every, first=max(date_from or known_from, known_from), last=last),
@@ -107,7 +107,7 @@ def get_balances(
         rates=rates,
         as_of=last,
     )
-    return Answer(body=json_shapes.balances(found, per_account=per_account))
+    return Answer(body=json_shapes.balances(series, per_account=per_account))
 
 
 def get_snapshot(services: Services, request: Request, reading: UserData, *, account_ids: str | None) -> Answer:
@@ -115,10 +115,10 @@ def get_snapshot(services: Services, request: Request, reading: UserData, *, acc
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     currency, rates = money_of(services, reading, selected.accounts, reading.figures)
-    found = snapshot(
+    figures = snapshot(
         balances(selected.accounts), reading.figures, today=today, currency=currency, rates=rates, parts=reading.parts
     )
-    return Answer(body=json_shapes.snapshot(found), headers=unconverted_header(found.unconverted))
+    return Answer(body=json_shapes.snapshot(figures), headers=unconverted_header(figures.unconverted))
 
 
 def list_subscriptions(services: Services, request: Request, reading: UserData, *, account_ids: str | None) -> Answer:

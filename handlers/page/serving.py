@@ -49,9 +49,9 @@ def _files() -> dict[str, bytes]:
     """The modules, the stylesheet and the icon, by their names below /assets/<hash>/."""
     folder = resources.files("handlers.page") / "static"
     own = {name: _without_comments(content) for name, content in _scripts_and_styles(folder).items()}
-    found = {**own, **{f"vendor/{name}": content for name, content in _scripts_and_styles(folder / "vendor").items()}}
+    files = {**own, **{f"vendor/{name}": content for name, content in _scripts_and_styles(folder / "vendor").items()}}
     icon = resources.files("handlers.oauth") / "static" / "oauth.svg"
-    return {**found, "icon.svg": icon.read_bytes(), "page.css": _without_comments(stylesheet(folder / "page.css"))}
+    return {**files, "icon.svg": icon.read_bytes(), "page.css": _without_comments(stylesheet(folder / "page.css"))}
 
 
 def _scripts_and_styles(folder: Traversable) -> dict[str, bytes]:

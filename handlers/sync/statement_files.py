@@ -229,13 +229,13 @@ class UploadedFiles:
     def find(self, user_id: str, import_id: str) -> StoredReport | None:
         """The report on the user's import with this id, if it was begun lately; else None."""
         report = self._at_work.get(import_id)
-        found = file_imports.find(self._store.of(user_id), user_id, import_id, now=self._clock.now())
-        if found is not None and report is not None:
+        stored = file_imports.find(self._store.of(user_id), user_id, import_id, now=self._clock.now())
+        if stored is not None and report is not None:
             report.asked_at = time.monotonic()
-        elif found is not None and not (found.is_done or found.is_held):
-            answer = as_json({**json.loads(found.answer), "status": "done", "error": ENDED})
-            return replace(found, answer=answer, is_done=True)
-        return found
+        elif stored is not None and not (stored.is_done or stored.is_held):
+            answer = as_json({**json.loads(stored.answer), "status": "done", "error": ENDED})
+            return replace(stored, answer=answer, is_done=True)
+        return stored
 
     def forget(self, user_id: str, import_id: str) -> None:
         """Forget the report of an import. A preview that is still running ends, whichever process reads its file."""

@@ -45,7 +45,7 @@ class StoredEvent:
 def settle(session: Session, user_id: str, state: int, now: datetime) -> None:
     """Store events for everything that this transaction, which ends in `state`, has changed. Has to be the last thing
     before the commit."""
-    found = [
+    events = [
         *_changed_transactions(session, user_id, state),
         *_changed_statuses(session, user_id),
         *_ended_syncs(session, user_id),
@@ -53,13 +53,13 @@ def settle(session: Session, user_id: str, state: int, now: datetime) -> None:
         *_low_balances(session, user_id),
         *_payments(session, user_id),
     ]
-    for number, (type_, subject, data) in enumerate(found):
+    for number, (type_, subject, data) in enumerate(events):
         session.execute(
             "INSERT INTO events (user_id, sequence, type, subject, data, recorded_at) VALUES ($1, $2, $3, $4, $5, $6)",
             *(user_id, state * OF_A_COMMIT + number, type_, subject, as_json(data), now),
         )
-    if found:
-        sequences = {state * OF_A_COMMIT + number: type_ for number, (type_, _, _) in enumerate(found)}
+    if events:
+        sequences = {state * OF_A_COMMIT + number: type_ for number, (type_, _, _) in enumerate(events)}
         deliveries.announce(session, user_id, sequences, now)
 
 

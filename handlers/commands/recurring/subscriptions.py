@@ -22,8 +22,8 @@ FREQUENCIES = {"week": "weekly", "two-weeks": "biweekly", "month": "monthly", "q
 def list_subscriptions(services: Services, report: Report, *, user: User) -> None:
     """List every recurring payment with its id, incoming and outgoing, ended and dismissed ones too."""
     everything = accounts.everything(services.everybody, user.id)
-    found = recurring_of(services.everybody, user.id, everything, today=services.clock.today())
-    for row in found.iter_rows(named=True):
+    streams = recurring_of(services.everybody, user.id, everything, today=services.clock.today())
+    for row in streams.iter_rows(named=True):
         amount = f"{in_digits(row['amount'], row['currency'])} {row['currency']}"
         ended = "ended" if row["is_over"] else "goes on"
         columns = (row["id"], row["direction"], ended, row["frequency"], amount)

@@ -73,13 +73,13 @@ def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
 
 def _find(session: Session, user_id: str, text: str) -> OwnCategory:
     own = annotations.own_categories(session, user_id).values()
-    found = [each for each in own if text == each.id] or [each for each in own if fold_tag(text) == fold_tag(each.name)]
-    if not found:
+    meant = [each for each in own if text == each.id] or [each for each in own if fold_tag(text) == fold_tag(each.name)]
+    if not meant:
         raise CommandError(UNKNOWN)
-    if len(found) > 1:
-        ids = ", ".join(f"{each.id} below {each.detailed_category or each.category}" for each in found)
+    if len(meant) > 1:
+        ids = ", ".join(f"{each.id} below {each.detailed_category or each.category}" for each in meant)
         raise CommandError(f"Several are called so; say which by its id: {ids}.")
-    return found[0]
+    return meant[0]
 
 
 def _keep(services: Services, user: User, name: str, work: Callable[[Transaction], object]) -> None:

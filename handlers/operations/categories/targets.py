@@ -165,14 +165,14 @@ def _expenses_in(
     if caller.coverage is not None:
         as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
         rows, parts = rows.with_columns(as_known), parts.with_columns(as_known)
-    found = expenses_by_place(
+    spent = expenses_by_place(
         rows,
         selection=selected.ids,
         currency=currency,
         rates=services.rates if (rows["currency"] != currency).any() else NO_RATES,
         parts=parts,
     )
-    return {place: (expenses, currencies) for place, expenses, currencies in found.iter_rows()}
+    return {place: (expenses, currencies) for place, expenses, currencies in spent.iter_rows()}
 
 
 def _span(target: Target, month: date) -> Span:

@@ -38,10 +38,10 @@ class EventIds:
     def read(self, text: str, now: datetime) -> int | None:
         """The sequence number in an id. None for a text that is no id, and for an id of another user, of another life
         of the store, or too old."""
-        found = _ID.fullmatch(text)
-        if found is None or not hmac.compare_digest(found[3], self._signature(f"{found[1]}-{found[2]}")):
+        match = _ID.fullmatch(text)
+        if match is None or not hmac.compare_digest(match[3], self._signature(f"{match[1]}-{match[2]}")):
             return None
-        return int(found[1]) if int(found[2]) >= (now - REMEMBERED_FOR).replace(tzinfo=UTC).timestamp() else None
+        return int(match[1]) if int(match[2]) >= (now - REMEMBERED_FOR).replace(tzinfo=UTC).timestamp() else None
 
     def _signature(self, said: str) -> str:
         about = f"event\n{self.incarnation.id}\n{self.user_id}\n{said}"

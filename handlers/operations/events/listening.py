@@ -150,16 +150,16 @@ class EventStream:
     def _read(self, caller: Principal) -> tuple[list[bytes], bool]:
         """The next events that are for the caller, as lines, and whether they are the last ones for now."""
         with self._services.of(self._user_id).transaction() as session:
-            found = outbox.after(session, self._user_id, self._after, limit=READ_AT_ONCE)
-            meant = [each for each in found if each.type in self._event_types and receives(caller, each.type)]
+            recorded = outbox.after(session, self._user_id, self._after, limit=READ_AT_ONCE)
+            meant = [each for each in recorded if each.type in self._event_types and receives(caller, each.type)]
             events = [(each, data) for each in meant if (data := data_of(session, caller, each)) is not None]
-        self._after = found[-1].sequence if found else self._after
+        self._after = recorded[-1].sequence if recorded else self._after
         ids = self._ids
         lines = [
             _line(shape(ids.write(each.sequence, each.recorded_at), each.type, each.recorded_at, data))
             for each, data in events
         ]
-        return lines, len(found) < READ_AT_ONCE
+        return lines, len(recorded) < READ_AT_ONCE
 
 
 def _line(event: Json) -> bytes:

@@ -56,7 +56,7 @@ def replace_secret(services: Services, session: Session, user_id: str, webhook_i
 def valid_secrets(services: Services, webhook: Webhook, now: datetime) -> list[str]:
     """The secrets that sign at this moment, the present one first; raises SecretsUnreadable and KeysUnusable."""
     own = services.of(webhook.user_id)
-    found = connection_secrets.find(own, services.connection_keys, webhook.user_id, webhook.id)
-    is_former_valid = "former" in found and now < datetime.fromisoformat(found["formerUntil"])
+    secrets = connection_secrets.find(own, services.connection_keys, webhook.user_id, webhook.id)
+    is_former_valid = "former" in secrets and now < datetime.fromisoformat(secrets["formerUntil"])
     names = ("secret", "former") if is_former_valid else ("secret",)
-    return [found[name] for name in names if name in found]
+    return [secrets[name] for name in names if name in secrets]

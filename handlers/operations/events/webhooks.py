@@ -37,8 +37,8 @@ T = TypeVar("T")
 def list_webhooks(services: Services, request: Request) -> Json:
     """List the webhooks of the grant, in the order in which they were created."""
     caller = request.principal
-    found = hooks.of_grant(services.of(caller.user_id), caller.user_id, caller.grant_id or "")
-    return {"webhooks": [_shape(each) for each in found]}
+    webhooks = hooks.of_grant(services.of(caller.user_id), caller.user_id, caller.grant_id or "")
+    return {"webhooks": [_shape(each) for each in webhooks]}
 
 
 def create_webhook(services: Services, request: Request, *, body: Mapping[str, Any]) -> Answer:
