@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from analytics.records import AccountKind, AccountRecord
 from storage.connections import StoredConnection
-from storage.database import Session, add_row_unless_there
+from storage.database import Session, add_row_unless_there, set_values
 
 UNNAMED = "unnamed"  # the key of an account that its file does not name at all
 COLUMNS = (
@@ -136,25 +136,20 @@ def resolve(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
 def rename(session: Session, *, user_id: str, account_id: str, name: str | None) -> None:
     """Give the account the user's own name; None brings back the name from its source."""
     _change(session, user_id)
-    session.execute(
-        "UPDATE accounts SET given_name = $3 WHERE user_id = $1 AND id = $2",
-        *(user_id, account_id, name),
-    )
+    set_values(session, "accounts", {"user_id": user_id, "id": account_id}, given_name=name)
 
 
 def hide(session: Session, *, user_id: str, account_id: str, since: datetime | None) -> None:
     """Hide the account from lists and sums, or show it again (`since` None); its bookings are imported either way."""
     _change(session, user_id)
-    session.execute("UPDATE accounts SET hidden_at = $3 WHERE user_id = $1 AND id = $2", user_id, account_id, since)
+    set_values(session, "accounts", {"user_id": user_id, "id": account_id}, hidden_at=since)
 
 
 def ask_whether_same(session: Session, *, user_id: str, account_id: str, other: str, now: datetime) -> None:
     """Hide the account, and note `other` as its possible duplicate, until the user has answered whether they are
     one."""
     hide(session, user_id=user_id, account_id=account_id, since=now)
-    session.execute(
-        "UPDATE accounts SET perhaps_same_as = $3 WHERE user_id = $1 AND id = $2", user_id, account_id, other
-    )
+    set_values(session, "accounts", {"user_id": user_id, "id": account_id}, perhaps_same_as=other)
 
 
 def bring(
@@ -187,10 +182,7 @@ def bring(
 
 def set_balance(session: Session, *, user_id: str, account_id: str, balance: Decimal, day: date) -> None:
     """Store the booked balance at the end of `day`, as the newest statement states it."""
-    session.execute(
-        "UPDATE accounts SET balance = $3, balance_date = $4 WHERE user_id = $1 AND id = $2",
-        *(user_id, account_id, balance, day),
-    )
+    set_values(session, "accounts", {"user_id": user_id, "id": account_id}, balance=balance, balance_date=day)
 
 
 def mark_synced(session: Session, *, user_id: str, connection_id: str, now: datetime) -> None:

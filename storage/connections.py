@@ -10,7 +10,7 @@ from uuid import uuid5
 
 from storage import jobs
 from storage.bank_access import connection_secrets
-from storage.database import Database, Row, Session, as_json
+from storage.database import Database, Row, Session, add_row, as_json, set_values
 from storage.importing.matching.booking_keys import NAMESPACE
 
 Status = Literal["ACTIVE", "REAUTH_REQUIRED", "EXPIRED", "REVOKED", "ERROR", "DISCONNECTED"]
@@ -82,12 +82,9 @@ def add(
     known = find(session, user_id, connection_id)
     if known is not None:
         return known
-    session.execute(
-        "INSERT INTO connections (id, user_id, connector, bank_name, status, told_status, settings, failures_in_row,"
-        " created_at)"
-        " VALUES ($1, $2, $3, $4, 'ACTIVE', 'ACTIVE', $5, 0, $6)",
-        *(connection_id, user_id, connector, bank_name, as_json(settings), now),
-    )
+    names = {"id": connection_id, "user_id": user_id, "connector": connector, "bank_name": bank_name}
+    state = {"status": "ACTIVE", "told_status": "ACTIVE", "failures_in_row": 0, "created_at": now}
+    add_row(session, "connections", **names, settings=as_json(settings), **state)
     created = find(session, user_id, connection_id)
     assert created is not None
     return created
@@ -151,12 +148,8 @@ def due_since(session: Session, *, now: datetime) -> datetime | None:
 
 def look_again(session: Session, due: Due, *, at: datetime) -> bool:
     """Postpone the next check of the connection to `at`; False where another process was faster."""
-    return bool(
-        session.execute(
-            "UPDATE connections SET due_at = $4 WHERE user_id = $1 AND id = $2 AND due_at = $3",
-            *(due.connection.user_id, due.connection.id, due.due_at, at),
-        )
-    )
+    as_it_was = {"user_id": due.connection.user_id, "id": due.connection.id, "due_at": due.due_at}
+    return set_values(session, "connections", as_it_was, due_at=at)
 
 
 def keep_plan(
@@ -297,10 +290,8 @@ def need_user(session: Session, user_id: str, connection_id: str) -> bool:
 def need_user_no_more(session: Session, user_id: str, connection_id: str) -> None:
     """Make the connection active again, because the key to its bank secrets is back."""
     session.changes(user_id)
-    session.execute(
-        "UPDATE connections SET status = 'ACTIVE' WHERE user_id = $1 AND id = $2 AND status = 'REAUTH_REQUIRED'",
-        *(user_id, connection_id),
-    )
+    needing = {"user_id": user_id, "id": connection_id, "status": "REAUTH_REQUIRED"}
+    set_values(session, "connections", needing, status="ACTIVE")
 
 
 def remove(session: Session, user_id: str, connection_id: str, *, now: datetime) -> None:
@@ -310,26 +301,18 @@ def remove(session: Session, user_id: str, connection_id: str, *, now: datetime)
     running = jobs.find_running(session, user_id, connection_id)
     if running is not None:
         jobs.fail(session, running, error=REMOVED, now=now)
-    session.execute(
-        "UPDATE connections SET status = 'DISCONNECTED', settings = '{}' WHERE user_id = $1 AND id = $2",
-        *(user_id, connection_id),
-    )
+    set_values(session, "connections", {"user_id": user_id, "id": connection_id}, status="DISCONNECTED", settings="{}")
     connection_secrets.forget(session, user_id, connection_id)
 
 
 def set_settings(session: Session, user_id: str, connection_id: str, settings: dict[str, Any]) -> None:
     """Replace the settings that the connector reads."""
-    session.execute(
-        "UPDATE connections SET settings = $3 WHERE user_id = $1 AND id = $2", user_id, connection_id, as_json(settings)
-    )
+    set_values(session, "connections", {"user_id": user_id, "id": connection_id}, settings=as_json(settings))
 
 
 def keep_cursor(session: Session, user_id: str, connection_id: str, cursor: Mapping[str, Any]) -> None:
     """Store where the next fetch continues; belongs in the transaction of the batch that was fetched."""
-    session.execute(
-        "UPDATE connections SET cursor = $3 WHERE user_id = $1 AND id = $2",
-        *(user_id, connection_id, as_json(dict(cursor))),
-    )
+    set_values(session, "connections", {"user_id": user_id, "id": connection_id}, cursor=as_json(dict(cursor)))
 
 
 def record_success(session: Session, user_id: str, connection_id: str) -> None:
@@ -344,10 +327,7 @@ def record_success(session: Session, user_id: str, connection_id: str) -> None:
 
 def keep_consent(session: Session, user_id: str, connection_id: str, *, expires_at: datetime) -> None:
     """Store until when the user's consent holds, as the bank says."""
-    session.execute(
-        "UPDATE connections SET consent_expires_at = $3 WHERE user_id = $1 AND id = $2",
-        *(user_id, connection_id, expires_at),
-    )
+    set_values(session, "connections", {"user_id": user_id, "id": connection_id}, consent_expires_at=expires_at)
 
 
 def record_failure(session: Session, user_id: str, connection_id: str, *, status: Status | None) -> None:

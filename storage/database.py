@@ -283,6 +283,22 @@ def put_row(session: Session, table: str, key: Collection[str], /, **values: Any
     session.execute(_insertion(table, values) + conflict, *values.values())
 
 
+def set_values(session: Session, table: str, where: Mapping[str, Any], /, **values: Any) -> bool:
+    """Set these values, by column, in the rows that `where` describes, by column too: a value, None for no value, or a
+    list of texts of which each will do. Returns whether there was such a row."""
+    terms, given = [], []
+    for name, value in where.items():
+        if value is None:
+            terms.append(f"{name} IS NULL")
+        else:
+            given.append(value)
+            place = f"ANY(${len(given)}::TEXT[])" if isinstance(value, list) else f"${len(given)}"
+            terms.append(f"{name} = {place}")
+    wanted = ", ".join(f"{name} = ${number}" for number, name in enumerate(values, len(given) + 1))
+    sql = f"UPDATE {table} SET {wanted} WHERE {' AND '.join(terms)}"
+    return session.execute(sql, *given, *values.values()) > 0
+
+
 def _insertion(table: str, values: Mapping[str, Any]) -> str:
     places = ", ".join(f"${number}" for number in range(1, len(values) + 1))
     return f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})"

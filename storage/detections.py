@@ -9,7 +9,7 @@ from decimal import Decimal
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
-from storage.database import Session, as_json
+from storage.database import Session, add_row_unless_there, as_json, set_values
 
 
 def find(session: Session, user_id: str, account_ids: Iterable[str], *, day: date) -> tuple[int, pl.DataFrame | None]:
@@ -36,16 +36,11 @@ def keep(
     session: Session, user_id: str, account_ids: Iterable[str], *, data_version: int, day: date, found: pl.DataFrame
 ) -> None:
     """Replace the recurring payments that are stored for these accounts."""
-    values = (user_id, _key(user_id, account_ids), data_version, day, _text(found))
-    is_there = session.execute(
-        "UPDATE detections SET data_version = $3, day = $4, found = $5 WHERE user_id = $1 AND id = $2", *values
-    )
-    if not is_there:  # of two that compute at once, the first may stay: their results are equal
-        session.execute(
-            "INSERT INTO detections (user_id, id, data_version, day, found) VALUES ($1, $2, $3, $4, $5)"
-            " ON CONFLICT DO NOTHING",
-            *values,
-        )
+    which = {"user_id": user_id, "id": _key(user_id, account_ids)}
+    values = {"data_version": data_version, "day": day, "found": _text(found)}
+    if not set_values(session, "detections", which, **values):
+        # Of two that compute at once, the first may stay: their results are equal
+        add_row_unless_there(session, "detections", **which, **values)
 
 
 def _key(user_id: str, account_ids: Iterable[str]) -> str:

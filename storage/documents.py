@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from storage.database import Conflict, Session, add_row_unless_there
+from storage.database import Conflict, Session, add_row_unless_there, set_values
 
 SEALED = ", sealed"  # ends the names of documents with keys, which no request sees (storage.engines.second_wall)
 
@@ -31,12 +31,7 @@ def replace(session: Session, name: str, content: str, *, before: str | None, no
         add(session, name, content, now=now)
         is_ours = find(session, name) == content
     else:
-        is_ours = bool(
-            session.execute(
-                "UPDATE documents SET content = $3, changed_at = $4 WHERE name = $1 AND content = $2",
-                *(name, before, content, now),
-            )
-        )
+        is_ours = set_values(session, "documents", {"name": name, "content": before}, content=content, changed_at=now)
     if not is_ours:
         raise Conflict("another process replaced the document first")
 

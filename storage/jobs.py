@@ -8,7 +8,7 @@ from secrets import token_hex
 from typing import Any, Literal, Protocol
 
 from storage.bank_access.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, PROGRESS_MAX
-from storage.database import Row, Session, as_json
+from storage.database import Row, Session, add_row, as_json, set_values
 
 Status = Literal["pending", "syncing", "importing", "completed", "failed"]
 
@@ -108,11 +108,9 @@ def start(
     )
     if not accepted:
         return None
-    session.execute(
-        "INSERT INTO jobs (id, user_id, connection_id, status, created_at, updated_at, attended, is_told)"
-        " VALUES ($1, $2, $3, 'pending', $4, $4, $5, FALSE)",
-        *(job_id, user_id, connection_id, now, as_json(dict(attended)) if attended is not None else None),
-    )
+    present = as_json(dict(attended)) if attended is not None else None
+    state = {"status": "pending", "created_at": now, "updated_at": now, "attended": present, "is_told": False}
+    add_row(session, "jobs", id=job_id, user_id=user_id, connection_id=connection_id, **state)
     return find(session, user_id, job_id)
 
 
@@ -196,11 +194,8 @@ def take(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
 
 def renew(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
     """Extend the lease of a holder who is still at work; False where the lease has gone to another one."""
-    changed = session.execute(
-        "UPDATE job_leases SET until = $4 WHERE user_id = $1 AND job_id = $2 AND holder = $3",
-        *(work.user_id, work.id, holder, now + LEASE),
-    )
-    return changed > 0
+    own = {"user_id": work.user_id, "job_id": work.id, "holder": holder}
+    return set_values(session, "job_leases", own, until=now + LEASE)
 
 
 def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime) -> bool:
@@ -321,10 +316,7 @@ def fail(session: Session, job: Job, *, error: str, now: datetime, retry_at: dat
     """
     ended = _end(session, job, "failed", error, now, now + FAILED_COOLDOWN)
     if ended and retry_at is not None:
-        session.execute(
-            "UPDATE connections SET source_retry_at = $3 WHERE user_id = $1 AND id = $2",
-            *(job.user_id, job.connection_id, retry_at),
-        )
+        set_values(session, "connections", {"user_id": job.user_id, "id": job.connection_id}, source_retry_at=retry_at)
     return ended
 
 

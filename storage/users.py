@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from secrets import token_hex
 
-from storage.database import Database, Row, Session, StoreError, add_row, names_of, values_of
+from storage.database import Database, Row, Session, StoreError, add_row, names_of, set_values, values_of
 from storage.row_owners import OF_USERS
 
 
@@ -138,12 +138,12 @@ def add(
 
 def set_password_hash(session: Session, user_id: str, password_hash: str) -> None:
     """Replace the hash of the user's password."""
-    session.execute("UPDATE users SET password_hash = $2 WHERE id = $1", user_id, password_hash)
+    set_values(session, "users", {"id": user_id}, password_hash=password_hash)
 
 
 def set_subscription(session: Session, user_id: str, *, active: bool) -> None:
     """Set whether the user has an active subscription; without one, the data endpoints answer 403."""
-    session.execute("UPDATE users SET has_subscription = $2 WHERE id = $1", user_id, active)
+    set_values(session, "users", {"id": user_id}, has_subscription=active)
 
 
 def set_home_currency(session: Session, user_id: str, currency: str) -> None:

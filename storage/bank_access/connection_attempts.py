@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from storage.bank_access.connection_keys import ConnectionKeys
-from storage.database import Row, Session, as_json
+from storage.database import Row, Session, add_row, as_json, set_values
 
 LIFETIME = timedelta(minutes=30)
 CONNECTED = "connected"
@@ -57,18 +57,19 @@ def add(
 ) -> None:
     """Store a new attempt, and delete those of the user that have expired."""
     session.execute("DELETE FROM connection_attempts WHERE user_id = $1 AND expires_at <= $2", user_id, now)
-    session.execute(
-        "INSERT INTO connection_attempts (user_id, id, connector, connection_id, browser_hash, state_hash, sealed,"
-        " version, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $9)",
-        user_id,
-        id_,
-        connector,
-        connection_id,
-        browser_hash,
-        hash_of(state),
-        keys.seal(as_json(content), about=_binding(id_)),
-        now,
-        now + LIFETIME,
+    add_row(
+        session,
+        "connection_attempts",
+        user_id=user_id,
+        id=id_,
+        connector=connector,
+        connection_id=connection_id,
+        browser_hash=browser_hash,
+        state_hash=hash_of(state),
+        sealed=keys.seal(as_json(content), about=_binding(id_)),
+        version=1,
+        created_at=now,
+        expires_at=now + LIFETIME,
     )
 
 
@@ -107,21 +108,17 @@ def take(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, stat
 
 def go_on(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, content: Mapping[str, Any]) -> None:
     """Store the content that the claimed step has led to; this ends the claim."""
-    session.execute(
-        "UPDATE connection_attempts SET sealed = $3 WHERE user_id = $1 AND id = $2",
-        *(attempt.user_id, attempt.id, keys.seal(as_json(content), about=_binding(attempt.id))),
-    )
+    sealed = keys.seal(as_json(content), about=_binding(attempt.id))
+    set_values(session, "connection_attempts", {"user_id": attempt.user_id, "id": attempt.id}, sealed=sealed)
 
 
 def end(
     session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, outcome: str, connection_id: str | None = None
 ) -> None:
     """End the attempt with this outcome, and erase its content."""
-    session.execute(
-        "UPDATE connection_attempts SET outcome = $3, created_connection_id = $4, sealed = $5"
-        " WHERE user_id = $1 AND id = $2 AND outcome IS NULL",
-        *(attempt.user_id, attempt.id, outcome, connection_id, keys.seal("{}", about=_binding(attempt.id))),
-    )
+    last = {"outcome": outcome, "created_connection_id": connection_id}
+    open_one = {"user_id": attempt.user_id, "id": attempt.id, "outcome": None}
+    set_values(session, "connection_attempts", open_one, **last, sealed=keys.seal("{}", about=_binding(attempt.id)))
 
 
 def forget(session: Session, *, now: datetime) -> None:

@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from storage.bank_access.connection_keys import ConnectionKeys, KeyMissing, SecretsUnreadable
-from storage.database import Database, Session, as_json
+from storage.database import Database, Session, add_row, as_json, set_values
 
 
 def keep(session: Session, keys: ConnectionKeys, user_id: str, connection_id: str, secrets: Mapping[str, Any]) -> None:
     """Replace all secrets of the connection by these JSON values, sealed."""
     forget(session, user_id, connection_id)
     for field, value in secrets.items():
-        session.execute(
-            "INSERT INTO connection_secrets (user_id, connection_id, field, sealed) VALUES ($1, $2, $3, $4)",
-            *(user_id, connection_id, field, keys.seal(as_json(value), about=_binding(connection_id, field))),
-        )
+        sealed = keys.seal(as_json(value), about=_binding(connection_id, field))
+        add_row(session, "connection_secrets", user_id=user_id, connection_id=connection_id, field=field, sealed=sealed)
 
 
 def find(session: Session, keys: ConnectionKeys, user_id: str, connection_id: str) -> dict[str, Any]:
@@ -96,10 +94,8 @@ def _seal_anew(session: Session, keys: ConnectionKeys) -> int:
             text = keys.open(row["sealed"], about=about)
         except SecretsUnreadable:
             continue  # stays as it was, for keys that may be brought back
-        session.execute(
-            "UPDATE connection_secrets SET sealed = $4 WHERE user_id = $1 AND connection_id = $2 AND field = $3",
-            *(row["user_id"], row["connection_id"], row["field"], keys.seal(text, about=about)),
-        )
+        which = {name: row[name] for name in ("user_id", "connection_id", "field")}
+        set_values(session, "connection_secrets", which, sealed=keys.seal(text, about=about))
         count += 1
     return count
 

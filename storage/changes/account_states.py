@@ -4,7 +4,7 @@ This finds every change of an account, whatever made it (an import, a failed syn
 merge), so that no other code has to report one.
 """
 
-from storage.database import Session
+from storage.database import Session, set_values
 
 SHOWN = (
     "SELECT a.id, concat_ws(chr(31), coalesce('=' || a.iban, '-'),"
@@ -33,16 +33,10 @@ def settle(session: Session, user_id: str, state: int) -> None:
         if before is None or before["removed_state"] is not None:
             _appear(session, user_id, id_, state, texts, is_back=before is not None)
         elif (before["bank_account"], before["account"]) != texts:
-            session.execute(
-                "UPDATE account_states SET changed_state = $3, bank_account = $4, account = $5"
-                " WHERE user_id = $1 AND id = $2",
-                *(user_id, id_, state, *texts),
-            )
+            said = {"bank_account": now["bank_account"], "account": now["account"]}
+            set_values(session, "account_states", {"user_id": user_id, "id": id_}, changed_state=state, **said)
             if before["bank_account"] != now["bank_account"]:
-                session.execute(
-                    "UPDATE transactions SET changed_state = $3 WHERE user_id = $1 AND account_id = $2",
-                    *(user_id, id_, state),
-                )
+                set_values(session, "transactions", {"user_id": user_id, "account_id": id_}, changed_state=state)
     for id_, before in known.items():
         if id_ not in shown and before["removed_state"] is None:
             _disappear(session, user_id, id_, state)
@@ -73,9 +67,7 @@ def _appear(session: Session, user_id: str, id_: str, state: int, texts: tuple[s
 
 def _disappear(session: Session, user_id: str, id_: str, state: int) -> None:
     """Mark the account as removed, whether deleted or hidden, and its transactions with it."""
-    session.execute(
-        "UPDATE account_states SET removed_state = $3 WHERE user_id = $1 AND id = $2", *(user_id, id_, state)
-    )
+    set_values(session, "account_states", {"user_id": user_id, "id": id_}, removed_state=state)
     session.execute(
         "INSERT INTO removed (user_id, id, account_id, removed_state)"
         " SELECT user_id, id, account_id, $3::BIGINT FROM transactions WHERE user_id = $1 AND account_id = $2",

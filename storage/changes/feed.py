@@ -13,7 +13,7 @@ import polars as pl
 from storage import accounts, connections
 from storage.accounts import StoredAccount
 from storage.connections import Status
-from storage.database import Row, Session, Transaction
+from storage.database import Row, Session, Transaction, set_values
 from storage.transactions import DETAIL_COLUMNS, Selection
 
 REMEMBERED_FOR = timedelta(days=400)  # how long removals are kept; whoever asks later has to read everything anew
@@ -46,10 +46,8 @@ class AccountState(NamedTuple):
 def mark_changed(session: Transaction, user_id: str, ids: Sequence[str]) -> None:
     """Mark these transactions as changed by this transaction."""
     if ids:
-        session.execute(
-            "UPDATE transactions SET changed_state = $3 WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-            *(user_id, ids, session.coming_state(user_id)),
-        )
+        state = session.coming_state(user_id)
+        set_values(session, "transactions", {"user_id": user_id, "id": list(ids)}, changed_state=state)
 
 
 def added_states(session: Session, user_id: str, ids: Sequence[str]) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from storage.database import Database, Session, as_json, state_in
+from storage.database import Database, Session, add_row, as_json, set_values, state_in
 from storage.webhooks import deliveries
 
 REMEMBERED_FOR = timedelta(days=30)
@@ -54,10 +54,8 @@ def settle(session: Session, user_id: str, state: int, now: datetime) -> None:
         *_payments(session, user_id),
     ]
     for number, (type_, subject, data) in enumerate(events):
-        session.execute(
-            "INSERT INTO events (user_id, sequence, type, subject, data, recorded_at) VALUES ($1, $2, $3, $4, $5, $6)",
-            *(user_id, state * OF_A_COMMIT + number, type_, subject, as_json(data), now),
-        )
+        said = {"type": type_, "subject": subject, "data": as_json(data), "recorded_at": now}
+        add_row(session, "events", user_id=user_id, sequence=state * OF_A_COMMIT + number, **said)
     if events:
         sequences = {state * OF_A_COMMIT + number: type_ for number, (type_, _, _) in enumerate(events)}
         deliveries.announce(session, user_id, sequences, now)
@@ -108,10 +106,7 @@ def _ended_syncs(session: Session, user_id: str) -> _Found:
         user_id,
     )
     if ended:
-        session.execute(
-            "UPDATE jobs SET is_told = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-            *(user_id, [row["id"] for row in ended]),
-        )
+        set_values(session, "jobs", {"user_id": user_id, "id": [row["id"] for row in ended]}, is_told=True)
     return [
         ("sync.failed", row["connection_id"], {"syncId": row["id"], "error": row["error"]})
         if row["status"] == "failed"
@@ -129,10 +124,7 @@ def _ending_consents(session: Session, user_id: str, now: datetime) -> _Found:
     for row in due:
         end = row["consent_expires_at"]
         notice = next(days for days in NOTICES if end <= now + timedelta(days=days))
-        session.execute(
-            "UPDATE connections SET noticed_days = $3, noticed_end = $4 WHERE user_id = $1 AND id = $2",
-            *(user_id, row["id"], notice, end),
-        )
+        set_values(session, "connections", {"user_id": user_id, "id": row["id"]}, noticed_days=notice, noticed_end=end)
         found.append(("consent.expiring", row["id"], {"expiresAt": f"{end.isoformat()}Z", "notice": notice}))
     return found
 
@@ -148,10 +140,8 @@ def _low_balances(session: Session, user_id: str) -> _Found:
         user_id,
     )
     for row in crossed:
-        session.execute(
-            "UPDATE balance_alerts SET is_low = $3 WHERE user_id = $1 AND account_id = $2",
-            *(user_id, row["account_id"], not row["is_low"]),
-        )
+        alert = {"user_id": user_id, "account_id": row["account_id"]}
+        set_values(session, "balance_alerts", alert, is_low=not row["is_low"])
     return [("balance.low", row["account_id"], {}) for row in crossed if not row["is_low"]]
 
 
@@ -159,7 +149,7 @@ def _payments(session: Session, user_id: str) -> _Found:
     """Events of recurring payments that `storage.recurring.looks` has noted in this transaction."""
     noted = session.rows("SELECT untold FROM recurring_told WHERE user_id = $1 AND untold <> ''", user_id)
     if noted:
-        session.execute("UPDATE recurring_told SET untold = '' WHERE user_id = $1", user_id)
+        set_values(session, "recurring_told", {"user_id": user_id}, untold="")
     return [(type_, id_, data) for row in noted for type_, id_, data in json.loads(row["untold"])]
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Session, add_row, names_of, values_of
+from storage.database import Session, add_row, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
@@ -45,7 +45,7 @@ def of_user(session: Session, user_id: str) -> list[BrowserSession]:
 
 def see(session: Session, id_hash: str, *, now: datetime) -> None:
     """Record that the browser has just been seen."""
-    session.execute("UPDATE oauth_sessions SET seen_at = $2 WHERE id_hash = $1", id_hash, now)
+    set_values(session, "oauth_sessions", {"id_hash": id_hash}, seen_at=now)
 
 
 def remove_oldest_nobodys(session: Session, *, but: int) -> None:

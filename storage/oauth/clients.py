@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from storage.database import Row, Session, add_row, as_json, names_of, values_of
+from storage.database import Row, Session, add_row, as_json, names_of, set_values, values_of
 from storage.oauth.moments import aware, with_moments
 
 RegisteredBy = Literal["self", "operator", "builtin", "document", "simplefin"]
@@ -47,18 +47,13 @@ def add(session: Session, client: Client) -> None:
 
 def move(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> None:
     """Replace the redirect URIs of a client."""
-    session.execute(
-        "UPDATE oauth_clients SET redirect_uris = $2 WHERE id = $1", client_id, as_json(list(redirect_uris))
-    )
+    set_values(session, "oauth_clients", {"id": client_id}, redirect_uris=as_json(list(redirect_uris)))
 
 
 def describe_anew(session: Session, client: Client) -> None:
     """Store the client's new description, and delete its open requests, because users saw the earlier one."""
     session.execute("DELETE FROM oauth_requests WHERE client_id = $1", client.id)
-    session.execute(
-        "UPDATE oauth_clients SET name = $2, redirect_uris = $3, metadata = $4 WHERE id = $1",
-        *(client.id, client.name, *_description(client).values()),
-    )
+    set_values(session, "oauth_clients", {"id": client.id}, name=client.name, **_description(client))
 
 
 def remove(session: Session, client_id: str) -> bool:

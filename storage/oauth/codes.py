@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Session, add_row, names_of, values_of
+from storage.database import Session, add_row, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
@@ -33,8 +33,4 @@ def find(session: Session, code_hash: str) -> Code | None:
 
 def use(session: Session, code_hash: str, *, now: datetime) -> bool:
     """Mark the code as used; True for exactly one caller."""
-    changed = session.execute(
-        "UPDATE oauth_codes SET used_at = $2 WHERE code_hash = $1 AND used_at IS NULL",
-        *(code_hash, now),
-    )
-    return changed > 0
+    return set_values(session, "oauth_codes", {"code_hash": code_hash, "used_at": None}, used_at=now)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from storage.database import Row, Session, add_row, as_json, values_of
+from storage.database import Row, Session, add_row, as_json, set_values, values_of
 from storage.oauth import browsers, simplefin
 from storage.oauth.moments import aware, with_moments
 from storage.oauth.simplefin import SetupToken
@@ -74,17 +74,12 @@ class Standing:
 def add(session: Session, grant: Grant) -> None:
     """Store a grant."""
     values = values_of(grant)
-    terms = zip(_TERMS, _terms_columns(values.pop("terms")), strict=True)
-    add_row(session, "oauth_grants", **values, **dict(terms))
+    add_row(session, "oauth_grants", **_terms_columns(values.pop("terms")), **values)
 
 
 def change_terms(session: Session, grant_id: str, *, terms: Terms, scope: str, ends: datetime) -> None:
     """Change what a grant covers and when it ends."""
-    session.execute(
-        "UPDATE oauth_grants SET scope = $2, accounts = $3, all_but = $4, figures_only = $5, full_numbers = $6,"
-        " expires_at = $7 WHERE id = $1",
-        *(grant_id, scope, *_terms_columns(terms), ends),
-    )
+    set_values(session, "oauth_grants", {"id": grant_id}, scope=scope, **_terms_columns(terms), expires_at=ends)
 
 
 def find(session: Session, grant_id: str) -> Grant | None:
@@ -109,16 +104,13 @@ def has_its_session(session: Session, grant: Grant) -> bool:
 
 def redeem(session: Session, grant_id: str, *, now: datetime) -> None:
     """Record that the app has fetched its first tokens."""
-    session.execute("UPDATE oauth_grants SET redeemed_at = $2 WHERE id = $1", grant_id, now)
+    set_values(session, "oauth_grants", {"id": grant_id}, redeemed_at=now)
 
 
 def revoke(session: Session, grant_id: str, *, because: str, now: datetime) -> bool:
     """End a grant with all its tokens; False when it had ended before or never existed."""
-    changed = session.execute(
-        "UPDATE oauth_grants SET revoked_at = $2, revoked_because = $3 WHERE id = $1 AND revoked_at IS NULL",
-        *(grant_id, now, because),
-    )
-    return changed > 0
+    live = {"id": grant_id, "revoked_at": None}
+    return set_values(session, "oauth_grants", live, revoked_at=now, revoked_because=because)
 
 
 def revoke_all(
@@ -236,9 +228,8 @@ def _terms(row: Row) -> Terms:
     )
 
 
-def _terms_columns(terms: Terms) -> tuple[str | None, bool, bool, bool]:
-    accounts = as_json(list(terms.accounts)) if terms.accounts is not None else None
-    return accounts, terms.all_but, terms.figures_only, terms.full_numbers
+def _terms_columns(terms: Terms) -> dict[str, object]:
+    return {**values_of(terms), "accounts": as_json(list(terms.accounts)) if terms.accounts is not None else None}
 
 
 def _grant_of(row: Row, held: SetupToken | None) -> ConnectedGrant:

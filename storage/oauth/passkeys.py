@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Session, add_row_unless_there, names_of, values_of
+from storage.database import Session, add_row_unless_there, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
@@ -40,11 +40,8 @@ def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bo
 
 def use(session: Session, user_id: str, passkey: Passkey, *, sign_count: int, now: datetime) -> bool:
     """Record a use of the passkey; False where another use was recorded since it was read."""
-    changed = session.execute(
-        "UPDATE passkeys SET sign_count = $3, used_at = $4 WHERE user_id = $1 AND id = $2 AND sign_count = $5",
-        *(user_id, passkey.id, sign_count, now, passkey.sign_count),
-    )
-    return changed > 0
+    as_read = {"user_id": user_id, "id": passkey.id, "sign_count": passkey.sign_count}
+    return set_values(session, "passkeys", as_read, sign_count=sign_count, used_at=now)
 
 
 def remove(session: Session, user_id: str, passkey_id: str) -> bool:
@@ -54,10 +51,7 @@ def remove(session: Session, user_id: str, passkey_id: str) -> bool:
 
 def give_challenge(session: Session, session_hash: str, challenge: str, *, until: datetime) -> None:
     """Store the challenge that this browser has to sign, in place of an earlier one."""
-    session.execute(
-        "UPDATE oauth_sessions SET challenge = $2, challenge_until = $3 WHERE id_hash = $1",
-        *(session_hash, challenge, until),
-    )
+    set_values(session, "oauth_sessions", {"id_hash": session_hash}, challenge=challenge, challenge_until=until)
 
 
 def take_challenge(session: Session, session_hash: str, *, now: datetime) -> str | None:
@@ -68,8 +62,5 @@ def take_challenge(session: Session, session_hash: str, *, now: datetime) -> str
     if not rows or rows[0]["challenge"] is None:
         return None
     challenge: str = rows[0]["challenge"]
-    taken = session.rows(
-        "UPDATE oauth_sessions SET challenge = NULL WHERE id_hash = $1 AND challenge = $2 RETURNING id_hash",
-        *(session_hash, challenge),
-    )
+    taken = set_values(session, "oauth_sessions", {"id_hash": session_hash, "challenge": challenge}, challenge=None)
     return challenge if taken else None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from storage.database import Row, Session, add_row, names_of, values_of
+from storage.database import Row, Session, add_row, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
@@ -72,10 +72,7 @@ def remove_oldest(session: Session, *, but: int) -> None:
 
 def move(session: Session, *, from_session: str, to_session: str) -> None:
     """Move the open requests of a browser to the new session that sign-in gives it."""
-    session.execute(
-        "UPDATE oauth_requests SET session_hash = $2 WHERE session_hash = $1 AND used_at IS NULL",
-        *(from_session, to_session),
-    )
+    set_values(session, "oauth_requests", {"session_hash": from_session, "used_at": None}, session_hash=to_session)
 
 
 def _request(row: Row) -> PendingRequest:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Session, add_row, add_row_unless_there, names_of, values_of
+from storage.database import Session, add_row, add_row_unless_there, names_of, set_values
 from storage.oauth.moments import with_moments
 
 
@@ -26,22 +26,16 @@ def find(session: Session, user_id: str) -> SecondFactor | None:
 
 def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) -> bool:
     """Store an unconfirmed seed, replacing another unconfirmed one; False where one is confirmed."""
-    replaced = session.execute(
-        "UPDATE second_factors SET sealed_seed = $2, made_at = $3 WHERE user_id = $1 AND confirmed_at IS NULL",
-        *(user_id, sealed_seed, now),
+    seed, unconfirmed = {"sealed_seed": sealed_seed, "made_at": now}, {"user_id": user_id, "confirmed_at": None}
+    return set_values(session, "second_factors", unconfirmed, **seed) or add_row_unless_there(
+        session, "second_factors", **unconfirmed, **seed, last_step=0
     )
-    factor = SecondFactor(sealed_seed=sealed_seed, made_at=now, confirmed_at=None, last_step=0)
-    return replaced > 0 or add_row_unless_there(session, "second_factors", user_id=user_id, **values_of(factor))
 
 
 def confirm(session: Session, user_id: str, *, sealed_seed: str, step: int, now: datetime) -> bool:
     """Confirm this seed, so that it counts from now on; True for exactly one caller."""
-    changed = session.execute(
-        "UPDATE second_factors SET confirmed_at = $3, last_step = $4"
-        " WHERE user_id = $1 AND sealed_seed = $2 AND confirmed_at IS NULL",
-        *(user_id, sealed_seed, now, step),
-    )
-    return changed > 0
+    unconfirmed = {"user_id": user_id, "sealed_seed": sealed_seed, "confirmed_at": None}
+    return set_values(session, "second_factors", unconfirmed, confirmed_at=now, last_step=step)
 
 
 def use_step(session: Session, user_id: str, step: int) -> bool:
@@ -69,11 +63,8 @@ def add_codes(session: Session, user_id: str, code_hashes: Iterable[str]) -> Non
 
 def use_code(session: Session, user_id: str, code_hash: str, *, now: datetime) -> bool:
     """Use a recovery code; True for exactly one caller."""
-    changed = session.execute(
-        "UPDATE recovery_codes SET used_at = $3 WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL",
-        *(user_id, code_hash, now),
-    )
-    return changed > 0
+    unused = {"user_id": user_id, "code_hash": code_hash, "used_at": None}
+    return set_values(session, "recovery_codes", unused, used_at=now)
 
 
 def codes_left(session: Session, user_id: str) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Conflict, Session, add_row_unless_there, names_of, values_of
+from storage.database import Conflict, Session, add_row_unless_there, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
@@ -28,13 +28,8 @@ def replace(session: Session, subject_hash: str, known: Throttle | None, throttl
     if known is None:
         written = add_row_unless_there(session, "oauth_throttles", subject_hash=subject_hash, **values_of(throttle))
     else:
-        written = bool(
-            session.execute(
-                "UPDATE oauth_throttles SET failures = $2, blocked_until = $3, updated_at = $4"
-                " WHERE subject_hash = $1 AND failures = $5 AND updated_at = $6",
-                *(subject_hash, *values_of(throttle).values(), known.failures, known.updated_at),
-            )
-        )
+        as_read = {"subject_hash": subject_hash, "failures": known.failures, "updated_at": known.updated_at}
+        written = set_values(session, "oauth_throttles", as_read, **values_of(throttle))
     if not written:
         raise Conflict("another attempt was counted first")
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from storage.database import Session, add_row, add_row_unless_there, names_of, values_of
+from storage.database import Session, add_row, add_row_unless_there, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
@@ -34,11 +34,7 @@ def find_refresh(session: Session, token_hash: str) -> RefreshToken | None:
 
 def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
     """Mark the refresh token as used; True for exactly one caller."""
-    changed = session.execute(
-        "UPDATE oauth_refresh_tokens SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL",
-        *(token_hash, now),
-    )
-    return changed > 0
+    return set_values(session, "oauth_refresh_tokens", {"token_hash": token_hash, "used_at": None}, used_at=now)
 
 
 def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_most: datetime) -> None:
@@ -49,10 +45,8 @@ def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_
     )
     for row in rows:
         token = RefreshToken(**with_moments(row))
-        session.execute(
-            "UPDATE oauth_refresh_tokens SET expires_at = $2 WHERE token_hash = $1",
-            *(token.token_hash, min(token.issued_at + lifetime, at_most)),
-        )
+        ends = min(token.issued_at + lifetime, at_most)
+        set_values(session, "oauth_refresh_tokens", {"token_hash": token.token_hash}, expires_at=ends)
 
 
 def revoke_access(session: Session, token_id: str, *, expires_at: datetime) -> None:

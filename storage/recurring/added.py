@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from analytics.recurring.added import AddedPayment
-from storage.database import Session, Transaction, names_of, values_of
+from storage.database import Session, Transaction, names_of, set_values, values_of
 
 
 def of_user(session: Session, user_id: str) -> Sequence[AddedPayment]:
@@ -31,7 +31,4 @@ def remove(session: Transaction, user_id: str, id: str) -> bool:
 
 def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
     """Move added payments from an account to the one into which it is merged."""
-    session.execute(
-        "UPDATE recurring_added SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
-        *(user_id, source_id, target_id),
-    )
+    set_values(session, "recurring_added", {"user_id": user_id, "account_id": source_id}, account_id=target_id)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from analytics.records import AccountRecord, BookingStatus, TransactionRecord
-from storage.database import Session, Transaction, columns_of
+from storage.database import Session, Transaction, columns_of, set_values
 from storage.importing import contributions
 from storage.importing.batches import spool_statements
 from storage.importing.matching.stored_bookings import IN_FULL, as_record
@@ -62,10 +62,7 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
             imported_at=account["created_at"],
             is_first=True,
         )
-    session.execute(
-        "UPDATE earlier_statements SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
-        *(user_id, source_id, target_id),
-    )
+    set_values(session, "earlier_statements", {"user_id": user_id, "account_id": source_id}, account_id=target_id)
     forget(session, user_id, source_id)
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from storage import accounts, connections
 from storage.accounts import Difference
-from storage.database import Session, Transaction
+from storage.database import Session, Transaction, set_values
 from storage.importing import account_identity, contributions
 from storage.recurring import added
 from storage.undo_and_merge import baseline
@@ -75,16 +75,11 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
     (settings,) = settings_of(session, user.id, [source_id])
     _end_questions(session, user.id, source_id=source_id, target_id=target_id)
     baseline.hand_over(session, user.id, source_id, target_id)
-    session.execute(
-        "UPDATE contributions SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
-    )
+    set_values(session, "contributions", {"user_id": user.id, "account_id": source_id}, account_id=target_id)
     added.hand_over(session, user.id, source_id, target_id)
     account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
-    session.execute(
-        "UPDATE account_aliases SET merged_into = $3, given_name = $4, hidden_at = $5, perhaps_same_as = $6"
-        " WHERE user_id = $1 AND source_id = $2",
-        *(user.id, source_id, target_id, settings["given_name"], settings["hidden_at"], settings["perhaps_same_as"]),
-    )
+    kept = {name: settings[name] for name in ("given_name", "hidden_at", "perhaps_same_as")}
+    set_values(session, "account_aliases", {"user_id": user.id, "source_id": source_id}, merged_into=target_id, **kept)
     return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now, joined=source_id)
 
 
@@ -97,16 +92,10 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
     if chosen is None:
         raise NotMerged
     ids = [source_id, *_merged_before(merged, source_id)]
-    session.execute(
-        "UPDATE contributions SET account_id = $3"
-        " WHERE user_id = $1 AND source_id = ANY($2::TEXT[]) AND account_id = $4",
-        *(user.id, ids, source_id, chosen.into),
-    )
+    merged_ones = {"user_id": user.id, "source_id": ids, "account_id": chosen.into}
+    set_values(session, "contributions", merged_ones, account_id=source_id)
     for table in ("account_keys", "account_aliases"):
-        session.execute(
-            f"UPDATE {table} SET account_id = $3 WHERE user_id = $1 AND source_id = ANY($2::TEXT[])",
-            *(user.id, ids, source_id),
-        )
+        set_values(session, table, {"user_id": user.id, "source_id": ids}, account_id=source_id)
     session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
     both = {source_id, chosen.into}
     rebuilt = rebuild(session, user=user, account_ids=both, job_id="separate", now=now, parted=both)
@@ -157,15 +146,9 @@ def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id
 def _end_questions(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
     """Move open questions whether an account duplicates the source to the target, and drop the target's own
     question."""
-    session.execute(
-        "UPDATE accounts SET hidden_at = NULL, perhaps_same_as = NULL"
-        " WHERE user_id = $1 AND id = $2 AND perhaps_same_as = $3",
-        *(user_id, target_id, source_id),
-    )
-    session.execute(
-        "UPDATE accounts SET perhaps_same_as = $2 WHERE user_id = $1 AND perhaps_same_as = $3",
-        *(user_id, target_id, source_id),
-    )
+    own = {"user_id": user_id, "id": target_id, "perhaps_same_as": source_id}
+    set_values(session, "accounts", own, hidden_at=None, perhaps_same_as=None)
+    set_values(session, "accounts", {"user_id": user_id, "perhaps_same_as": source_id}, perhaps_same_as=target_id)
 
 
 def _merged_before(merged: Sequence[MergedAccount], account_id: str) -> list[str]:

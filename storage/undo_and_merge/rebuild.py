@@ -15,7 +15,7 @@ import polars as pl
 
 from storage import accounts, connections, journal, rules, transactions
 from storage.changes import feed
-from storage.database import Session, Transaction
+from storage.database import Session, Transaction, set_values
 from storage.importing import contributions, ingest, transfer_pairs
 from storage.importing.contributions import Contribution
 from storage.importing.derivation import derive_again, write
@@ -68,10 +68,8 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
         raise ImportRunning
     if not reported:
         raise ImportNotKept
-    session.execute("UPDATE jobs SET undone_at = $3 WHERE user_id = $1 AND id = $2", user.id, job_id, now)
-    session.execute(
-        "UPDATE connections SET cursor = NULL WHERE user_id = $1 AND id = $2", user.id, jobs[0]["connection_id"]
-    )
+    set_values(session, "jobs", {"user_id": user.id, "id": job_id}, undone_at=now)
+    set_values(session, "connections", {"user_id": user.id, "id": jobs[0]["connection_id"]}, cursor=None)
     contributions.forget(session, user.id, reported)
     return rebuild(
         session, user=user, account_ids={contribution.account_id for contribution in reported}, job_id=job_id, now=now
@@ -204,10 +202,8 @@ def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict
 def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str, Any]]) -> None:
     """Restore the user's settings of these accounts."""
     for row in settings:
-        session.execute(
-            "UPDATE accounts SET given_name = $3, hidden_at = $4, perhaps_same_as = $5 WHERE user_id = $1 AND id = $2",
-            *(user_id, row["id"], row["given_name"], row["hidden_at"], row["perhaps_same_as"]),
-        )
+        kept = {name: row[name] for name in ("given_name", "hidden_at", "perhaps_same_as")}
+        set_values(session, "accounts", {"user_id": user_id, "id": row["id"]}, **kept)
 
 
 def _show_same_as(session: Session, user_id: str, gone: Sequence[str]) -> None:

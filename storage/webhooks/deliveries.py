@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
 
-from storage.database import Row, Session, as_json, names_of
+from storage.database import Row, Session, add_row, as_json, names_of, set_values
 
 KEPT = 100  # finished deliveries of each webhook, besides the pending ones
 GIVEN_UP_AFTER = timedelta(days=5)  # when only failures came of it, or no process sends
@@ -50,11 +50,7 @@ def announce(session: Session, user_id: str, events: Mapping[int, str], now: dat
         wanted = json.loads(hook["event_types"]) if hook["event_types"] is not None else None
         for sequence, type_ in events.items():
             if wanted is None or type_ in wanted:
-                session.execute(
-                    "INSERT INTO webhook_deliveries (user_id, id, webhook_id, type, sequence, state, due_at,"
-                    " is_claimed, attempts, made_at) VALUES ($1, $2, $3, $4, $5, 'pending', $6, FALSE, '[]', $6)",
-                    *(user_id, f"{hook['id']}-{sequence}", hook["id"], type_, sequence, now),
-                )
+                _add(session, user_id, hook["id"], sequence, now, type=type_, sequence=sequence)
 
 
 def add_own(
@@ -62,12 +58,15 @@ def add_own(
 ) -> str:
     """Add a delivery to a webhook about webhooks themselves, such as a test; returns the id of the delivery."""
     unique = token_hex(8)
-    session.execute(
-        "INSERT INTO webhook_deliveries (user_id, id, webhook_id, type, event_id, data, state, due_at, is_claimed,"
-        " attempts, made_at) VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, FALSE, '[]', $7)",
-        *(user_id, f"{webhook_id}-{unique}", webhook_id, type_, f"evt_{unique}", as_json(data), now),
-    )
-    return f"{webhook_id}-{unique}"
+    return _add(session, user_id, webhook_id, unique, now, type=type_, event_id=f"evt_{unique}", data=as_json(data))
+
+
+def _add(session: Session, user_id: str, webhook_id: str, number: int | str, now: datetime, **said: Any) -> str:
+    """Add a delivery that is due now; returns its id."""
+    id_ = f"{webhook_id}-{number}"
+    state = {"state": "pending", "due_at": now, "is_claimed": False, "attempts": "[]", "made_at": now}
+    add_row(session, "webhook_deliveries", user_id=user_id, id=id_, webhook_id=webhook_id, **said, **state)
+    return id_
 
 
 def due(session: Session, *, now: datetime, but_of: Sequence[str], limit: int) -> list[Delivery]:
@@ -101,12 +100,9 @@ def settle(
 ) -> bool:
     """Store the outcome of a claimed delivery and when it is tried again; False where that was stored before, or the
     delivery is gone."""
-    changed = session.execute(
-        "UPDATE webhook_deliveries SET state = $3, due_at = $4, is_claimed = FALSE, attempts = $5"
-        " WHERE user_id = $1 AND id = $2 AND is_claimed AND due_at = $6",
-        *(delivery.user_id, delivery.id, state, due_at, as_json(list(attempts)), delivery.due_at),
-    )
-    return changed > 0
+    claimed = {"user_id": delivery.user_id, "id": delivery.id, "is_claimed": True, "due_at": delivery.due_at}
+    outcome = {"state": state, "due_at": due_at, "attempts": as_json(list(attempts))}
+    return set_values(session, "webhook_deliveries", claimed, is_claimed=False, **outcome)
 
 
 def drop(session: Session, delivery: Delivery) -> None:
@@ -126,12 +122,8 @@ def keep_last(session: Session, user_id: str, webhook_id: str) -> None:
 
 def send_again(session: Session, user_id: str, webhook_id: str, id_: str, *, now: datetime) -> bool:
     """Make a delivery due now, whatever came of it before; False where there is none with this id."""
-    changed = session.execute(
-        "UPDATE webhook_deliveries SET state = 'pending', due_at = $4, is_claimed = FALSE"
-        " WHERE user_id = $1 AND webhook_id = $2 AND id = $3",
-        *(user_id, webhook_id, id_, now),
-    )
-    return changed > 0
+    which = {"user_id": user_id, "webhook_id": webhook_id, "id": id_}
+    return set_values(session, "webhook_deliveries", which, state="pending", due_at=now, is_claimed=False)
 
 
 def last(session: Session, user_id: str, webhook_id: str) -> list[Delivery]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Row, Session, add_row, as_json, names_of, values_of
+from storage.database import Row, Session, add_row, as_json, names_of, set_values, values_of
 
 OF_ONE = {"webhooks": "id", "webhook_deliveries": "webhook_id", "connection_secrets": "connection_id"}
 """For each table, the column with the id of the webhook that a row belongs to."""
@@ -63,24 +63,19 @@ def remove(session: Session, user_id: str, id_: str) -> None:
 
 def enable(session: Session, user_id: str, id_: str) -> None:
     """Send the webhook the events that happen from now on."""
-    session.execute(
-        "UPDATE webhooks SET disabled_reason = NULL, failing_since = NULL WHERE user_id = $1 AND id = $2", user_id, id_
-    )
+    set_values(session, "webhooks", {"user_id": user_id, "id": id_}, disabled_reason=None, failing_since=None)
 
 
 def disable(session: Session, user_id: str, id_: str, *, because: str) -> None:
     """Send the webhook nothing any more; pending deliveries fail."""
-    session.execute("UPDATE webhooks SET disabled_reason = $3 WHERE user_id = $1 AND id = $2", user_id, id_, because)
-    session.execute(
-        "UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, is_claimed = FALSE"
-        " WHERE user_id = $1 AND webhook_id = $2 AND state = 'pending'",
-        *(user_id, id_),
-    )
+    set_values(session, "webhooks", {"user_id": user_id, "id": id_}, disabled_reason=because)
+    pending = {"user_id": user_id, "webhook_id": id_, "state": "pending"}
+    set_values(session, "webhook_deliveries", pending, state="failed", due_at=None, is_claimed=False)
 
 
 def set_failing(session: Session, user_id: str, id_: str, since: datetime | None) -> None:
     """Note since when every delivery has failed; None once one has succeeded."""
-    session.execute("UPDATE webhooks SET failing_since = $3 WHERE user_id = $1 AND id = $2", user_id, id_, since)
+    set_values(session, "webhooks", {"user_id": user_id, "id": id_}, failing_since=since)
 
 
 def _webhook(row: Row) -> Webhook:

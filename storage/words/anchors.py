@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
-from storage.database import Row, Session, Transaction
+from storage.database import Row, Session, Transaction, set_values
 from storage.importing.matching.booking_keys import squeeze
 
 TABLES = ("annotations", "annotation_tags", "annotation_splits", "annotation_split_tags")
@@ -98,10 +98,7 @@ def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) 
     moves = list(_match_words(groups, taken=there & anchors.keys(), rows={row["id"]: row for row in rows}))
     for old, row in moves:
         for table in TABLES:
-            session.execute(
-                f"UPDATE {table} SET transaction_id = $3 WHERE user_id = $1 AND transaction_id = $2",
-                *(user_id, old, row["id"]),
-            )
+            set_values(session, table, {"user_id": user_id, "transaction_id": old}, transaction_id=row["id"])
     if moves:
         session.changes(user_id)
     return [*retold, *(row["id"] for _, row in moves)]
@@ -158,11 +155,7 @@ def _update(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], r
         if whose.get(before.account_id) == row["account_id"]:
             now = now._replace(account_id=before.account_id)
         if now != before:
-            session.execute(
-                "UPDATE annotations SET account_id = $3, booking_date = $4, amount = $5, currency = $6,"
-                " counterpart = $7, place = $8, equal_ones = $9 WHERE user_id = $1 AND transaction_id = $2",
-                *(user_id, row["id"], *now),
-            )
+            set_values(session, "annotations", {"user_id": user_id, "transaction_id": row["id"]}, **now._asdict())
             if (now.amount, now.currency) != (before.amount, before.currency):
                 retold.append(row["id"])
     return retold

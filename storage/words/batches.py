@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from analytics.classification.rules import ChosenCategory
-from storage.database import Transaction, add_row, as_json
+from storage.database import Transaction, add_row, as_json, set_values
 from storage.words import anchors, annotations
 from storage.words.annotations import OwnCategory
 
@@ -36,11 +36,8 @@ def choose(
     session.execute("DELETE FROM correction_batches WHERE user_id = $1 AND made_at < $2", user_id, now - KEPT_FOR)
     batch = {"user_id": user_id, "id": batch_id, **choice._asdict(), "before": as_json(before), "made_at": now}
     add_row(session, "correction_batches", **batch)
-    session.execute(
-        "UPDATE annotations SET category = $3, detailed_category = $4, own_category_id = $5, changed_at = $6"
-        " WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
-        *(user_id, list(ids), *choice, now),
-    )
+    meant = {"user_id": user_id, "transaction_id": list(ids)}
+    set_values(session, "annotations", meant, **choice._asdict(), changed_at=now)
     spoken = anchors.of_user(session, user_id)
     found = anchors.of_bookings(session, user_id, [id_ for id_ in ids if id_ not in spoken])
     rows = [(id_, *anchor) for id_, anchor in found.items()]
@@ -76,11 +73,8 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
         if known.get(id_) == chosen:
             of_choice[had].append(id_)
     for had, ids in of_choice.items():
-        session.execute(
-            "UPDATE annotations SET category = $3::TEXT, detailed_category = $4::TEXT,"
-            " own_category_id = $5::TEXT, changed_at = $6 WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
-            *(user_id, ids, *(had or (None, None, None)), now),
-        )
+        choice = had._asdict() if had is not None else dict.fromkeys(ChosenCategory._fields)
+        set_values(session, "annotations", {"user_id": user_id, "transaction_id": ids}, **choice, changed_at=now)
     session.execute(
         "DELETE FROM annotations WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])"
         " AND category IS NULL AND note IS NULL"

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from itertools import count
 
 from storage import rules
-from storage.database import Session, Transaction, add_row
+from storage.database import Session, Transaction, add_row, set_values
 from storage.transactions import NOT_HIDDEN
 from storage.words import annotations
 from storage.words.annotations import OwnCategory, fold_tag
@@ -96,9 +96,7 @@ def rename(session: Transaction, user_id: str, own: OwnCategory, name: str) -> O
     renamed = own._replace(name=" ".join(name.split()))
     _check_name(annotations.own_categories(session, user_id), renamed)
     session.changes(user_id)
-    session.execute(
-        "UPDATE own_categories SET name = $3 WHERE user_id = $1 AND id = $2", user_id, renamed.id, renamed.name
-    )
+    set_values(session, "own_categories", {"user_id": user_id, "id": renamed.id}, name=renamed.name)
     return renamed
 
 
@@ -107,9 +105,7 @@ def remove(session: Transaction, user_id: str, own_id: str) -> None:
     `derivation.apply_rules` then moves its bookings."""
     session.changes(user_id)
     for table in (*SAID_BY, *NOT_DERIVED_AGAIN):
-        session.execute(
-            f"UPDATE {table} SET own_category_id = NULL WHERE user_id = $1 AND own_category_id = $2", user_id, own_id
-        )
+        set_values(session, table, {"user_id": user_id, "own_category_id": own_id}, own_category_id=None)
     known = rules.of_user(session, user_id)
     if any(rule.own_category_id == own_id for rule in known):
         kept = [replace(rule, own_category_id=None) if rule.own_category_id == own_id else rule for rule in known]

@@ -1,4 +1,4 @@
-"""One row at a time: added, left as it is, or replaced by its key; moments with and without a zone are the same."""
+"""Rows: added once, left as they are, replaced by their key, or changed in part; moments with and without a zone are equal."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
@@ -12,6 +12,7 @@ from storage.database import (
     add_row_unless_there,
     names_of,
     put_row,
+    set_values,
     values_of,
 )
 
@@ -43,6 +44,26 @@ def test_a_row_is_added_once_left_as_it_is_or_replaced(database: Database) -> No
         "third",
         "3",
         "2",
+    ]
+
+
+def test_values_are_set_in_the_rows_that_are_described(database: Database) -> None:
+    for name, cursor in (("one", None), ("two", "2"), ("three", None)):
+        add_row(
+            database,
+            "connections",
+            **{"user_id": "u1", "id": name, "connector": "files", "bank_name": "B", "status": "ACTIVE"},
+            **{"settings": "{}", "cursor": cursor, "failures_in_row": 0, "created_at": SIX},
+        )
+    assert set_values(database, "connections", {"user_id": "u1", "cursor": None}, status="EXPIRED", cursor="0")
+    assert not set_values(database, "connections", {"user_id": "u1", "cursor": None}, status="REVOKED")
+    assert set_values(database, "connections", {"user_id": "u1", "id": ["two", "three"]}, cursor=None)
+    assert not set_values(database, "connections", {"user_id": "u2", "id": "one"}, status="REVOKED")
+    rows = database.rows("SELECT id, status, cursor FROM connections WHERE user_id = $1 ORDER BY id", "u1")
+    assert [tuple(row.values()) for row in rows] == [
+        ("one", "EXPIRED", "0"),
+        ("three", "EXPIRED", None),
+        ("two", "ACTIVE", None),
     ]
 
 
