@@ -1,4 +1,4 @@
-"""Rows: added once, left as they are, replaced by their key, or changed in part; moments with and without a zone are equal."""
+"""Rows: added once, left as they are, replaced by their key, or changed in part; moments are the same in any zone."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone

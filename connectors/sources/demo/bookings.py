@@ -23,7 +23,6 @@ PAYEE_BANK_CODE = "99920000"  # of no bank: German bank codes begin with 1 to 8
 class Movement:
     """A movement of money: its booking and, if it is announced before, its pending record."""
 
-    ordered: date
     record: TransactionRecord
     pending: TransactionRecord | None = None
     has_id: bool = True
@@ -78,7 +77,7 @@ def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None =
     """A SEPA direct debit of the day's price, collected on the next working day."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
-        yield Movement(ordered=day, record=_debit(party, -price(day), fill_in(purpose, day, dice), day, code))
+        yield Movement(record=_debit(party, -price(day), fill_in(purpose, day, dice), day, code))
 
     return what
 
@@ -88,7 +87,7 @@ def varying_debit(party: Party, low: str, high: str, purpose: str) -> What:
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         amount = -dice.amount(low, high)
-        yield Movement(ordered=day, record=_debit(party, amount, fill_in(purpose, day, dice), day))
+        yield Movement(record=_debit(party, amount, fill_in(purpose, day, dice), day))
 
     return what
 
@@ -98,7 +97,7 @@ def debit_return(party: Party, price: Price, purpose: str) -> What:
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         debit = _debit(party, -price(day), fill_in(purpose, day, dice), day)
-        yield Movement(ordered=day, record=debit)
+        yield Movement(record=debit)
         back = replace(
             debit,
             amount=-debit.amount,
@@ -110,7 +109,7 @@ def debit_return(party: Party, price: Price, purpose: str) -> What:
             purpose=f"Retoure SEPA-Lastschrift: {debit.purpose}",
             is_return=True,
         )
-        yield Movement(ordered=day, record=back)
+        yield Movement(record=back)
 
     return what
 
@@ -128,7 +127,7 @@ def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = F
             bank_transaction_code="PMNT-ICDT-STDO" if standing else "PMNT-ICDT-ESCT",
             bank_text="DAUERAUFTRAG" if standing else "ONLINE-ÜBERWEISUNG",
         )
-        yield Movement(ordered=day, record=record)
+        yield Movement(record=record)
 
     return what
 
@@ -153,7 +152,7 @@ def transfer_in(
             bank_transaction_code="PMNT-RCDT-SALA" if salary else "PMNT-RCDT-ESCT",
             bank_text="LOHN/GEHALT" if salary else "GUTSCHRIFT ÜBERWEISUNG",
         )
-        yield Movement(ordered=day, record=record)
+        yield Movement(record=record)
 
     return what
 
@@ -165,8 +164,8 @@ def bank_row(
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         said = fill_in(purpose, day, dice)
-        record = _record(price(day), day, purpose=said, gvc=gvc, bank_transaction_code=iso, bank_text=bank_text)
-        yield Movement(ordered=day, record=record, has_id=gvc is not None)
+        record = in_euro(price(day), day, purpose=said, gvc=gvc, bank_transaction_code=iso, bank_text=bank_text)
+        yield Movement(record=record, has_id=gvc is not None)
 
     return what
 
@@ -187,19 +186,23 @@ def _debit(party: Party, amount: Decimal, purpose: str, day: date, code: str | N
     )
 
 
-def _record(amount: Decimal, booked: date, party: Party | None = None, **facts: str | None) -> TransactionRecord:
-    """A booking in euro, with the facts about its counterpart where it has one."""
-    return TransactionRecord(
-        amount=amount,
-        currency="EUR",
-        booking_date=booked,
-        value_date=booked,
-        counterpart_name=party.name if party else None,
-        counterpart_iban=party.iban if party else None,
-        counterpart_bic=party.bic if party else None,
-        counterpart_bank_name=party.bank_name if party else None,
-        **facts,  # type: ignore[arg-type]  # texts of a record, by its own field names
+def _record(amount: Decimal, booked: date, party: Party, **facts: str | None) -> TransactionRecord:
+    """A booking in euro, with the facts about its counterpart."""
+    return in_euro(
+        amount,
+        booked,
+        counterpart_name=party.name,
+        counterpart_iban=party.iban,
+        counterpart_bic=party.bic,
+        counterpart_bank_name=party.bank_name,
+        **facts,
     )
+
+
+def in_euro(amount: Decimal, booked: date, **facts: object) -> TransactionRecord:
+    """A booking in euro with these facts, valued on the day it is booked unless they say otherwise."""
+    facts = {"value_date": booked, **facts}
+    return TransactionRecord(amount=amount, currency="EUR", booking_date=booked, **facts)  # type: ignore[arg-type]
 
 
 def fill_in(text: str, day: date, dice: Dice) -> str:

@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from msgspec.structs import replace
 
 from analytics.records import TransactionRecord
-from connectors.sources.demo.bookings import Movement, What
+from connectors.sources.demo.bookings import Movement, What, in_euro
 from connectors.sources.demo.chance import Dice
 from connectors.sources.demo.rhythms import working_day, working_days_later
 
@@ -33,12 +33,9 @@ def debit_card(shops: Sequence[Shop], *, times: int = 1, has_id: bool = True) ->
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
         amount = -dice.amount(shop.low, shop.high)
-        booked = working_days_later(day, 2)
-        record = TransactionRecord(
-            amount=amount,
-            currency="EUR",
-            booking_date=booked,
-            value_date=booked,
+        record = in_euro(
+            amount,
+            working_days_later(day, 2),
             counterpart_name=shop.text,
             purpose=f"{day.isoformat()}T{9 + dice.below(10):02d}:{dice.below(60):02d} Debitk.1 2029-12",
             end_to_end_id=f"6{dice.number(8)}{day:%y%j}",
@@ -47,7 +44,7 @@ def debit_card(shops: Sequence[Shop], *, times: int = 1, has_id: bool = True) ->
             bank_text="KARTENZAHLUNG",
         )
         for _ in range(times):
-            yield Movement(ordered=day, record=record, pending=_announcement(shop, amount, day, None), has_id=has_id)
+            yield Movement(record=record, pending=_announcement(shop, amount, day, None), has_id=has_id)
 
     return what
 
@@ -58,11 +55,8 @@ def credit_card(shops: Sequence[Shop]) -> What:
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
         amount = -dice.amount(shop.low, shop.high)
-        yield Movement(
-            ordered=day,
-            record=_card(shop, amount, day, text=shop.text.replace("#", dice.number(7))),
-            pending=_announcement(shop, amount, day, shop.mcc),
-        )
+        record = _card(shop, amount, day, text=shop.text.replace("#", dice.number(7)))
+        yield Movement(record=record, pending=_announcement(shop, amount, day, shop.mcc))
 
     return what
 
@@ -76,16 +70,13 @@ def foreign_card(shops: Sequence[Shop], currency: str, rate: str) -> What:
         exchange = Decimal(rate) + Decimal(dice.below(400) - 200).scaleb(-4)
         amount = (original * exchange).quantize(CENT, ROUND_HALF_EVEN)
         record = _card(shop, amount, day, text=shop.text)
-        yield Movement(
-            ordered=day,
-            record=replace(
-                record,
-                purpose=f"{record.purpose} {-original} {currency} Kurs {exchange}",
-                original_amount=-original,
-                original_currency=currency,
-            ),
-            pending=_announcement(shop, amount, day, shop.mcc),
+        exchanged = replace(
+            record,
+            purpose=f"{record.purpose} {-original} {currency} Kurs {exchange}",
+            original_amount=-original,
+            original_currency=currency,
         )
+        yield Movement(record=exchanged, pending=_announcement(shop, amount, day, shop.mcc))
 
     return what
 
@@ -97,20 +88,18 @@ def part_refund(shops: Sequence[Shop], share: str) -> What:
         shop = dice.pick(shops)
         amount = -dice.amount(shop.low, shop.high)
         text = shop.text.replace("#", dice.number(7))
-        yield Movement(ordered=day, record=_card(shop, amount, day, text=text))
+        yield Movement(record=_card(shop, amount, day, text=text))
         back = _card(shop, (-amount * Decimal(share)).quantize(CENT, ROUND_HALF_EVEN), day, text=text)
         booked = working_day(day + timedelta(days=8))
-        yield Movement(
-            ordered=day,
-            record=replace(
-                back,
-                booking_date=booked,
-                value_date=booked,
-                purpose=f"Gutschrift {back.purpose}",
-                gvc="106",
-                bank_transaction_code="PMNT-CCRD-RIMB",
-            ),
+        refund = replace(
+            back,
+            booking_date=booked,
+            value_date=booked,
+            purpose=f"Gutschrift {back.purpose}",
+            gvc="106",
+            bank_transaction_code="PMNT-CCRD-RIMB",
         )
+        yield Movement(record=refund)
 
     return what
 
@@ -132,7 +121,7 @@ def card_reversal(shops: Sequence[Shop]) -> What:
             bank_text="STORNO",
             is_reversal=True,
         )
-        yield Movement(ordered=day, record=storno)
+        yield Movement(record=storno)
 
     return what
 
@@ -142,11 +131,9 @@ def cash_machine(amounts: Sequence[int]) -> What:
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(
-            ordered=day,
-            record=TransactionRecord(
-                amount=Decimal(-dice.pick(amounts)).quantize(CENT),
-                currency="EUR",
-                booking_date=working_day(day),
+            record=in_euro(
+                Decimal(-dice.pick(amounts)).quantize(CENT),
+                working_day(day),
                 value_date=day,
                 counterpart_name=f"GA NR0000{dice.number(4)} BLZ99910000 0",
                 purpose=f"{day:%d.%m}/{9 + dice.below(10)}.{dice.below(6)}5UHR Innenstadt",
@@ -160,11 +147,9 @@ def cash_machine(amounts: Sequence[int]) -> What:
 
 
 def _card(shop: Shop, amount: Decimal, day: date, *, text: str) -> TransactionRecord:
-    booked = working_days_later(day, 4)
-    return TransactionRecord(
-        amount=amount,
-        currency="EUR",
-        booking_date=booked,
+    return in_euro(
+        amount,
+        working_days_later(day, 4),
         value_date=day,
         counterpart_name=text,
         purpose=f"Kauf vom {day:%d.%m.%Y}",
@@ -176,10 +161,10 @@ def _card(shop: Shop, amount: Decimal, day: date, *, text: str) -> TransactionRe
 
 
 def _announcement(shop: Shop, amount: Decimal, day: date, mcc: str | None) -> TransactionRecord:
-    return TransactionRecord(
-        amount=amount,
-        currency="EUR",
-        booking_date=day,
+    return in_euro(
+        amount,
+        day,
+        value_date=None,
         status="pending",
         counterpart_name=shop.announced,
         purpose=shop.announced,
