@@ -4,7 +4,7 @@ import re
 
 import click
 
-from handlers.cli.server_or_here import plain_command, user_option
+from handlers.cli.server_or_here import group, plain_command, user_option
 
 TTL_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -53,47 +53,41 @@ simplefin_token = plain_command(
     ),
 )
 
-calendar = click.Group(
+calendar = group(
     "calendar",
-    help="The calendar of a user's recurring payments, for calendar apps.",
-    commands=[
-        plain_command(
-            "calendar link",
-            """Print a new address of the calendar, alone on standard output; the one before ends.
+    "The calendar of a user's recurring payments, for calendar apps.",
+    plain_command(
+        "calendar link",
+        """Print a new address of the calendar, alone on standard output; the one before ends.
 
-            Whoever has the address sees when which recurring payment is due.""",
-            user_option("Whose payments the calendar shows."),
-        ),
-        plain_command("calendar revoke", "End the address of the calendar.", user_option("Whose calendar.")),
-    ],
+        Whoever has the address sees when which recurring payment is due.""",
+        user_option("Whose payments the calendar shows."),
+    ),
+    plain_command("calendar revoke", "End the address of the calendar.", user_option("Whose calendar.")),
 )
 
-clients = click.Group(
+clients = group(
     "clients",
-    help="The OAuth clients (apps) that are registered.",
-    commands=[
-        plain_command("clients list", "List clients: id, name, who registered it, redirect addresses."),
-        plain_command(
-            "clients add",
-            "Register a client that never expires and print its id.",
-            click.argument("name"),
-            click.argument("redirect_uris", nargs=-1, required=True),
-        ),
-        plain_command("clients remove", "Delete a client and end its grants.", click.argument("client_id")),
-    ],
+    "The OAuth clients (apps) that are registered.",
+    plain_command("clients list", "List clients: id, name, who registered it, redirect addresses."),
+    plain_command(
+        "clients add",
+        "Register a client that never expires and print its id.",
+        click.argument("name"),
+        click.argument("redirect_uris", nargs=-1, required=True),
+    ),
+    plain_command("clients remove", "Delete a client and end its grants.", click.argument("client_id")),
 )
 
-grants = click.Group(
+grants = group(
     "grants",
-    help="Which apps are connected to which users.",
-    commands=[
-        plain_command(
-            "grants list",
-            "List grants: id, user, app, scopes.",
-            user_option("Only this user's.", is_required=False),
-        ),
-        plain_command("grants revoke", "End a grant; its tokens stop working at once.", click.argument("grant_id")),
-    ],
+    "Which apps are connected to which users.",
+    plain_command(
+        "grants list",
+        "List grants: id, user, app, scopes.",
+        user_option("Only this user's.", is_required=False),
+    ),
+    plain_command("grants revoke", "End a grant; its tokens stop working at once.", click.argument("grant_id")),
 )
 
 log = plain_command(
@@ -106,22 +100,20 @@ log = plain_command(
     click.option("--json", "as_json", is_flag=True, help="A line of JSON for each entry."),
 )
 
-keys = click.Group(
+keys = group(
     "keys",
-    help="The keys that sign access tokens, and those that encrypt what opens banks.",
-    commands=[
-        plain_command(
-            "keys rotate",
-            "Sign with a new key from now on; tokens signed by the old one stay valid for their hour.",
-            click.option(
-                "--connections", "of_connections", is_flag=True, help="The key that encrypts what opens banks instead."
-            ),
+    "The keys that sign access tokens, and those that encrypt what opens banks.",
+    plain_command(
+        "keys rotate",
+        "Sign with a new key from now on; tokens signed by the old one stay valid for their hour.",
+        click.option(
+            "--connections", "of_connections", is_flag=True, help="The key that encrypts what opens banks instead."
         ),
-        plain_command(
-            "keys reseal",
-            "Seal the keys in PostgreSQL with the first line of BANKDATA_KEYS_SECRET, to change that secret.",
-        ),
-    ],
+    ),
+    plain_command(
+        "keys reseal",
+        "Seal the keys in PostgreSQL with the first line of BANKDATA_KEYS_SECRET, to change that secret.",
+    ),
 )
 
 registration_token = plain_command(

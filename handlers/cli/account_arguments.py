@@ -4,53 +4,51 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.server_or_here import confirmation_option, data_option, plain_command, run, user_option
+from handlers.cli.server_or_here import confirmation_option, data_option, group, plain_command, run, user_option
 from handlers.cli.terminal import confirm
 
 account_argument = click.argument("account")
 owner_option = user_option("Whose account it is.")
 
-accounts = click.Group(
+accounts = group(
     "accounts",
-    help="The accounts of the users. An ACCOUNT is given by its id, IBAN or name.",
-    commands=[
-        plain_command(
-            "accounts list",
-            "List accounts: id, user, name, IBAN, bank, balance, number of bookings, shown or hidden.",
-            user_option("Only this user's.", is_required=False),
-        ),
-        plain_command(
-            "accounts rename",
-            "Give an account a name of your own, which later imports leave alone; without NAME take it away again.",
-            account_argument,
-            click.argument("name", required=False),
-            owner_option,
-        ),
-        plain_command(
-            "accounts hide",
-            "Leave an account out of what apps see and of every figure; its data are kept and go on growing.",
-            account_argument,
-            owner_option,
-            is_hidden=True,
-        ),
-        plain_command("accounts show", "Show a hidden account again.", account_argument, owner_option, is_hidden=False),
-        plain_command(
-            "accounts separate",
-            """Take a merge back: ACCOUNT, which was merged into another one, stands by itself again.
+    "The accounts of the users. An ACCOUNT is given by its id, IBAN or name.",
+    plain_command(
+        "accounts list",
+        "List accounts: id, user, name, IBAN, bank, balance, number of bookings, shown or hidden.",
+        user_option("Only this user's.", is_required=False),
+    ),
+    plain_command(
+        "accounts rename",
+        "Give an account a name of your own, which later imports leave alone; without NAME take it away again.",
+        account_argument,
+        click.argument("name", required=False),
+        owner_option,
+    ),
+    plain_command(
+        "accounts hide",
+        "Leave an account out of what apps see and of every figure; its data are kept and go on growing.",
+        account_argument,
+        owner_option,
+        is_hidden=True,
+    ),
+    plain_command("accounts show", "Show a hidden account again.", account_argument, owner_option, is_hidden=False),
+    plain_command(
+        "accounts separate",
+        """Take a merge back: ACCOUNT, which was merged into another one, stands by itself again.
 
-            Its later bookings are its own, too. Apps that lost sight of the merged account do not get it back.
-            """,
-            account_argument,
-            owner_option,
-        ),
-        plain_command(
-            "accounts delete",
-            "Delete an account with its bookings and statements. A later import of the same brings it back.",
-            account_argument,
-            owner_option,
-            confirmation_option("Delete {account} with all bookings?"),
-        ),
-    ],
+        Its later bookings are its own, too. Apps that lost sight of the merged account do not get it back.
+        """,
+        account_argument,
+        owner_option,
+    ),
+    plain_command(
+        "accounts delete",
+        "Delete an account with its bookings and statements. A later import of the same brings it back.",
+        account_argument,
+        owner_option,
+        confirmation_option("Delete {account} with all bookings?"),
+    ),
 )
 
 
@@ -79,4 +77,4 @@ _watch_balance = plain_command(
     owner_option,
 )
 _watch_balance.context_settings = {"ignore_unknown_options": True}  # an amount may begin with a minus
-alerts = click.Group("alerts", help="Limits below which a balance causes an event for apps.", commands=[_watch_balance])
+alerts = group("alerts", "Limits below which a balance causes an event for apps.", _watch_balance)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import plain_command, user_option
+from handlers.cli.server_or_here import group, plain_command, user_option
 
 owner_option = user_option("Whose accounts they are.")
 renewed_option = click.option(
@@ -30,95 +30,91 @@ def _as_answers(*names: str) -> Callable[..., dict[str, Any]]:
     return prepare
 
 
-connect = click.Group(
+connect = group(
     "connect",
-    help="Connect a bank to a user, with a first sync.",
-    commands=[
-        plain_command(
-            "connect folder",
-            "A folder of statement files: every sync reads what is new and moves it to done/ or failed/.",
-            click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path, resolve_path=True)),
-            user_option("Whose accounts the statements are about."),
-            click.option("--bank", help="Name of the connection.  [default: name of the folder]"),
-            click.option("--account", help="The account of files that do not say theirs, by id, IBAN or name."),
+    "Connect a bank to a user, with a first sync.",
+    plain_command(
+        "connect folder",
+        "A folder of statement files: every sync reads what is new and moves it to done/ or failed/.",
+        click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path, resolve_path=True)),
+        user_option("Whose accounts the statements are about."),
+        click.option("--bank", help="Name of the connection.  [default: name of the folder]"),
+        click.option("--account", help="The account of files that do not say theirs, by id, IBAN or name."),
+    ),
+    plain_command(
+        "connect simplefin",
+        "Banks in the United States and Canada, through SimpleFIN: asks for a token.",
+        owner_option,
+        click.option("--bank", help="Name of the connection.  [default: SimpleFIN]"),
+        trace_option,
+        carried_out="connect live",
+        source="simplefin",
+    ),
+    plain_command(
+        "connect finapi",
+        "Banks in Germany and Europe, through finAPI: prints the address where the person signs in.",
+        owner_option,
+        renewed_option,
+        trace_option,
+        carried_out="connect live",
+        source="finapi",
+    ),
+    plain_command(
+        "connect demo",
+        "The demo bank: invented bookings that grow day by day.",
+        user_option("Whose bank it is."),
+        click.option("--accounts", type=click.IntRange(1, 100), help="How many accounts."),
+        click.option("--bank", help="Name of the bank.  [default: Musterbank]"),
+        click.option(
+            "--fault",
+            type=click.Choice(["fails", "needs_user", "slow", "rate_limited", "consent_expired"]),
+            help="What goes wrong from the next sync on.",
         ),
-        plain_command(
-            "connect simplefin",
-            "Banks in the United States and Canada, through SimpleFIN: asks for a token.",
-            owner_option,
-            click.option("--bank", help="Name of the connection.  [default: SimpleFIN]"),
-            trace_option,
-            carried_out="connect live",
-            source="simplefin",
-        ),
-        plain_command(
-            "connect finapi",
-            "Banks in Germany and Europe, through finAPI: prints the address where the person signs in.",
-            owner_option,
-            renewed_option,
-            trace_option,
-            carried_out="connect live",
-            source="finapi",
-        ),
-        plain_command(
-            "connect demo",
-            "The demo bank: invented bookings that grow day by day.",
-            user_option("Whose bank it is."),
-            click.option("--accounts", type=click.IntRange(1, 100), help="How many accounts."),
-            click.option("--bank", help="Name of the bank.  [default: Musterbank]"),
-            click.option(
-                "--fault",
-                type=click.Choice(["fails", "needs_user", "slow", "rate_limited", "consent_expired"]),
-                help="What goes wrong from the next sync on.",
-            ),
-            click.option("--consent-days", type=click.IntRange(1, 3650), help="After how many days the consent ends."),
-            carried_out="connect",
-            prepare=lambda accounts, **given: {**given, "settings": {"accounts": accounts} if accounts else {}},
-            connector="demo",
-        ),
-        plain_command(
-            "connect fints",
-            "A bank in Germany, asked straight by FinTS: asks for the PIN, and for a TAN where the bank wants one.",
-            owner_option,
-            renewed_option,
-            click.option("--url", help="The bank's address for FinTS with PIN and TAN."),
-            click.option("--bank-code", help="The bank's eight digits (BLZ)."),
-            click.option("--login", help="The login of its online banking; asked for if left out."),
-            carried_out="connect live",
-            prepare=_as_answers("url", "bank_code", "login"),
-            source="fints",
-        ),
-        plain_command(
-            "connect enable-banking",
-            "Banks in Europe, through Enable Banking: prints an address where the person signs in at the bank.",
-            owner_option,
-            click.option("--country", help="Where the bank is, two letters; asked for where it is not given."),
-            click.option("--bank", help="The bank, as Enable Banking calls it; asked for where it is not given."),
-            click.option("--business", "psu_type", flag_value="business", help="The accounts are a company's."),
-            trace_option,
-            carried_out="connect live",
-            prepare=_as_answers("country", "bank", "psu_type"),
-            source="enable-banking",
-        ),
-    ],
+        click.option("--consent-days", type=click.IntRange(1, 3650), help="After how many days the consent ends."),
+        carried_out="connect",
+        prepare=lambda accounts, **given: {**given, "settings": {"accounts": accounts} if accounts else {}},
+        connector="demo",
+    ),
+    plain_command(
+        "connect fints",
+        "A bank in Germany, asked straight by FinTS: asks for the PIN, and for a TAN where the bank wants one.",
+        owner_option,
+        renewed_option,
+        click.option("--url", help="The bank's address for FinTS with PIN and TAN."),
+        click.option("--bank-code", help="The bank's eight digits (BLZ)."),
+        click.option("--login", help="The login of its online banking; asked for if left out."),
+        carried_out="connect live",
+        prepare=_as_answers("url", "bank_code", "login"),
+        source="fints",
+    ),
+    plain_command(
+        "connect enable-banking",
+        "Banks in Europe, through Enable Banking: prints an address where the person signs in at the bank.",
+        owner_option,
+        click.option("--country", help="Where the bank is, two letters; asked for where it is not given."),
+        click.option("--bank", help="The bank, as Enable Banking calls it; asked for where it is not given."),
+        click.option("--business", "psu_type", flag_value="business", help="The accounts are a company's."),
+        trace_option,
+        carried_out="connect live",
+        prepare=_as_answers("country", "bank", "psu_type"),
+        source="enable-banking",
+    ),
 )
 
-connections = click.Group(
+connections = group(
     "connections",
-    help="The bank connections of the users.",
-    commands=[
-        plain_command(
-            "connections list",
-            "List connections: id, user, bank, kind, state.",
-            user_option("Only this user's.", is_required=False),
-        ),
-        plain_command(
-            "connections remove",
-            "End a connection; its accounts and transactions stay readable.",
-            click.argument("connection_id"),
-            user_option("Whose connection."),
-        ),
-    ],
+    "The bank connections of the users.",
+    plain_command(
+        "connections list",
+        "List connections: id, user, bank, kind, state.",
+        user_option("Only this user's.", is_required=False),
+    ),
+    plain_command(
+        "connections remove",
+        "End a connection; its accounts and transactions stay readable.",
+        click.argument("connection_id"),
+        user_option("Whose connection."),
+    ),
 )
 
 sync = plain_command(

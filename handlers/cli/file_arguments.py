@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import data_option, open_service, plain_command, run, settings_of, user_option
+from handlers.cli.server_or_here import data_option, group, open_service, plain_command, run, settings_of, user_option
 from handlers.cli.terminal import Terminal, stop
 from handlers.settings import Settings
 
@@ -67,25 +67,23 @@ def export(output: Path | None, data_dir: Path | None, **given: Any) -> None:
         terminal.release()
 
 
-imports = click.Group(
+imports = group(
     "imports",
-    help="The imports and syncs of a user.",
-    commands=[
-        plain_command(
-            "imports list",
-            "List imports that can be taken back: id, when (UTC), files or bank, accounts, new bookings.",
-            user_option("Whose imports."),
-        ),
-        plain_command(
-            "imports undo",
-            """Take back exactly what an import brought, in any order: bookings, balances, statements.
+    "The imports and syncs of a user.",
+    plain_command(
+        "imports list",
+        "List imports that can be taken back: id, when (UTC), files or bank, accounts, new bookings.",
+        user_option("Whose imports."),
+    ),
+    plain_command(
+        "imports undo",
+        """Take back exactly what an import brought, in any order: bookings, balances, statements.
 
-            What another import reported, too, stays. A live bank is asked for everything again at its next sync.
-            """,
-            click.argument("import_id"),
-            user_option("Whose imports."),
-        ),
-    ],
+        What another import reported, too, stays. A live bank is asked for everything again at its next sync.
+        """,
+        click.argument("import_id"),
+        user_option("Whose imports."),
+    ),
 )
 
 

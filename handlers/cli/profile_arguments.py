@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import plain_command, user_option
+from handlers.cli.server_or_here import group, plain_command, user_option
 
 keeper_option = user_option(
     "Those that count for the files of this user alone, instead of everybody's.", is_required=False
@@ -18,26 +18,24 @@ def _checked(*, user: str | None, account: str | None, **given: Any) -> dict[str
     return {**given, "user": user, "account": account}
 
 
-profiles = click.Group(
+profiles = group(
     "profiles",
-    help="Profiles of your own for CSV files; docs/csv-profiles.md shows the format.",
-    commands=[
-        plain_command("profiles list", "Print name and bank of each; of a user id and file.", keeper_option),
-        plain_command(
-            "profiles remove",
-            "Remove a profile, of a user by its id; what was imported by it stays.",
-            click.argument("name"),
-            keeper_option,
+    "Profiles of your own for CSV files; docs/csv-profiles.md shows the format.",
+    plain_command("profiles list", "Print name and bank of each; of a user id and file.", keeper_option),
+    plain_command(
+        "profiles remove",
+        "Remove a profile, of a user by its id; what was imported by it stays.",
+        click.argument("name"),
+        keeper_option,
+    ),
+    plain_command(
+        "profiles add",
+        "Add the profile in FILE, or replace the one of the same name; of a user the one for the same columns.",
+        click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
+        keeper_option,
+        click.option(
+            "--account", help="With --user: the account of files that do not say theirs, by id, IBAN or name."
         ),
-        plain_command(
-            "profiles add",
-            "Add the profile in FILE, or replace the one of the same name; of a user the one for the same columns.",
-            click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
-            keeper_option,
-            click.option(
-                "--account", help="With --user: the account of files that do not say theirs, by id, IBAN or name."
-            ),
-            prepare=_checked,
-        ),
-    ],
+        prepare=_checked,
+    ),
 )

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 import click
 
-from handlers.cli.server_or_here import check_store, data_option, run, settings_of
+from handlers.cli.server_or_here import check_store, data_option, group, run, settings_of
 from handlers.cli.terminal import Terminal, stop
 from handlers.settings import Settings
 
-rates = click.Group("rates", help="Reference rates of the European Central Bank, for sums over several currencies.")
+rates = group("rates", "Reference rates of the European Central Bank, for sums over several currencies.")
 
 
 @rates.command("update")

@@ -4,7 +4,7 @@ from typing import Any, TextIO
 
 import click
 
-from handlers.cli.server_or_here import plain_command, user_option
+from handlers.cli.server_or_here import group, plain_command, user_option
 from handlers.cli.terminal import stop
 
 
@@ -22,96 +22,92 @@ def _changes(*, rule_id: str, user: str, tags: tuple[str, ...], **words: str | N
     return {"user": user, "rule_id": rule_id, "changes": changes}
 
 
-rules = click.Group(
+rules = group(
     "rules",
-    help="A user's own rules for category, merchant and type; docs/rules.md shows the format.",
-    commands=[
-        plain_command("rules list", "Print the rules in their order, as JSON lines.", user_option("Whose rules.")),
-        plain_command("rules remove", "Remove a rule.", click.argument("rule_id"), user_option("Whose rules.")),
-        plain_command(
-            "rules order",
-            "Ask the rules in this order, each named once, and apply them to all stored bookings.",
-            click.argument("rule_ids", nargs=-1, required=True, metavar="RULE_ID..."),
-            user_option("Whose rules."),
+    "A user's own rules for category, merchant and type; docs/rules.md shows the format.",
+    plain_command("rules list", "Print the rules in their order, as JSON lines.", user_option("Whose rules.")),
+    plain_command("rules remove", "Remove a rule.", click.argument("rule_id"), user_option("Whose rules.")),
+    plain_command(
+        "rules order",
+        "Ask the rules in this order, each named once, and apply them to all stored bookings.",
+        click.argument("rule_ids", nargs=-1, required=True, metavar="RULE_ID..."),
+        user_option("Whose rules."),
+    ),
+    plain_command("rules apply", "Apply the rules to all stored bookings again.", user_option("Whose bookings.")),
+    plain_command(
+        "rules add",
+        "Append the rules of a file of JSON lines (- for standard input).",
+        click.argument("file", type=click.File("r", encoding="utf-8")),
+        user_option("Whose rules."),
+        prepare=_text,
+    ),
+    plain_command(
+        "rules edit",
+        "Change a rule in its place, and apply it to all stored bookings.",
+        click.argument("rule_id"),
+        user_option("Whose rule."),
+        click.option("--field", help="What is compared."),
+        click.option("--operator", help="How: contains, equals or startswith."),
+        click.option("--value", help="With what."),
+        click.option(
+            "--category", help="Category that it gives, a finer one or one of the user's own; empty for none."
         ),
-        plain_command("rules apply", "Apply the rules to all stored bookings again.", user_option("Whose bookings.")),
-        plain_command(
-            "rules add",
-            "Append the rules of a file of JSON lines (- for standard input).",
-            click.argument("file", type=click.File("r", encoding="utf-8")),
-            user_option("Whose rules."),
-            prepare=_text,
+        click.option("--merchant", help="Merchant that it gives; empty for none."),
+        click.option("--type", help="Type that it gives; empty for none."),
+        click.option(
+            "--tag", "tags", multiple=True, help="Tag that it gives, given once for each of them; empty for none."
         ),
-        plain_command(
-            "rules edit",
-            "Change a rule in its place, and apply it to all stored bookings.",
-            click.argument("rule_id"),
-            user_option("Whose rule."),
-            click.option("--field", help="What is compared."),
-            click.option("--operator", help="How: contains, equals or startswith."),
-            click.option("--value", help="With what."),
-            click.option(
-                "--category", help="Category that it gives, a finer one or one of the user's own; empty for none."
-            ),
-            click.option("--merchant", help="Merchant that it gives; empty for none."),
-            click.option("--type", help="Type that it gives; empty for none."),
-            click.option(
-                "--tag", "tags", multiple=True, help="Tag that it gives, given once for each of them; empty for none."
-            ),
-            prepare=_changes,
-        ),
-    ],
+        prepare=_changes,
+    ),
 )
 
 
 subscription = (click.argument("subscription_id"), user_option("Whose payment."))
-subscriptions = click.Group(
+subscriptions = group(
     "subscriptions",
-    help="A user's recurring payments, and what they say about them.",
-    commands=[
-        plain_command(
-            "subscriptions list",
-            "List every recurring payment: id, direction, state, rhythm, latest amount, what the user says, name.",
-            user_option("Whose payments."),
+    "A user's recurring payments, and what they say about them.",
+    plain_command(
+        "subscriptions list",
+        "List every recurring payment: id, direction, state, rhythm, latest amount, what the user says, name.",
+        user_option("Whose payments."),
+    ),
+    plain_command(
+        "subscriptions add",
+        "Add a recurring payment that is not found, NAME as its bookings call it. Prints its id.",
+        click.argument("name"),
+        click.argument("amount"),
+        click.option(
+            "--every",
+            required=True,
+            type=click.Choice(["week", "two-weeks", "month", "quarter", "year"]),
+            help="How often.",
         ),
-        plain_command(
-            "subscriptions add",
-            "Add a recurring payment that is not found, NAME as its bookings call it. Prints its id.",
-            click.argument("name"),
-            click.argument("amount"),
-            click.option(
-                "--every",
-                required=True,
-                type=click.Choice(["week", "two-weeks", "month", "quarter", "year"]),
-                help="How often.",
-            ),
-            click.option(
-                "--next", "next_day", required=True, type=click.DateTime(["%Y-%m-%d"]), help="The next day it is due."
-            ),
-            click.option("--account", required=True, help="The account it is paid from or to: id, IBAN or name."),
-            click.option("--incoming", "is_incoming", is_flag=True, help="It comes in; without this it goes out."),
-            user_option("Whose payment."),
+        click.option(
+            "--next", "next_day", required=True, type=click.DateTime(["%Y-%m-%d"]), help="The next day it is due."
         ),
-        plain_command("subscriptions remove", "Take away a recurring payment that was added by hand.", *subscription),
-        plain_command(
-            "subscriptions confirm",
-            "Say that a recurring payment is one.",
-            *subscription,
-            confirmation="confirmed",
-        ),
-        plain_command(
-            "subscriptions dismiss",
-            "Say that a recurring payment is none: no list, forecast or calendar has it any more.",
-            *subscription,
-            confirmation="dismissed",
-        ),
-        plain_command(
-            "subscriptions reset",
-            "Take back what was said about a recurring payment.",
-            *subscription,
-            confirmation="none",
-        ),
-    ],
+        click.option("--account", required=True, help="The account it is paid from or to: id, IBAN or name."),
+        click.option("--incoming", "is_incoming", is_flag=True, help="It comes in; without this it goes out."),
+        user_option("Whose payment."),
+    ),
+    plain_command("subscriptions remove", "Take away a recurring payment that was added by hand.", *subscription),
+    plain_command(
+        "subscriptions confirm",
+        "Say that a recurring payment is one.",
+        *subscription,
+        confirmation="confirmed",
+    ),
+    plain_command(
+        "subscriptions dismiss",
+        "Say that a recurring payment is none: no list, forecast or calendar has it any more.",
+        *subscription,
+        confirmation="dismissed",
+    ),
+    plain_command(
+        "subscriptions reset",
+        "Take back what was said about a recurring payment.",
+        *subscription,
+        confirmation="none",
+    ),
 )
 
 correct = plain_command(

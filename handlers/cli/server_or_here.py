@@ -65,6 +65,11 @@ def plain_command(
     return _command(typed, help_text, parameters, command)
 
 
+def group(name: str, help_text: str, *commands: click.Command) -> click.Group:
+    """The commands that begin with this word."""
+    return click.Group(name, help=help_text, commands=commands)
+
+
 def local_command(typed: str, help_text: str, *parameters: Parameter, module: str) -> click.Command:
     """The command typed as `typed`, which this process carries out even if a server runs: it passes settings and
     parameters to the function of the same name in this module of handlers/commands."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.server_or_here import local_command, plain_command
+from handlers.cli.server_or_here import group, local_command, plain_command
 
 AMOUNT = click.IntRange(0, 10**12)
 
@@ -19,16 +19,14 @@ backup = plain_command(
     click.option("--keep", type=click.IntRange(1, 10_000), help="Then delete all but this many of the newest backups."),
 )
 compact = plain_command("compact", "Sort the stored transactions again; worth it after a million new ones.")
-clock = click.Group(
+clock = group(
     "clock",
-    help="The clock of a demo server.",
-    commands=[
-        plain_command(
-            "clock advance",
-            "Move a demo server's clock: tokens expire, cool-downs end, the bank grows new days.",
-            click.argument("seconds", type=click.IntRange(1, 10 * 366 * 86_400)),
-        )
-    ],
+    "The clock of a demo server.",
+    plain_command(
+        "clock advance",
+        "Move a demo server's clock: tokens expire, cool-downs end, the bank grows new days.",
+        click.argument("seconds", type=click.IntRange(1, 10 * 366 * 86_400)),
+    ),
 )
 upgrade_check = local_command(
     "upgrade-check",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import confirmation_option, plain_command
+from handlers.cli.server_or_here import confirmation_option, group, plain_command
 from handlers.cli.terminal import stop
 
 
@@ -35,55 +35,53 @@ password_options = (
     click.option("--password-stdin", is_flag=True, help="Read the password from standard input."),
     click.option("--random", "is_random", is_flag=True, help="Make up a password and print it."),
 )
-users = click.Group(
+users = group(
     "users",
-    help="The people who may sign in.",
-    commands=[
-        plain_command("users list", "List users with subscription and number of bank connections."),
-        plain_command(
-            "users add",
-            "Add a user.",
-            click.argument("name"),
-            *password_options,
-            click.option(
-                "--no-subscription",
-                "has_subscription",
-                flag_value=False,
-                default=True,
-                help="The data endpoints send this user to the billing page.",
-            ),
-            prepare=_with_password,
+    "The people who may sign in.",
+    plain_command("users list", "List users with subscription and number of bank connections."),
+    plain_command(
+        "users add",
+        "Add a user.",
+        click.argument("name"),
+        *password_options,
+        click.option(
+            "--no-subscription",
+            "has_subscription",
+            flag_value=False,
+            default=True,
+            help="The data endpoints send this user to the billing page.",
         ),
-        plain_command(
-            "users passwd",
-            "Change a user's password and sign the user's browsers out.",
-            click.argument("name"),
-            *password_options,
-            prepare=_with_password,
-        ),
-        plain_command(
-            "users second-factor",
-            "Turn off the second factor of a user who has lost it, and the recovery codes too.",
-            click.argument("state", type=click.Choice(["off"]), expose_value=False),  # people turn it on
-            click.argument("name"),
-        ),
-        plain_command(
-            "users subscription",
-            "Say whether a user has an active subscription.",
-            click.argument("name"),
-            click.argument("active", type=click.Choice(["on", "off"]), callback=lambda *given: given[2] == "on"),
-        ),
-        plain_command(
-            "users currency",
-            "Choose the currency of a user's figures over several currencies, such as CHF.",
-            click.argument("name"),
-            click.argument("currency"),
-        ),
-        plain_command(
-            "users remove",
-            "Delete a user with accounts, transactions and connected apps.",
-            click.argument("name"),
-            confirmation_option("Delete {name} with all accounts and transactions?"),
-        ),
-    ],
+        prepare=_with_password,
+    ),
+    plain_command(
+        "users passwd",
+        "Change a user's password and sign the user's browsers out.",
+        click.argument("name"),
+        *password_options,
+        prepare=_with_password,
+    ),
+    plain_command(
+        "users second-factor",
+        "Turn off the second factor of a user who has lost it, and the recovery codes too.",
+        click.argument("state", type=click.Choice(["off"]), expose_value=False),  # people turn it on
+        click.argument("name"),
+    ),
+    plain_command(
+        "users subscription",
+        "Say whether a user has an active subscription.",
+        click.argument("name"),
+        click.argument("active", type=click.Choice(["on", "off"]), callback=lambda *given: given[2] == "on"),
+    ),
+    plain_command(
+        "users currency",
+        "Choose the currency of a user's figures over several currencies, such as CHF.",
+        click.argument("name"),
+        click.argument("currency"),
+    ),
+    plain_command(
+        "users remove",
+        "Delete a user with accounts, transactions and connected apps.",
+        click.argument("name"),
+        confirmation_option("Delete {name} with all accounts and transactions?"),
+    ),
 )

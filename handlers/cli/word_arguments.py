@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from handlers.cli.server_or_here import plain_command, user_option
+from handlers.cli.server_or_here import group, plain_command, user_option
 
 AMOUNT = re.compile(r"\d{1,15}(\.\d{1,5})?")
 
@@ -55,83 +55,75 @@ annotate = plain_command(
     prepare=_changes,
 )
 
-words = click.Group(
+words = group(
     "words",
-    help="Everything that a user says of their bookings, out of one store and into another.",
-    commands=[
-        plain_command(
-            "words export",
-            "Print rules, corrections, notes, tags and categories of single bookings as JSON lines.",
-            user_option("Whose words."),
-        ),
-        plain_command(
-            "words import",
-            "Take over what such a file says and the user has not said here.",
-            click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
-            user_option("Whose words."),
-        ),
-    ],
+    "Everything that a user says of their bookings, out of one store and into another.",
+    plain_command(
+        "words export",
+        "Print rules, corrections, notes, tags and categories of single bookings as JSON lines.",
+        user_option("Whose words."),
+    ),
+    plain_command(
+        "words import",
+        "Take over what such a file says and the user has not said here.",
+        click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
+        user_option("Whose words."),
+    ),
 )
 
 category_option = user_option("Whose category.")
-categories = click.Group(
+categories = group(
     "categories",
-    help="Categories under names of a user's own, each below one of the thirteen or below a finer one.",
-    commands=[
-        plain_command(
-            "categories list",
-            "Print each category with the finer ones and the user's own below it.",
-            user_option("Whose categories."),
-        ),
-        plain_command(
-            "categories add",
-            "Add a category under a name of the user's own.",
-            click.argument("name"),
-            click.option("--below", required=True, metavar="CODE", help="A category or a finer one."),
-            category_option,
-        ),
-        plain_command(
-            "categories rename",
-            "Give it another name; what is in it stays in it.",
-            click.argument("name"),
-            click.argument("new_name"),
-            category_option,
-        ),
-        plain_command(
-            "categories remove",
-            "Forget it; what is in it stays at its place.",
-            click.argument("name"),
-            category_option,
-        ),
-    ],
+    "Categories under names of a user's own, each below one of the thirteen or below a finer one.",
+    plain_command(
+        "categories list",
+        "Print each category with the finer ones and the user's own below it.",
+        user_option("Whose categories."),
+    ),
+    plain_command(
+        "categories add",
+        "Add a category under a name of the user's own.",
+        click.argument("name"),
+        click.option("--below", required=True, metavar="CODE", help="A category or a finer one."),
+        category_option,
+    ),
+    plain_command(
+        "categories rename",
+        "Give it another name; what is in it stays in it.",
+        click.argument("name"),
+        click.argument("new_name"),
+        category_option,
+    ),
+    plain_command(
+        "categories remove",
+        "Forget it; what is in it stays at its place.",
+        click.argument("name"),
+        category_option,
+    ),
 )
 
-targets = click.Group(
+targets = group(
     "targets",
-    help="Amounts to compare with what was spent in a category, a finer one, or one of the user's own.",
-    commands=[
-        plain_command(
-            "targets list",
-            "Print what holds in a month, what was spent, and what is left.",
-            click.option("--month", metavar="YYYY-MM", help="Another month than this one."),
-            user_option("Whose targets."),
+    "Amounts to compare with what was spent in a category, a finer one, or one of the user's own.",
+    plain_command(
+        "targets list",
+        "Print what holds in a month, what was spent, and what is left.",
+        click.option("--month", metavar="YYYY-MM", help="Another month than this one."),
+        user_option("Whose targets."),
+    ),
+    plain_command(
+        "targets set",
+        "Let it hold until another one does; 0 ends it.",
+        click.argument("place"),
+        click.argument("amount"),
+        click.option(
+            "--per",
+            "period",
+            type=click.Choice(["month", "year"]),
+            default="month",
+            help="Of a month, or of a year.",
         ),
-        plain_command(
-            "targets set",
-            "Let it hold until another one does; 0 ends it.",
-            click.argument("place"),
-            click.argument("amount"),
-            click.option(
-                "--per",
-                "period",
-                type=click.Choice(["month", "year"]),
-                default="month",
-                help="Of a month, or of a year.",
-            ),
-            click.option(
-                "--from", "month", metavar="YYYY-MM", help="The month from which it holds; without it this one."
-            ),
-            user_option("Whose target."),
-        ),
-    ],
+        click.option("--from", "month", metavar="YYYY-MM", help="The month from which it holds; without it this one."),
+        user_option("Whose target."),
+    ),
 )
