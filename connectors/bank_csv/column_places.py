@@ -25,7 +25,9 @@ def from_the_right(row: Sequence[str], *, width: int, split: int) -> list[str] |
 
 def place_of(text: str, names: Sequence[str]) -> int | None:
     """The index of a column, None where it is missing: "@3" counts from 1 (from the end when negative), "name#2" is the
-    second column of that name."""
+    second column of that name unless one is called so."""
+    if text in names:
+        return names.index(text)
     if text.startswith("@"):
         number = int(text[1:])
         return number - 1 if number > 0 else number

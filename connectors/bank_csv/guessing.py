@@ -12,6 +12,7 @@ from connectors.bank_csv.amounts_and_dates import (
     read_amount,
 )
 from connectors.bank_csv.cell_kinds import is_booking, kinds
+from connectors.bank_csv.column_places import place_of
 from connectors.bank_csv.profile import JOINED, Mark, Profile, comparable
 from connectors.bank_csv.vocabulary import (
     CREDIT_WORDS,
@@ -186,13 +187,8 @@ def _has_sign_words(fields: dict[str, tuple[str, ...]], header: Row, data: Seque
 
 def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[str]:
     names = [comparable(cell) for cell in header]
-    cells = []
-    for reference in references:
-        name, _, number = reference.partition("#")
-        places = [index for index, other in enumerate(names) if other == name]
-        place = places[int(number) - 1 if number else 0]
-        cells += [row[place] for row in data if place < len(row) and row[place].strip()]
-    return cells
+    places = [place for each in references if (place := place_of(each, names)) is not None]
+    return [row[place] for place in places for row in data if place < len(row) and row[place].strip()]
 
 
 def _mark(amounts: Sequence[str], delimiter: str) -> Mark:

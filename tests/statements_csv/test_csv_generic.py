@@ -211,6 +211,12 @@ def test_of_two_columns_of_dates_the_second_is_the_value_date_and_two_texts_are_
 
 
 @pytest.mark.requirement("readers.csv.generic")
+def test_a_hash_in_the_name_of_a_column_is_a_part_of_it(read_csv: Read) -> None:
+    [row] = read_csv("Datum;Betrag;Filiale #1;Text\n31.01.2026;1,00;Nord;x\n")[1]
+    assert (row.amount, row.purpose) == (Decimal("1.00"), "x")
+
+
+@pytest.mark.requirement("readers.csv.generic")
 def test_the_currency_above_an_unknown_table_is_that_of_its_rows(read_csv: Read) -> None:
     [row] = read_csv("Währung;CHF\nDatum;Betrag;Text\n31.01.2026;1,00;x\n")[1]
     assert row.currency == "CHF"
