@@ -3,7 +3,8 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import copy_context
 from functools import partial
@@ -35,6 +36,14 @@ def begin_thread(name: str, work: Callable[[], object]) -> threading.Thread:
     thread = threading.Thread(target=carry(run), name=name, daemon=True)
     thread.start()
     return thread
+
+
+def join_threads(threads: Collection[threading.Thread], *, within: float) -> bool:
+    """Wait up to `within` seconds until these threads have ended; returns whether all have."""
+    until = time.monotonic() + within
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)
 
 
 class contain(AbstractContextManager[None, bool]):

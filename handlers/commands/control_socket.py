@@ -12,14 +12,13 @@ import os
 import socket
 import socketserver
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from storage.boundary import begin_thread, contain
+from storage.boundary import begin_thread, contain, join_threads
 
 FILE_NAME = "control.sock"
 CUT_OFF = "The server stopped before the command had ended; what was not stored by then is undone."
@@ -112,10 +111,8 @@ class ControlServer:
         self._server.shutdown()
         self._server.server_close()
         self._path.unlink(missing_ok=True)
-        until = time.monotonic() + within
-        for thread in list(self._busy):
-            thread.join(max(0.0, until - time.monotonic()))
-        has_ended = not any(thread.is_alive() for thread in list(self._busy))
+        join_threads(list(self._busy), within=within)
+        has_ended = not self._busy
         if not has_ended:
             self._is_cut_off.set()
         return has_ended

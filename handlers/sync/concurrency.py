@@ -1,7 +1,6 @@
 """Bounds what runs at once: requests to sources in threads of their own, and imports by turns."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from handlers.sync.fair_order import FairOrder, Work
-from storage.boundary import begin_thread, carry
+from storage.boundary import begin_thread, carry, join_threads
 
 CALLS_MAX = 32  # threads that ask sources
 CALLS_PER_PROVIDER_MAX = 12  # a source that hangs leaves threads for the others
@@ -60,10 +59,7 @@ class SourceCalls:
         with self._lock:
             self._is_closed = True
             running = list(self._running)
-        until = time.monotonic() + within
-        for thread in running:
-            thread.join(max(0.0, until - time.monotonic()))
-        return not any(thread.is_alive() for thread in running)
+        return join_threads(running, within=within)
 
     def _begin(self) -> None:
         """Start a thread for every waiting call that the bounds allow."""

@@ -6,7 +6,6 @@ attacker's account. One that a command began needs no session, because whoever m
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,7 +27,7 @@ from storage import connections, jobs, users
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_attempts import CONNECTED, StoredAttempt
 from storage.bank_access.connection_keys import ConnectionKeys, SecretsUnreadable
-from storage.boundary import begin_thread, contain
+from storage.boundary import begin_thread, contain, join_threads
 from storage.connections import NEED_USER, StoredConnection
 from storage.database import Session, Store
 from storage.users import User
@@ -181,9 +180,7 @@ class Connecting:
             why[each.id] = NO_ANSWER
             work = partial(_disconnect, live, left, now=self._clock.now(), why=why)
             threads.append(begin_thread("disconnect", work))
-        until = time.monotonic() + within
-        for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
+        join_threads(threads, within=within)
         reasons = dict(why)
         return [(each, reasons[each.id]) for each in ended if each.id in reasons]
 
