@@ -48,6 +48,8 @@ def include_added(
     bookings in its direction, of about its amount, whose counterpart, merchant or purpose contains its name; a stream
     with one of them is the same payment.
     """
+    if not added:
+        return streams.with_columns(added_id=pl.lit(None, pl.String), added_to=pl.lit(None, pl.String))
     holders = {
         (row["direction"], charge): row["id"] for row in streams.iter_rows(named=True) for charge in row["charge_ids"]
     }

@@ -5,12 +5,13 @@ an expression of Polars takes longer to set up than to compute.
 """
 
 from collections import Counter
+from functools import cache
 from typing import NamedTuple
 
 import polars as pl
 
 from analytics.frames import frame_of
-from analytics.recurring.groups import RECENT_RANK
+from analytics.recurring.groups import RANKS, RECENT_RANK
 from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS
 
 # The rhythm (docs/recurring.md, "The calendar test")
@@ -57,12 +58,17 @@ CORE_FILLED_MIN, CORE_REPEATS_MAX, CHANCE_MAX = 0.85, 1.15, 0.001
 
 def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The pairs of group and lattice whose amounts some rule below could accept if they keep to the calendar."""
+    amounts = groups.lazy().select("group", "contract", "constant", "narrow", "variation", "part")
+    promising = pairs.lazy().join(amounts, on="group").filter(_may_be_accepted())
+    return promising.select(pairs.columns).with_row_index("fit").pipe(frame_of)
+
+
+@cache
+def _may_be_accepted() -> pl.Expr:
     steady = pl.col("constant") | pl.col("narrow")
     basket = (pl.col("variation") <= BASKET_VARIATION) & pl.col("frequency").is_in(FAST)
     alone = (pl.col("part") >= PART_WHOLE) & pl.col("lattice").is_in(["month", "year"])
-    amounts = groups.lazy().select("group", "contract", "constant", "narrow", "variation", "part")
-    promising = pairs.lazy().join(amounts, on="group").filter(pl.col("contract") | steady | basket | alone)
-    return promising.select(pairs.columns).with_row_index("fit").pipe(frame_of)
+    return pl.col("contract") | steady | basket | alone
 
 
 class ChargeGroup(NamedTuple):
@@ -70,7 +76,6 @@ class ChargeGroup(NamedTuple):
 
     group: int
     level: str
-    rank: int
     n: int
     payee_id: int
     payee_n: int
@@ -90,6 +95,11 @@ class ChargeGroup(NamedTuple):
     narrow: bool
     contract: bool
     part: float
+
+    @property
+    def rank(self) -> int:
+        """Charges explained by a group of a lower rank cannot be claimed by one of a higher rank."""
+        return RANKS[self.level]
 
 
 class Fit(NamedTuple):

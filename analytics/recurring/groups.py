@@ -1,5 +1,6 @@
 """Candidate groups of charges that may be one stream, from coarse to fine (docs/recurring.md, "Candidate groups")."""
 
+from functools import cache
 from typing import NamedTuple
 
 import polars as pl
@@ -31,6 +32,8 @@ LEVELS = (
     Level("recent", 2, ("payee", "recent")),
     Level("recent_price", 3, ("price", "recent")),
 )
+RANKS = {level.name: level.rank for level in LEVELS}
+LEVEL_NAMES = pl.Enum(list(RANKS))  # sorted from coarse to fine
 RECENT_RANK = 2  # levels from this rank on use only the last months, which is a second try and needs more evidence
 
 
@@ -67,28 +70,15 @@ def day_bands(days: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The candidate groups: (members: group, row) and (groups: group, level, rank, n, first_day, last_day). Of groups
-    with the same rows, only the coarsest is kept."""
+    """The candidate groups: (members: group, row) and (groups: group, level, n, first_day, last_day). Of groups with
+    the same rows, only the coarsest is kept."""
     members = (
         charges.lazy()
-        .select(
-            "row",
-            "days",
-            *(
-                pl.when(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys))
-                .then(pl.struct(*WHOSE, *level.keys).hash(seed=number))
-                .alias(str(number))
-                for number, level in enumerate(LEVELS)
-            ),
-        )
+        .select("row", "days", *_group_at_each_level())
         .unpivot(index=["row", "days"], variable_name="level", value_name="group")
         .drop_nulls("group")
-        .with_columns(pl.col("level").cast(pl.UInt8))
+        .with_columns(pl.col("level").cast(LEVEL_NAMES))
         .pipe(frame_of)
-    )
-    names = pl.DataFrame(
-        {"level": range(len(LEVELS)), "name": [x.name for x in LEVELS], "rank": [x.rank for x in LEVELS]},
-        schema_overrides={"level": pl.UInt8},
     )
     groups = (
         members.lazy()
@@ -104,9 +94,17 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
         .sort("level")
         .unique(["same", "n"], keep="first", maintain_order=True)
         .drop("same")
-        .join(names.lazy(), on="level", maintain_order="left")
-        .drop("level")
-        .rename({"name": "level"})
         .pipe(frame_of)
     )
     return members.select("group", "row"), groups
+
+
+@cache
+def _group_at_each_level() -> list[pl.Expr]:
+    """The group of a charge at each level; null where the charge lacks a key."""
+    return [
+        pl.when(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys))
+        .then(pl.struct(*WHOSE, *level.keys).hash(seed=number))
+        .alias(level.name)
+        for number, level in enumerate(LEVELS)
+    ]
