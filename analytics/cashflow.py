@@ -73,16 +73,14 @@ def monthly_cashflow(
         .pipe(frame_of)
     )
     of_month = {row["booking_date"]: row for row in by_month.iter_rows(named=True)}
-    rows = [of_month.get(month, _QUIET) for month in shown]
+    rows = [(month, of_month.get(month, _QUIET)) for month in shown]
     return pl.DataFrame(
-        {
-            "month": shown,
-            "income": [row["income"] for row in rows],
-            "expenses": [row["expenses"] for row in rows],
-            "net": [row["income"] - row["expenses"] for row in rows],
-            "unconverted": [row.get("unconverted", []) for row in rows],
-        },
+        [
+            (month, row["income"], row["expenses"], row["income"] - row["expenses"], row.get("unconverted", []))
+            for month, row in rows
+        ],
         schema=CASHFLOW,
+        orient="row",
     )
 
 

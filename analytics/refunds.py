@@ -13,7 +13,7 @@ NEVER_REFUNDED = ("SALARY", "TRANSFER")  # decision 16
 RENT = "RENT"  # comes from the landlord to whom it was paid, or from a tenant
 
 
-def refund_places(credited: pl.LazyFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
+def refund_places(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
     """The places of the credits that are refunds: their counterpart was paid before, or on the same day, because
     bookings have no time (decision 16).
 
@@ -21,10 +21,11 @@ def refund_places(credited: pl.LazyFrame, bookings: pl.DataFrame, *, selection: 
     tenant was paid for.
     """
     is_credit = (pl.col("amount") > 0) & left_out(selection).is_null() & ~known_category().is_in(NEVER_REFUNDED)
+    found = credited.lazy().filter(is_credit).pipe(frame_of)
+    if found.is_empty():
+        return found["place"]
     is_rent = (known_category() == RENT).alias("is_rent")
-    credits = _by_counterpart(credited.filter(is_credit), "place", "booking_date", is_rent).pipe(frame_of)
-    if credits.is_empty():
-        return credits["place"]
+    credits = _by_counterpart(found.lazy(), "place", "booking_date", is_rent).pipe(frame_of)
     payments = bookings.lazy().filter(is_payment(selection), pl.col("account_id").is_in(list(selection)))
     first_paid = (
         _by_counterpart(payments, "booking_date", is_rent)
@@ -42,9 +43,8 @@ def refund_places(credited: pl.LazyFrame, bookings: pl.DataFrame, *, selection: 
 
 def refund_ids(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
     """The ids of those credited rows that are refunds, as far as they are in the selected accounts."""
-    rows = credited.lazy().filter(pl.col("account_id").is_in(list(selection))).with_row_index("place")
-    places = refund_places(rows, bookings, selection=selection)
-    return rows.filter(pl.col("place").is_in(places.implode())).select("id").pipe(frame_of)["id"]
+    rows = credited.filter(pl.col("account_id").is_in(list(selection))).with_row_index("place")
+    return rows["id"].gather(refund_places(rows, bookings, selection=selection).unique().sort())
 
 
 def _by_counterpart(rows: pl.LazyFrame, *columns: str | pl.Expr) -> pl.LazyFrame:

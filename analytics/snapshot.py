@@ -20,6 +20,9 @@ TOP_CATEGORIES_MAX = 5  # decision 17
 NAMELESS = "Account"  # decision 20
 
 _ZERO = pl.lit(0, dtype=FIGURE)
+_SAID = [pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column)) for column in ("name", "iban", "kind")]
+_NAME = pl.coalesce(*_SAID, pl.lit(NAMELESS)).alias("name")
+"""The account's name, else its IBAN, else its type (decision 20)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +135,7 @@ def _listed_accounts(accounts: pl.DataFrame, *, today: date, currency: str, rate
     listed = (
         accounts.lazy()
         .filter(pl.col("balance").is_not_null())
-        .select(_name(), pl.col("bank_name").alias("bank"), "balance", "currency", pl.lit(today).alias("day"))
+        .select(_NAME, pl.col("bank_name").alias("bank"), "balance", "currency", pl.lit(today).alias("day"))
     )
     foreign = foreign_currencies(accounts, currency)
     converted = convert(listed, currency=currency, foreign=foreign, rates=rates, amount="balance", day="day")
@@ -167,7 +170,7 @@ def _judge_rows(
 ) -> pl.LazyFrame:
     """The selection's rows of the last 30 days with counted_as, left_out, home_amount (null without a rate), and their
     place among these rows; bookings with `parts` are replaced by one row per part."""
-    recent = _last_30_days(bookings, selection=selection, today=today).with_row_index("place")
+    recent = _last_30_days(bookings, selection=selection, today=today).pipe(frame_of).with_row_index("place")
     refunds = refund_places(recent, bookings, selection=selection)
     counted_as = (
         pl.when(is_payment(selection))
@@ -178,7 +181,7 @@ def _judge_rows(
     is_counted = pl.col("counted_as").is_not_null()
     reason = pl.coalesce(left_out(selection), pl.lit("income"))
     rows = convert(
-        recent.with_columns(counted_as=counted_as), currency=currency, foreign=foreign, rates=rates
+        recent.lazy().with_columns(counted_as=counted_as), currency=currency, foreign=foreign, rates=rates
     ).with_columns(left_out=pl.when(~is_counted).then(reason))
     rows = apart(rows, parts, currency=currency)
     if not foreign:
@@ -203,12 +206,6 @@ def _counted_amount() -> pl.Expr:
     refunded_before = refund.cum_sum() - refund
     usable = pl.min_horizontal(refund, pl.max_horizontal(expenses - refunded_before, _ZERO))
     return pl.when(is_refund).then(usable).otherwise(counted_amount())
-
-
-def _name() -> pl.Expr:
-    """The account's name, else its IBAN, else its type (decision 20)."""
-    said = [pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column)) for column in ("name", "iban", "kind")]
-    return pl.coalesce(*said, pl.lit(NAMELESS)).alias("name")
 
 
 def _sum(amounts: pl.Series) -> Decimal:
