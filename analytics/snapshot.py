@@ -1,13 +1,13 @@
 """The financial snapshot: balances of the selected accounts, and the costs of the last 30 days by category."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.cashflow import NO_RATE, counted_amount, left_out, without_rate
 from analytics.currencies import NO_RATES, convert, foreign_currencies
@@ -22,8 +22,7 @@ NAMELESS = "Account"  # decision 20
 _ZERO = pl.lit(0, dtype=FIGURE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, kw_only=True):
     """The snapshot; all amounts but those in `accounts` are in `currency`."""
 
     currency: str

@@ -1,9 +1,9 @@
 """One row at a time: added, left as it is, or replaced by its key; moments with and without a zone are the same."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from msgspec import Struct
 
 from storage.database import (
     ConstraintViolated,
@@ -19,8 +19,7 @@ SIX = datetime(2026, 3, 1, 6)  # noqa: DTZ001 - as the store keeps it
 EIGHT_IN_BERLIN = datetime(2026, 3, 1, 8, tzinfo=timezone(timedelta(hours=2)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """A document, by its columns."""
 
     name: str
