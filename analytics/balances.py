@@ -2,12 +2,12 @@
 ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Literal
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.frames import FIGURE, frame_of
@@ -19,8 +19,7 @@ POINTS_MAX = 3_700  # ten years of days
 OLD_BALANCE_DAYS = 7  # banks state balances on working days, and no run of holidays is longer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatedBalance:
+class DatedBalance(Struct, frozen=True, kw_only=True):
     """The balance of an account at the end of `day`, in the currency of the figures (None without a rate) and in its
     own."""
 
@@ -33,8 +32,7 @@ class DatedBalance:
     points: Sequence[tuple[date, Decimal]]  # in its own currency, oldest first, from the first known day on
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BalanceSeries:
+class BalanceSeries(Struct, frozen=True, kw_only=True):
     """The balances over time, all in `currency`. `left_out` are the accounts that no point includes, and the
     reasons."""
 

@@ -5,12 +5,12 @@ figures right and explains nothing, so it counts as no booking here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Literal
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.day_totals import ZERO, DayTotals
 from analytics.ledger_periods import LedgerPeriod
@@ -25,8 +25,7 @@ Kind = Literal["gap", "statement_differs", "balance_differs", "adjusting_entry",
 UNSOUND: frozenset[Kind] = frozenset({"gap", "statement_differs", "balance_differs"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEvidence:
+class LedgerEvidence(Struct, frozen=True, kw_only=True):
     """The evidence by which integrity is judged, for any accounts: STATED, MOVED, FORMER, FLAGGED and WAITING of
     frames.py."""
 
@@ -37,8 +36,7 @@ class LedgerEvidence:
     waiting: pl.DataFrame
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerProblem:
+class LedgerProblem(Struct, frozen=True, kw_only=True):
     """A problem of these days; `amount` is None where no balance shows how much is missing."""
 
     kind: Kind
@@ -53,8 +51,7 @@ class LedgerProblem:
         return self.kind in UNSOUND
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountIntegrity:
+class AccountIntegrity(Struct, frozen=True, kw_only=True):
     """The integrity of one account: its periods sorted by last day, and its problems by kind and day."""
 
     account_id: str

@@ -1,12 +1,12 @@
 """The periods between two balances of an account, and the sums of their bookings."""
 
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerPeriod:
+
+class LedgerPeriod(Struct, frozen=True, kw_only=True):
     """The days from `first` to `last`, both included, with the balance before them and the one after them."""
 
     first: date

@@ -10,12 +10,11 @@ so that a file of any size streams, and a store needs to know nothing of where d
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import fields
 
 AccountKind = Literal[
@@ -114,8 +113,7 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 Record = AccountRecord | TransactionRecord | StatementRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(Struct, frozen=True, kw_only=True):
     """What is read at once (one file, one answer of a bank): references are unique within it, or are no keys at all.
 
     `name` is the name that its user knows (such as that of the file). `cursor` says where the next fetch goes on once

@@ -1,13 +1,13 @@
 """The financial snapshot: balances of the selected accounts, and the costs of the last 30 days by category."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.cashflow import NO_RATE, counted_amount, left_out, without_rate
 from analytics.currencies import NO_RATES, convert, foreign_currencies
@@ -25,8 +25,7 @@ _NAME = pl.coalesce(*_SAID, pl.lit(NAMELESS)).alias("name")
 """The account's name, else its IBAN, else its type (decision 20)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, kw_only=True):
     """The snapshot; all amounts but those in `accounts` are in `currency`."""
 
     currency: str

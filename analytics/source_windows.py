@@ -1,14 +1,13 @@
 """Days that no source has reported, because a bank reports only so many days back and was not asked in time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 import polars as pl
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hole:
+class Hole(Struct, frozen=True, kw_only=True):
     """The days, both included, between everything reported before and the period that a source reported at `met_at`."""
 
     first: date

@@ -5,7 +5,8 @@ Before client and redirect URI are known to be good, nothing may be sent anywher
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from auth import authorization_details, pkce
 from auth.apps import redirects
@@ -44,8 +45,7 @@ class Untrusted(InvalidRequest):
         self.mistake = mistake
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """An authorization request as it came in, without its empty parameters.
 
     "Parameters sent without a value MUST be treated as if they were omitted from the request. The authorization server

@@ -1,7 +1,9 @@
 """Consent: an authorization request waits for its user's answer, which is taken once."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from auth.errors import TemporarilyUnavailable
 from auth.events import Events
@@ -22,8 +24,7 @@ OPEN_MAX = 20  # waiting requests in one browser
 KEPT_MAX = 10_000  # waiting requests in all; beyond it the oldest are deleted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessRequest:
+class AccessRequest(Struct, frozen=True, kw_only=True):
     """The content of a valid authorization request."""
 
     client: Client

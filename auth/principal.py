@@ -1,10 +1,9 @@
 """The principal of a request: what a verified access token says, without how it was verified."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """The accounts that a grant covers: these, or (`is_all_but`) all but these, accounts added later included."""
 
     accounts: frozenset[str]
@@ -15,8 +14,7 @@ class Coverage:
         return (account_id in self.accounts) != self.is_all_but
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Principal:
+class Principal(Struct, frozen=True, kw_only=True):
     """The user behind an access token, what the token allows, and whether the user's subscription is active.
 
     `coverage` None means all accounts, `figures_only` neither bookings nor payees; with `full_numbers`, assistants may

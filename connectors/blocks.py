@@ -1,12 +1,13 @@
 """Account blocks for writing statement formats that need facts about all rows before the first row."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from tempfile import SpooledTemporaryFile
 from typing import IO
 from xml.sax.saxutils import escape
+
+from msgspec import Struct
 
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.classified_records import Classification, Pair, without_classes
@@ -18,8 +19,7 @@ Render = Callable[[AccountRecord, TransactionRecord], str]
 RenderPair = Callable[[AccountRecord, TransactionRecord, Classification], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Struct, frozen=True, kw_only=True):
     """An account with its statement and its rendered rows; `first`, `last` and `total` are about the booked ones."""
 
     number: int

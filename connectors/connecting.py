@@ -6,23 +6,22 @@ from the source, in every language of the pages.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from connectors.connector import Connection, Connector, Json
+from msgspec import Struct, field
+
+from connectors.connector import Connection, Connector, Discreet, Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sentence:
+class Sentence(Struct, frozen=True, kw_only=True):
     """A sentence in both languages; a bank's own text is the same in both."""
 
     en: str
     de: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormField:
+class FormField(Struct, frozen=True, kw_only=True):
     """A field to fill in, with `choices` (value, label) to choose from. `is_secret`: hidden while typed, and never an
     argument of a command. A field with a `default` may be left as it is."""
 
@@ -34,8 +33,7 @@ class FormField:
     is_optional: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Discreet, frozen=True, kw_only=True):
     """A question to the person. Without fields it says what to do elsewhere (approve in the bank's app), and the step
     is repeated after `again_after` seconds. `image` is a picture to look at, such as a photoTAN, of type `image_type`.
     `problem` says what was wrong with the last answer."""
@@ -46,35 +44,32 @@ class Question:
     image: bytes | None = None
     image_type: str = "image/png"
     again_after: float | None = None
-    memo: Json = field(default_factory=dict, repr=False)
+    memo: Json = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redirect:
+class Redirect(Discreet, frozen=True, kw_only=True):
     """An address of the provider or bank to which the browser is sent. It comes back to the return address with the
     state; a provider that sends nobody back is asked again after `again_after` seconds instead."""
 
     url: str
     again_after: float | None = None
-    memo: Json = field(default_factory=dict, repr=False)
+    memo: Json = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Discreet, frozen=True, kw_only=True):
     """The outcome when the bank is connected: the default name of the connection, what is stored in clear and what
     encrypted, and the end of the consent, in UTC without a zone."""
 
     bank_name: str
     settings: Json = field(default_factory=dict)
-    secrets: Json = field(default_factory=dict, repr=False)
+    secrets: Json = field(default_factory=dict)
     consent_expires_at: datetime | None = None
 
 
 Step = Question | Redirect | Done
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Discreet, frozen=True, kw_only=True):
     """The answer to the last step: the fields of its question, or the parameters with which the browser came back. Both
     are empty in the first step, and in one that is repeated without an answer.
 
@@ -83,10 +78,10 @@ class Reply:
     """
 
     return_url: str
-    state: str = field(repr=False)
-    given: Json = field(default_factory=dict, repr=False)
-    returned: Json = field(default_factory=dict, repr=False)
-    memo: Json = field(default_factory=dict, repr=False)
+    state: str
+    given: Json = field(default_factory=dict)
+    returned: Json = field(default_factory=dict)
+    memo: Json = field(default_factory=dict)
 
 
 class LiveSource(Connector, Protocol):

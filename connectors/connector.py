@@ -6,9 +6,10 @@ nothing but its answers (a source that is not ready is `Waiting`). Its failures 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Protocol, runtime_checkable
+
+from msgspec import Struct, field
 
 from analytics.records import Batch
 
@@ -17,8 +18,7 @@ Json = Mapping[str, Any]
 PSD2_SYNCS_MAX = 4  # in 24 hours, while the user is absent (Delegated Regulation (EU) 2018/389, Article 36(5)(b))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class Person(Struct, frozen=True, kw_only=True):
     """The user who asks for fresh data at this moment, as described to the bank: all of it is sent on, or nothing."""
 
     address: str
@@ -27,8 +27,14 @@ class Person:
     accept_language: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class Discreet(Struct, frozen=True):
+    """A record with secrets: no log and no message that names it shows them."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"
+
+
+class Connection(Discreet, frozen=True, kw_only=True):
     """A bank connection as its connector sees it; `settings` are what `bankdata connect` stored for it.
 
     `secrets` are its passwords, tokens and keys. New values from the source, such as a refreshed token or the state of
@@ -40,21 +46,19 @@ class Connection:
     user_id: str
     bank_name: str
     settings: Json
-    secrets: Json = field(default_factory=dict, repr=False)
-    keep_secrets: Callable[[Json], None] = field(default=lambda _: None, repr=False)
+    secrets: Json = field(default_factory=dict)
+    keep_secrets: Callable[[Json], None] = lambda _: None
     attended: Person | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class Waiting(Struct, frozen=True, kw_only=True):
     """The answer that the source is not ready; it is not asked again before `seconds` have passed."""
 
     seconds: float = 1.0
     handle: Json | None = None  # replaces the stored handle when given
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class Ready(Struct, frozen=True, kw_only=True):
     """The answer that the source has all data; `handle` replaces the stored one when given, and so does the end of the
     consent."""
 
@@ -62,8 +66,7 @@ class Ready:
     consent_expires_at: datetime | None = None  # UTC without a zone; after it, the bank is not asked any more
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True, kw_only=True):
     """A part that the source did not give, such as one of several accounts. A completed job reports it as a warning,
     unless nothing came at all. `reason` is a sentence for the user."""
 

@@ -3,14 +3,13 @@
 Parsing happens in the calling process: the one that `connectors.parser_process` runs for it, or a test.
 """
 
-import dataclasses
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Batch, Record
@@ -29,8 +28,7 @@ from connectors.own_formats import jsonl, parquet_reader
 _COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")  # banks add them to a ZIP
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """A kind of statement file: its name in reports, its detection, and its reader."""
 
     name: str
@@ -66,9 +64,7 @@ def read_statements(
         yield Batch(id=identity, records=_read(source, profiles, on_layout))
         return
     # A chosen layout applies to the files with its columns; the others are read as usual
-    profiles = [
-        dataclasses.replace(each, standing="offered") if each.standing == "chosen" else each for each in profiles or ()
-    ]
+    profiles = [replace(each, standing="offered") if each.standing == "chosen" else each for each in profiles or ()]
     count = 0
     for number, member in enumerate(archive.members(source), start=1):
         head = member.peek(HEAD_BYTES) if isinstance(member, io.BufferedReader) else b""

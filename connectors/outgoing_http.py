@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from email.utils import parsedate_to_datetime
@@ -19,6 +18,8 @@ from functools import cache, cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from connectors.connector import Json, ProviderUnavailable, RateLimited
 from connectors.reachable import is_reachable
@@ -41,8 +42,7 @@ Method = Literal["GET", "POST", "DELETE"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class Exchange(Struct, frozen=True, kw_only=True):
     """One request and its answer, in the form for the trace of a connection."""
 
     method: Method
@@ -58,8 +58,7 @@ WATCHED_BY: ContextVar[Callable[[Exchange], None] | None] = ContextVar("WATCHED_
 """The function that gets every exchange of this thread's work: `bankdata connect --trace`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderAnswer:
+class ProviderAnswer(Struct, frozen=True, kw_only=True):
     """The answer of a provider, with a status below 500."""
 
     host: str
@@ -251,8 +250,7 @@ class Provider:
         return bytes(body)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outgoing:
+class _Outgoing(Struct, frozen=True, kw_only=True):
     """A request to a provider; `sent` is the argument of httpx that has the body."""
 
     method: Method

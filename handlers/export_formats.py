@@ -3,14 +3,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, BinaryIO
 
 import polars as pl
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.currencies import in_digits, minor_digits
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
@@ -39,8 +39,7 @@ REPORTED = tuple(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Export:
+class Export(Struct, frozen=True, kw_only=True, dict=True):
     """What an export contains: the booked transactions of these accounts of one user that a selection lets through.
 
     `selection` None: all bookings, and each account's balance too (with only some of the bookings, no statement would
@@ -214,7 +213,7 @@ def _pairs(session: Session, export: Export) -> Iterator[Pair]:
             yield _record(row), Classification(row["type"], row["category"], export.leaf_of(row), words)
         said = export.closing_statement(account)
         opening = None if said.closing is None else _without_extra_zeros(said.closing - total, account.currency)
-        yield structs.replace(said, opening=opening, opening_date=first), UNCLASSIFIED
+        yield replace(said, opening=opening, opening_date=first), UNCLASSIFIED
 
 
 def _records(pairs: Iterator[Pair]) -> Iterator[Record]:

@@ -2,9 +2,11 @@
 it, so that all machines read a file alike), and the layouts that single users keep."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from connectors.bank_csv.profile import (
     PROFILES_MAX,
@@ -26,8 +28,7 @@ KEPT_MAX = 100  # layouts of one user
 TOO_MANY_KEPT = f"{KEPT_MAX} layouts are kept already. Remove one of them first."
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenLayout:
+class ChosenLayout(Struct, frozen=True):
     """How a person wants a file to be read: `text` is one profile, or a list of profiles for the files of a ZIP
     container; `is_kept` says whether later files with the same columns are read this way too."""
 
@@ -54,8 +55,7 @@ class ChosenLayout:
             kept_layouts.keep(session, user_id, layout)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnProfiles:
+class OwnProfiles(Struct, frozen=True):
     """The operator's profiles of a store that no other process has open, by the names of their files."""
 
     data_dir: Path
@@ -106,7 +106,7 @@ class OwnProfiles:
         unfinished.replace(self.folder / name)
 
 
-class SharedProfiles(OwnProfiles):
+class SharedProfiles(OwnProfiles, frozen=True):
     """The operator's profiles of a store that several machines share: documents in it, so that all read a file
     alike."""
 

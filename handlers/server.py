@@ -275,7 +275,6 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         # The program's own objects stay until its end: searching them again and again for garbage
         # stops everybody for a tenth of a second each time.
-        gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLD)
         self._ready()

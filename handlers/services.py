@@ -4,7 +4,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import BinaryIO, TypeVar
 from urllib.parse import urlsplit
 
 import polars as pl
+from msgspec import Struct, field
 
 from analytics.records import Record
 from auth.apps.client_documents import Document, DocumentRefused
@@ -74,8 +74,7 @@ log = logging.getLogger("bankdata")
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class Services:
+class Services(Struct):
     """One open service with all its parts; `close` has to be called at the end."""
 
     settings: Settings

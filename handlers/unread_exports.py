@@ -7,10 +7,11 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader, FileIO
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from storage.boundary import undo_on_failure
 
@@ -26,8 +27,7 @@ class TooManyExports(Exception):
         super().__init__(self.__class__.__doc__)
 
 
-@dataclass(slots=True, eq=False)
-class _Place:
+class _Place(Struct, eq=False):
     user_id: str
     bytes: int = 0
 

@@ -1,9 +1,10 @@
 """The accounts of a user, with their balances."""
 
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from analytics.records import AccountKind, AccountRecord
 from storage.connections import StoredConnection
@@ -34,8 +35,7 @@ class AccountAmbiguous(Exception):
         super().__init__(self.__class__.__doc__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredAccount:
+class StoredAccount(Struct, frozen=True, kw_only=True):
     """An account as it is stored. `balance` is the booked balance in `currency`, None where the source gives none.
     `said_name` is the name that the user gave the account, else the one from its source. `perhaps_same_as` is the id of
     an older account that this one may duplicate; the user has been asked."""

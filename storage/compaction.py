@@ -2,8 +2,9 @@
 
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime
+
+from msgspec import Struct
 
 from storage import store_facts
 from storage.database import Database, Row, Session, Transaction
@@ -46,8 +47,7 @@ def steps(database: Database, *, rows_at_once: int) -> Iterator[int]:
         store_facts.remember(database, SORTED_UNTIL, newest.isoformat())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Slice:
+class _Slice(Struct, frozen=True, kw_only=True):
     """Neighbouring users, or neighbouring days of one user with very many rows; first and last included."""
 
     first_user: str

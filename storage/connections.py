@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 from uuid import uuid5
+
+from msgspec import Struct
 
 from storage import jobs
 from storage.bank_access import connection_secrets
@@ -28,8 +29,7 @@ REMOVED = "The connection was removed."
 COLUMNS = "id, user_id, connector, bank_name, status, settings, cursor, consent_expires_at, failures_in_row, created_at"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredConnection:
+class StoredConnection(Struct, frozen=True, kw_only=True):
     """One source of bank data of one user (decision 23)."""
 
     id: str
@@ -53,8 +53,7 @@ class StoredConnection:
         return self.consent_expires_at is not None and self.consent_expires_at <= now
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
+class Due(Struct, frozen=True, kw_only=True):
     """A connection whose schedule has to be checked since `due_at`. `planned_at` is the last planned sync that was
     begun; before `free_at` no sync may begin."""
 

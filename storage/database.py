@@ -11,13 +11,14 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from random import random
 from typing import Any, Protocol, TypeVar
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from storage.boundary import Away
 
@@ -304,14 +305,14 @@ def _insertion(table: str, values: Mapping[str, Any]) -> str:
     return f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})"
 
 
-def values_of(record: Any) -> dict[str, Any]:
-    """The values of a dataclass by field name, for the columns with the same names."""
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+def values_of(record: Struct) -> dict[str, Any]:
+    """The values of a record by field name, for the columns with the same names."""
+    return asdict(record)
 
 
-def names_of(record: type) -> str:
-    """The field names of a dataclass as a list of columns in SQL."""
-    return ", ".join(field.name for field in fields(record))
+def names_of(record: type[Struct]) -> str:
+    """The field names of a record as a list of columns in SQL."""
+    return ", ".join(record.__struct_fields__)
 
 
 def as_json(value: Any) -> str:

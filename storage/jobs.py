@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from storage.bank_access.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, PROGRESS_MAX
 from storage.database import Row, Session, add_row, as_json, set_values
@@ -26,16 +28,14 @@ class JobEnded(Exception):
     """The job was ended by somebody else while it was being worked on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedBatch:
+class RefusedBatch(Struct, frozen=True, kw_only=True):
     """A file, or another batch, that a sync could not import: its name for the user, and the reason in a sentence."""
 
     name: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """One sync of one connection. `new_transactions` counts the transactions stored so far, None before the first
     batch; clients see it once the job is completed. `error` is set only for a failed job. `refusals` name what was left
     out, also of a completed job. `attended` is what the source may be told of the user who asked while present (such as

@@ -1,14 +1,14 @@
 """CSV profiles that users chose for files of unknown layout, kept for later files like them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from storage.database import Session, names_of, put_row, values_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptLayout:
+class KeptLayout(Struct, frozen=True, kw_only=True):
     """A CSV profile as JSON, the name of the file for which it was chosen, and the account for files that name none."""
 
     id: str

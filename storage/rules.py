@@ -1,7 +1,8 @@
 """The rules and remembered corrections of a user, as the store keeps them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from analytics.classification.rules import ChosenCategory, InvalidRule, Rule, parse_rules, render_rules
 from storage.database import Session, Transaction, put_row

@@ -2,9 +2,10 @@
 
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass, field
 from datetime import datetime
 from secrets import token_hex
+
+from msgspec import Struct
 
 from storage.database import Database, Row, Session, StoreError, add_row, names_of, set_values, values_of
 from storage.row_owners import OF_USERS
@@ -18,17 +19,19 @@ class UserUnknown(StoreError):
     """There is no user with this name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
+class User(Struct, frozen=True, kw_only=True):
     """A user. `data_version` is the state of their data (`Store.state`) in which figures last changed."""
 
     id: str
     name: str
-    password_hash: str | None = field(repr=False)  # no message or log that names a user shows it
+    password_hash: str | None
     has_subscription: bool
     home_currency: str
     data_version: int
     created_at: datetime
+
+    def __repr__(self) -> str:
+        return f"User(id={self.id!r}, name={self.name!r})"  # no message or log shows the password's hash
 
 
 COLUMNS = names_of(User)

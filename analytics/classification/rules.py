@@ -3,8 +3,10 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.classification.facts import CATEGORIES, LEAVES, TYPES, category_of
 from analytics.letters import fold
@@ -46,8 +48,7 @@ class InvalidRule(ValueError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """A rule: if `field` `operator` `value`, then this category, merchant and type; what is None stays derived.
 
     `field` is a name of the interface (counterpartName, merchantName, purpose, counterpartIban, counterpartCreditorId,

@@ -1,9 +1,10 @@
 """Back tests: how wrong past forecasts of an account would have been, each made from what was known then."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+
+from msgspec import Struct
 
 from analytics.currencies import in_digits
 from analytics.forecasting.ledgers import AccountLedger
@@ -13,8 +14,7 @@ TESTED_DAYS = 30
 ORIGINS_MAX = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accuracy:
+class Accuracy(Struct, frozen=True, kw_only=True):
     """The accuracy of a number of past forecasts: the mean error after 30 days, the mean error of simply assuming the
     first balance, and the share of outcomes within the band."""
 

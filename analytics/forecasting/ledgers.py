@@ -1,10 +1,12 @@
 """The ledgers that forecasts read: of one account, or of all accounts of one currency together."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 HISTORY_DAYS_MIN = 30
 BOOKINGS_MIN = 12
@@ -12,8 +14,7 @@ BOOKINGS_MIN = 12
 Reason = Literal["no_balance", "short_history", "few_bookings"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayMoved:
+class DayMoved(Struct, frozen=True, kw_only=True):
     """The bookings of a day: `total` is their sum, `usual` the sum without balance corrections and transfers within the
     selection."""
 
@@ -25,8 +26,7 @@ class DayMoved:
 NOTHING = DayMoved()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountLedger:
+class AccountLedger(Struct, frozen=True, kw_only=True):
     """The balance at the end of `day`, the bookings until then by day as far as they are read, and of the whole history
     the first day, the number of bookings and the opening balance."""
 

@@ -5,11 +5,13 @@ The band around it contains four of five outcomes if the future is as uneven as 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from math import sqrt
 from statistics import mean, median, pvariance, variance
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.currencies import in_digits, minor_digits
 from analytics.forecasting.ledgers import AccountLedger
@@ -24,8 +26,7 @@ BAND = 1.2816  # four of five outcomes of a normal distribution
 AMOUNT_DOUBT = 0.03  # of the square of an event's amount: the event may come on another day, or not at all
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class Stream(Struct, frozen=True, kw_only=True):
     """A recurring flow. Amounts of charges are positive; the expected amount is negative where money leaves the
     account."""
 
@@ -38,8 +39,7 @@ class Stream:
     first_due: date | None = None  # as in `analytics.recurring.history`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextPay:
+class NextPay(Struct, frozen=True, kw_only=True):
     """The day of the next expected pay, the recurring expenses due before it (positive), and what they leave of the
     balance."""
 
@@ -48,8 +48,7 @@ class NextPay:
     left: Decimal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """An event expected on `day`, in nine of ten cases between `first` and `last`."""
 
     day: date
@@ -62,8 +61,7 @@ class Event:
     is_overdue: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForecastDay:
+class ForecastDay(Struct, frozen=True, kw_only=True):
     """The expected balance at the end of `day`, in four of five cases between `low` and `high`."""
 
     day: date
@@ -72,8 +70,7 @@ class ForecastDay:
     high: Decimal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Projection:
+class Projection(Struct, frozen=True, kw_only=True):
     """The projected days, at least one; `trend_weight` is the share of the past trend that is expected to continue."""
 
     days: Sequence[ForecastDay]

@@ -1,12 +1,12 @@
 """Recurring payments that a user adds by hand, because the rules do not find them (yet)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.letters import fold
 from analytics.periods import six_months_before
@@ -19,8 +19,7 @@ from analytics.search_text import fold_column
 LEAST, MOST = Decimal("0.5"), Decimal(2)  # of the stated amount; other amounts are for something else
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddedPayment:
+class AddedPayment(Struct, frozen=True, kw_only=True):
     """A payment as the user stated it; the amount is positive, in the currency of the account."""
 
     id: str

@@ -1,16 +1,15 @@
 """The decisions of users on recurring payments: confirmed or dismissed."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import polars as pl
+from msgspec import Struct
 
 CONFIRMED, DISMISSED, UNDECIDED = "confirmed", "dismissed", "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """A decision about the recurring payment that had this id and this latest charge at the time."""
 
     id: str

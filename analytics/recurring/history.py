@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import groupby, pairwise
 from typing import Literal
+
+from msgspec import Struct
 
 from analytics.currencies import in_digits
 from analytics.periods import last_day
@@ -16,8 +17,7 @@ COMING_DAYS = 30  # how far ahead charges are predicted
 RECENT_CHARGES = 12  # the place in the calendar is that of the latest ones, because a contract may move to another day
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class Charge(Struct, frozen=True, kw_only=True):
     """One charge of a stream; the amount is positive."""
 
     id: str
@@ -25,8 +25,7 @@ class Charge:
     amount: Decimal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cadence:
+class Cadence(Struct, frozen=True, kw_only=True):
     """A rhythm: a charge every so many units, with its place in the unit: the ISO weekday, the day of the month (31:
     the last one), and the month of a yearly charge. A rhythm of 28 or 30 days has no place in the calendar."""
 
@@ -37,8 +36,7 @@ class Cadence:
     month: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Struct, frozen=True, kw_only=True):
     """Consecutive charges of one amount; `change` is the difference to the price before, None for the first."""
 
     since: date
@@ -48,8 +46,7 @@ class Price:
     change: Decimal | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(Struct, frozen=True, kw_only=True):
     """The history of a recurring payment. `missed` are the due days between the first charge and today without a charge
     near them, `overdue` those of them after the latest charge. `coming` are the due days of the next 30 days, after an
     overdue one that is not yet missed; nine of ten charges are at most `deviation` days early or late."""
@@ -65,8 +62,7 @@ class History:
     yearly_cost: Decimal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class Outlook(Struct, frozen=True, kw_only=True):
     """The outlook of a stream: whether it continues (no charge was missed since the latest one), pauses or has ended;
     between which days nine of ten next charges come; and since when an expected charge has not come."""
 

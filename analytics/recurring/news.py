@@ -1,9 +1,10 @@
 """News about recurring payments since the last events about them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+
+from msgspec import Struct
 
 from analytics.recurring.frequencies import GRACE_DAYS
 from analytics.recurring.history import History
@@ -13,8 +14,7 @@ NEW, PRICE_CHANGED, MISSED, ENDED = (f"subscription.{each}" for each in ("new", 
 DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownPayment:
+class KnownPayment(Struct, frozen=True, kw_only=True):
     """A payment as the user knows it from earlier events: its id, latest charge and price at that time, the number of
     charges missed after that charge, and whether it had ended."""
 
@@ -30,8 +30,7 @@ class KnownPayment:
         return self.missed if self.last_charged >= last_charged else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentState:
+class PaymentState(Struct, frozen=True, kw_only=True):
     """The present state of a payment: the due days missed after its latest charge, whether it has ended, whether its
     price mostly stays the same, and the next day on which the state may change without a charge."""
 

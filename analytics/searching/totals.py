@@ -1,12 +1,12 @@
 """The totals of rows: number, income, expenses, refunds and net, as a whole and by one or two keys."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from datetime import date
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.cashflow import NO_RATE, without_rate
 from analytics.currencies import NO_RATES
@@ -24,8 +24,7 @@ Named = tuple[str | None, ...]
 """The values of a group's keys; None where its rows have no merchant, no type or no finer category."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Struct, frozen=True):
     """The sums of some rows; all amounts but `net` are positive, and refunds are part of the income."""
 
     count: int = 0
@@ -42,14 +41,13 @@ class Sums:
 
 
 _ZERO = pl.lit(0, dtype=FIGURE)
-_FIGURES = [field.name for field in fields(Sums)]
+_FIGURES = Sums.__struct_fields__
 _DAYS = ["first", "last"]
 _ADDED = [name for name in _FIGURES if name not in _DAYS]
 _BEFORE = "_before"  # suffix of the same column for the span that is compared
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class Totals(Struct, frozen=True, kw_only=True):
     """The totals of a search. `groups` are all groups, in no order, with their keys and the figures of Sums. `left_out`
     is the number of rows that did not count, by reason; `unconverted` are the currencies without a rate."""
 

@@ -13,10 +13,11 @@ contradict those before and after them, which agree with each other.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import takewhile
+
+from msgspec import Struct
 
 from analytics.day_totals import ZERO, DayTotals
 from analytics.ledger_periods import LedgerPeriod
@@ -26,8 +27,7 @@ OVERTAKEN_MAX = 8  # number of balances until the one that contains a correction
 DOUBTFUL_MAX = 8  # bookings of an edge that are tried in all combinations; with many more, anything could be explained
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedBalance:
+class ReportedBalance(Struct, frozen=True, kw_only=True):
     """A balance of a day. `known_at` is when the bank reported it; None for the balance at the end of the day."""
 
     day: date

@@ -3,10 +3,11 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import accumulate, groupby
+
+from msgspec import Struct
 
 from analytics.day_totals import DayTotals
 
@@ -16,8 +17,7 @@ OF_ONE_DAY_MAX = 100  # banks report hourly at most; each statement is compared 
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
+class Stated(Struct, frozen=True, kw_only=True):
     """A statement that proves its balances: opening and closing balance with their days."""
 
     sequence: str | None

@@ -4,19 +4,19 @@ The day on which a statement opens may belong to the one before it (MT940 names 
 day share its bookings. So the opening day may be included or not, and adjoining statements of one day count as one.
 """
 
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.day_totals import DayTotals
 from analytics.ledger_periods import LedgerPeriod
 from analytics.statements.gaps import number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Whole:
+class _Whole(Struct, frozen=True, kw_only=True):
     first: date
     last: date
     opening: Decimal

@@ -4,12 +4,13 @@ are fetched, how they are checked, and how long they are remembered."""
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from auth.apps.client_metadata import new_client, read_registration
 from auth.errors import InvalidClientMetadata, OAuthError
@@ -29,8 +30,7 @@ _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?@!$&'()*+,;=%\[\]]+", re.ASCII)
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?([0-9]{1,9})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """The document at an address. `cache_control` is that header in lower case."""
 
     body: bytes

@@ -2,10 +2,11 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from auth.apps import redirects
 from auth.errors import InvalidClientMetadata, InvalidRedirectUri, InvalidRequest
@@ -22,8 +23,7 @@ TEXT_MEMBERS = ("software_id", "software_version")
 _JOINERS = "\u200c\u200d"  # belong in emoji and several scripts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientMetadata:
+class ClientMetadata(Struct, frozen=True, kw_only=True):
     """The checked content of a registration request."""
 
     name: str

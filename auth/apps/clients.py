@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from ipaddress import IPv6Network, ip_network
+
+from msgspec.structs import replace
 
 from auth.apps.client_metadata import checked_client, new_client, read_registration
 from auth.errors import OAuthError, RegistrationClosed, RegistrationTokenWrong, TemporarilyUnavailable

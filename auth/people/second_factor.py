@@ -2,13 +2,13 @@
 
 import base64
 import secrets
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 import pyotp
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from msgspec import Struct
 
 from auth.events import Events
 from auth.instants import Now
@@ -28,8 +28,7 @@ ISSUER = "Banking Data Service"  # what the app shows above the code
 Kind = Literal["code", "recovery code", "passkey"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetUp:
+class SetUp(Struct, frozen=True, kw_only=True):
     """The data for setting up an app: the seed as letters, and an address with the seed for a QR code."""
 
     seed: str

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from auth.instants import Now
 from auth.secret_text import is_same, keyed_hash, new_secret, stored_hash
@@ -19,8 +20,7 @@ KNOWN_BROWSER_LIFETIME = timedelta(days=180)
 NOBODYS_MAX = 10_000  # sessions before sign-in, in all; a client without cookies gets a new one for each request
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Browser:
+class Browser(Struct, frozen=True, kw_only=True):
     """A browser with a session. `secret` is the content of its cookie. `awaits_user_id` is a half signed-in user, whose
     password was right and whose second factor is still missing."""
 

@@ -4,6 +4,8 @@ password."""
 from dataclasses import dataclass
 from datetime import timedelta
 
+from msgspec import Struct
+
 from auth.apps.clients import is_storable
 from auth.events import Events
 from auth.instants import Now
@@ -18,8 +20,7 @@ from storage.database import Database
 from storage.users import User
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """The outcome of checking a password or a second factor. `browser` is signed in; `half` has the right password and
     still needs the second factor; `wait` is how long to wait before trying. If none is set, the input was wrong."""
 

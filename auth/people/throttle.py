@@ -3,9 +3,10 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
+
+from msgspec import Struct
 
 from auth.people.password_hashing import Busy
 from auth.secret_text import keyed_hash
@@ -24,8 +25,7 @@ LOCKS = 64
 Guessed = Literal["password", "second factor", "first code", "simplefin"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reserved:
+class Reserved(Struct, frozen=True, kw_only=True):
     """An attempt that counts as failed until it has succeeded."""
 
     account: str

@@ -4,12 +4,12 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jwt
 from jwt.utils import base64url_decode, base64url_encode
+from msgspec import Struct
 
 from auth.errors import InvalidToken
 from auth.scopes import scope_set, scope_text
@@ -27,8 +27,7 @@ Payload = Mapping[str, object]
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claims:
+class Claims(Struct, frozen=True, kw_only=True):
     """The claims of a valid token; whether its grant and user still exist is checked in `access_check`."""
 
     user_id: str

@@ -1,8 +1,9 @@
 """Authorization codes: issued when a user allows access, redeemed once, against an ordered tuple of checks."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from auth import pkce
 from auth.apps.clients import DOCUMENTATION, PAGE
@@ -20,8 +21,7 @@ from storage.oauth.grants import EVERYTHING, Grant, Terms
 from storage.oauth.pending import PendingRequest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Presented:
+class Presented(Struct, frozen=True, kw_only=True):
     """A known code together with what the client sent to redeem it, and the time."""
 
     code: Code

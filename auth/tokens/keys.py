@@ -7,7 +7,6 @@ import json
 import secrets
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import (
     generate_private_key,
 )
 from jwt.algorithms import RSAAlgorithm
+from msgspec import Struct
 
 from storage.database import Conflict
 from storage.keys.places import KeyFile, KeyPlace, KeysUnusable
@@ -34,8 +34,7 @@ KEYS_REMEMBERED = 4  # the active key and those that it replaced within the last
 RETIRED_FOR = timedelta(hours=1, seconds=5)  # one access lifetime and the leeway (oauth.md 3.7)
 
 
-@dataclass(frozen=True, slots=True)
-class SigningKey:
+class SigningKey(Struct, frozen=True):
     """One key pair; `retired_at` is when its successor took over."""
 
     kid: str

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec import Struct
+
 from auth import authorization_details
 from auth.errors import InvalidGrant, InvalidScope
 from auth.instants import Now
@@ -28,8 +30,7 @@ from storage.oauth.tokens import RefreshToken
 USE_NOTED_EVERY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenAnswer:
+class TokenAnswer(Struct, frozen=True, kw_only=True):
     """The answer of /oauth/token (decision 33)."""
 
     access_token: str
@@ -39,8 +40,7 @@ class TokenAnswer:
     authorization_details: list[dict[str, Any]] | None = None  # for an app that asked with authorization_details
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PresentedToken:
+class PresentedToken(Struct, frozen=True, kw_only=True):
     """A known refresh token of a live grant together with what the client sent to use it, and the time."""
 
     token: RefreshToken

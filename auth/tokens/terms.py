@@ -1,7 +1,8 @@
 """Comparison of terms: whether one grant shows more than another, and what becomes of a grant when accounts merge."""
 
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from auth.tokens.access_check import coverage_of
 from storage.oauth.grants import Terms

@@ -2,7 +2,8 @@
 each. What a code or token itself must fulfil is in auth/tokens/codes.py and auth/tokens/refresh_tokens.py."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from auth.errors import InvalidAuthorizationDetails, InvalidClient, InvalidRequest, InvalidTarget, UnsupportedGrantType
 from auth.policy import Resource
@@ -11,8 +12,7 @@ from storage.oauth.clients import Client
 GRANT_TYPES = ("authorization_code", "refresh_token")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class Sent(Struct, frozen=True, kw_only=True):
     """A form that a client has posted; `fields` have each name once and no empty values.
 
     "Parameters sent without a value MUST be treated as if they were omitted from the request. The authorization server

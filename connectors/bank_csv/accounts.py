@@ -1,16 +1,16 @@
 """The accounts of a CSV file during reading: their waiting bookings, and the balances in their rows."""
 
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.rows import Booking
 
 
-@dataclass(slots=True)
-class AccountBlock:
+class AccountBlock(Struct):
     """One account of the file, and the balances in its rows."""
 
     record: AccountRecord

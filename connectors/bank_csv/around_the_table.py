@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+
+from msgspec import Struct
 
 from analytics.records import AccountKind
 from connectors.bank_csv.amounts_and_dates import FORMATS, currency_in, date_reader, read_amount
@@ -25,8 +26,7 @@ _WORD_MAX = 30
 _read_any_day = date_reader(FORMATS)
 
 
-@dataclass(slots=True)
-class Metadata:
+class Metadata(Struct):
     """Facts about one table from the lines around it; None where the file does not state one."""
 
     account: str | None = None

@@ -2,8 +2,10 @@
 why."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from connectors.bank_csv.amounts_and_dates import currency_in
 from connectors.bank_csv.around_the_table import Metadata
@@ -29,8 +31,7 @@ Sign = Literal["written", "words", "columns", "balance", "stated", "turned", "un
 CurrencySource = Literal["column", "header", "file", "amounts", "account", "layout", "assumed"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayoutColumn:
+class LayoutColumn(Struct, frozen=True, kw_only=True):
     """One column: its name in the file, the field that it was read as, and an example of its content."""
 
     name: str
@@ -38,8 +39,7 @@ class LayoutColumn:
     example: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CsvLayout:
+class CsvLayout(Struct, frozen=True, kw_only=True):
     """The way in which a file was read: its columns in order, the evidence for its signs, and the source of its
     currency.
 

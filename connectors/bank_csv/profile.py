@@ -4,11 +4,13 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from analytics.letters import plain
 from analytics.records import AccountKind
@@ -41,8 +43,7 @@ class ProfileError(ValueError):
     """A profile that cannot be used; the message says which entry is wrong and what is allowed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Struct, frozen=True, kw_only=True):
     """One CSV layout. Column names are compared by `comparable`; `docs/csv-profiles.md` explains every entry."""
 
     name: str

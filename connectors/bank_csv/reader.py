@@ -1,9 +1,11 @@
 """Bank CSV files: recognised by content, read as a stream by declarative profiles, and refused whole in doubt."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Record, TransactionRecord
 from connectors.bank_csv.around_the_table import Metadata
@@ -106,8 +108,7 @@ def all_profiles(profiles: Sequence[Profile] | None) -> tuple[Profile, ...]:
     return (*(profiles or ()), *built_in_profiles())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Struct, frozen=True, kw_only=True):
     """The recognised layout of a file and the reason; `columns` pairs each column with its field, None where it is
     ignored."""
 

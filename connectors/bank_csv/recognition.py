@@ -3,9 +3,11 @@
 import codecs
 import csv
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from connectors.bank_csv.cell_kinds import fits, is_booking
 from connectors.bank_csv.column_places import place_of
@@ -21,8 +23,7 @@ _DELIMITERS = (";", ",", "\t", "|")
 _SHAPE_ROWS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecognisedFile:
+class RecognisedFile(Struct, frozen=True, kw_only=True):
     """The recognised way to read one file."""
 
     profile: Profile

@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from analytics.records import TransactionRecord
 from connectors.bank_csv.amounts_and_dates import date_reader, decimal_mark, fitting_formats, read_amount
@@ -69,8 +70,7 @@ class Booking(NamedTuple):
     is_dated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A row that is not a booking: a label, a balance, a remark, or a booking to be left out."""
 
     cells: Sequence[str]

@@ -3,11 +3,10 @@
 import csv
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 from itertools import chain, takewhile
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Record
 from connectors.bank_csv.accounts import AccountBlock
@@ -113,7 +112,7 @@ class Reading:
     def _with_undated(self, booking: Booking) -> Iterator[Record]:
         waiting, self.undated = self.undated, []
         for earlier in waiting:  # pending rows are above the booked ones, and get their newest day
-            record = structs.replace(earlier.record, booking_date=booking.record.booking_date)
+            record = replace(earlier.record, booking_date=booking.record.booking_date)
             yield from self._booking_records(earlier._replace(record=record, is_dated=True))
         yield from self._booking_records(booking)
 
@@ -169,7 +168,7 @@ class Reading:
             if newest == date.min:
                 raise MalformedFile("No booking of the file has a date.")
             for booking in self.undated:
-                record = structs.replace(booking.record, booking_date=newest)
+                record = replace(booking.record, booking_date=newest)
                 yield from self._booking_records(booking._replace(record=record, is_dated=True))
             self.undated = []
         is_ignored, self_closing = self.file.profile.is_ignored, self.metadata.closing is not None

@@ -1,10 +1,11 @@
 """The transactions of one entry (Ntry) of a camt message: sign, parties, references, texts, codes."""
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from analytics.records import TransactionRecord
 from connectors.camt.texts import Texts, text
@@ -38,8 +39,7 @@ _MERCHANT_CATEGORY = (
 _PENDING = frozenset({"PDNG", "FUTR"})  # INFO is served: decision in docs/decisions/readers.md
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Own:
+class Own(Struct, frozen=True, kw_only=True):
     """The account of a statement, and the day for entries without one."""
 
     key: str

@@ -6,13 +6,13 @@ decides 8). The meaning of an entry is in `connectors.camt.entry`.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from itertools import islice
 from typing import BinaryIO
 
 from lxml import etree
+from msgspec import Struct, field
 
 from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.camt.entry import Own, read_amount, read_day, read_entry
@@ -50,8 +50,7 @@ def detect(head: bytes) -> bool:
     return text.startswith("<") and bool(_MESSAGE.search(text))
 
 
-@dataclass(slots=True)
-class _OpenStatement:
+class _OpenStatement(Struct):
     """The statement that is being read: what is known of it so far."""
 
     message: str

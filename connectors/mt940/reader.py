@@ -6,11 +6,12 @@ free text (:86:) is in `connectors.mt940.details`.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from typing import BinaryIO
+
+from msgspec import Struct, field
 
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import LimitExceeded, MalformedFile
@@ -84,8 +85,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         raise MalformedFile(f"{source.entries} lines begin with :61:, but {transactions} bookings were found.")
 
 
-@dataclass(slots=True)
-class _OpenBlock:
+class _OpenBlock(Struct):
     """The block that is being read: what is known of it so far."""
 
     account: str = ""

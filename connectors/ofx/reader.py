@@ -7,10 +7,11 @@ available balances, check and server ids, exchange rates.
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import BinaryIO, Literal
+
+from msgspec import Struct, field
 
 from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.card_numbers import hidden_card_number
@@ -83,8 +84,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         raise UnsupportedFile("The OFX file holds no account statement.")
 
 
-@dataclass(slots=True)
-class _TagReader:
+class _TagReader(Struct):
     """Turns tags into records: keeps the path of open aggregates, and the values of the open statement and booking."""
 
     charset: str

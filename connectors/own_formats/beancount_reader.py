@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from typing import BinaryIO
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from analytics.records import Record, StatementRecord, TransactionRecord
@@ -43,8 +43,7 @@ NAMES = ACCOUNT.keys() | BOOKING.keys() | MERCHANT.keys() | DERIVED.keys() | WOR
 WHITE_SPACE = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-@dataclass(slots=True)
-class Directive:
+class Directive(Struct):
     """A line that begins with a date, and the indented lines below it."""
 
     number: int

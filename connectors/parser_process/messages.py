@@ -5,10 +5,10 @@ Nothing is pickled: an attacker who controls the parsing process can report wron
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.bank_csv.layouts import CsvLayout
@@ -25,16 +25,14 @@ _FRAME = struct.Struct(">cI")  # the kind of an answer, and its length in bytes
 _REASON_CHARACTERS_MAX = 400
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParseRequest:
+class ParseRequest(Struct, frozen=True, kw_only=True):
     """The request for a file; `profiles` are the user's own."""
 
     wanted: Literal["records", "format", "explanation"]
     profiles: tuple[Profile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileRefusal:
+class FileRefusal(Struct, frozen=True, kw_only=True):
     """The refusal of a file, with its reason in one sentence."""
 
     kind: Literal["UnsupportedFile", "MalformedFile", "LimitExceeded"]
@@ -47,8 +45,7 @@ class FileRefusal:
         return errors[self.kind](clean(self.reason, _REASON_CHARACTERS_MAX), detail=clean(self.detail) or "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormatName:
+class FormatName(Struct, frozen=True, kw_only=True):
     """The name of a file's format for reports; None for an unknown format."""
 
     name: str | None

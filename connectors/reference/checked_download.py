@@ -14,8 +14,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
 from contextlib import suppress
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from connectors.connector import ProviderUnavailable
 from connectors.public_addresses import Address, is_public, plain
@@ -29,8 +30,7 @@ _resolving = ThreadPoolExecutor(AT_ONCE_MAX, thread_name_prefix="resolving")
 _turns = threading.BoundedSemaphore(AT_ONCE_MAX)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Downloaded:
+class Downloaded(Struct, frozen=True, kw_only=True):
     """The document of an answer with status 200, and its caching header."""
 
     body: bytes

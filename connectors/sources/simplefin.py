@@ -10,12 +10,12 @@ import base64
 import binascii
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
@@ -189,8 +189,7 @@ def _decode_token(token: str) -> str:
         return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """A problem that the bridge reports: a code of version 2, a text for the user, and the bank concerned."""
 
     code: str
@@ -248,7 +247,7 @@ def _records(
     bookings = [_booking(each, currency, today) for each in _objects(account.get("transactions"))]
     counts = Counter(each.provider_id for each in bookings if each.status == "booked")
     for each in bookings:  # an id that several bookings share is not used
-        yield structs.replace(each, provider_id=None) if counts[each.provider_id] > 1 else each
+        yield replace(each, provider_id=None) if counts[each.provider_id] > 1 else each
     yield StatementRecord(
         closing=_amount(account, "balance"),
         closing_date=_day(account, "balance-date"),

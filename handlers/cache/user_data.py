@@ -3,10 +3,10 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from enum import Flag, auto
 
 import polars as pl
+from msgspec.structs import replace
 
 from analytics.classification.rules import Rule
 from analytics.frames import BOOKINGS

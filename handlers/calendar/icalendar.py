@@ -1,8 +1,9 @@
 """Writes due payments as iCalendar (RFC 5545): a whole-day event for each payment and day."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date, timedelta
+
+from msgspec import Struct
 
 LINE_OCTETS_MAX = 75
 
@@ -28,8 +29,7 @@ NOTHING_DUE = (  # a calendar needs at least one component (RFC 5545 3.6); a tim
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuePayment:
+class DuePayment(Struct, frozen=True, kw_only=True):
     """A payment on a day; `id` is that of the recurring payment, and `known_since` the day of the charge from which
     this payment is predicted."""
 

@@ -1,7 +1,10 @@
 """The command line `bankdata`. Its commands work whether or not a server runs; if one runs, it does the work."""
 
+import atexit
 import gc
 import os
+import sys
+from typing import Any
 
 import click
 
@@ -22,7 +25,28 @@ from handlers.cli import (
 from handlers.cli.interrupts import interruptible
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Program(click.Group):
+    """The commands as a program. It ends its process as soon as all is said and closed: Python would take apart what is
+    loaded, object by object, for a fifth of the time of a command."""
+
+    def __call__(self, *arguments: Any, **given: Any) -> None:
+        """Do what was typed; then the process ends."""
+        code = 1
+
+        @atexit.register  # before all others, and so called after them
+        def end() -> None:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+        try:
+            self.main(*arguments, **given)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+            raise
+
+
+@click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="banking-data-service", prog_name="bankdata")
 def main() -> None:
     """Read access to your own bank accounts, for the apps and assistants you allow.
@@ -31,7 +55,7 @@ def main() -> None:
     Settings come from the environment (BANKDATA_...); docs/settings.md lists them.
     """
     click.get_current_context().with_resource(interruptible())
-    gc.set_threshold(10_000, 10, 10)  # loaded modules stay anyway: at 700, collecting took a twentieth of a start
+    gc.set_threshold(200_000, 10, 10)  # what is loaded stays anyway: searching it took a tenth of a server's start
     os.umask(0o077)  # every file is about somebody's money: no other user of this machine may read it
 
 

@@ -2,7 +2,8 @@
 (`tests/benchmarks/capacity.py`)."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from handlers.commands.control_socket import Report
 from handlers.settings import Settings
@@ -18,8 +19,7 @@ INDEXES = 0.25  # of the disk: what a database should hold in memory
 MB, GB = 2**20, 2**30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
+class Costs(Struct, frozen=True, kw_only=True):
     """Costs over one kind of store: bytes on disk per user, bank connection and booking; milliseconds of processor time
     per request and per planned sync without news, each as a pair (in the service, in the database)."""
 

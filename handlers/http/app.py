@@ -3,7 +3,6 @@ it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from connexion.middleware.response_validation import ResponseValidationMiddlewar
 from connexion.operations import AbstractOperation
 from connexion.resolver import Resolver
 from connexion.spec import OpenAPISpecification
+from msgspec import Struct, field
 from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -42,8 +42,7 @@ Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 OpenAPISpecification.openapi_schema = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Api:
+class Api(Struct, frozen=True, kw_only=True):
     """A description besides the main contract, such as the OAuth endpoints, with its own operations.
 
     `failure_answer` answers failures under its paths in the words of its own protocol (`call.FailureAnswer`). `guard`

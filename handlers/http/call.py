@@ -3,11 +3,11 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from io import BufferedIOBase
 from typing import Any
 
 import orjson
+from msgspec import Struct, field
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Message, Scope, Send
 
@@ -34,8 +34,7 @@ def no_own_words(_failure: Exception) -> None:
     """Always None: the failure is answered in the words of the data interface."""
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """One incoming request: each step adds what it has found out, and the last one calls the operation."""
 
     client_address: str

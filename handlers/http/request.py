@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from auth.principal import Principal
 from handlers.names import Json
 
 
-@dataclass(slots=True, kw_only=True)
-class Request:
+class Request(Struct, kw_only=True):
     """The part of an HTTP request that is not a parameter of the contract."""
 
     caller: Principal | None
@@ -46,8 +46,7 @@ class Pieces(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """A successful answer. `body` becomes JSON, except that bytes, files and pieces are sent as they are (`headers`
     must then name their content-type).
 

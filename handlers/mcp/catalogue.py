@@ -1,12 +1,12 @@
 """The tools as clients list them: read from handlers/mcp/tools.json, with arguments described by the contract."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 import orjson
 from jsonschema import Draft202012Validator, ValidationError
+from msgspec import Struct
 
 from auth.principal import Principal
 from handlers.http.steps.bodies import RULES, in_words
@@ -21,8 +21,7 @@ class WrongArgument(Exception):
     """The argument does not fit its tool; the message says what is allowed and never repeats what came."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(Struct, frozen=True, kw_only=True):
     """One tool: how it is listed for clients, the scopes of its operations, and the schema of its arguments."""
 
     name: str
@@ -50,8 +49,7 @@ class Tool:
         return {**dict.fromkeys(properties), **defaults, **values}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Catalogue:
+class Catalogue(Struct, frozen=True, kw_only=True):
     """All tools by name, in the order of the file, and the instructions that a model gets before it uses any."""
 
     instructions: str

@@ -9,7 +9,8 @@ bank's text as it was written (connectors/text.py); here a text may lose whateve
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from handlers.mcp.masked_numbers import masked_numbers
 from handlers.mcp.orders import asks_as_people_do, looks_like_instructions
@@ -56,8 +57,7 @@ _ADDRESS = re.compile(
 _POINT = re.compile("[.。]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fenced:
+class Fenced(Struct, frozen=True, kw_only=True):
     """A fenced text as a model may read it, its flags, and the plain text on which they were decided."""
 
     text: str

@@ -7,9 +7,9 @@ describes itself in headers and in `_meta`. One address serves both, and nothing
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from starlette.datastructures import Headers
 
 from handlers.http.request import Answer
@@ -49,8 +49,7 @@ class RpcError(Exception):
         self.data = data
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     """A request, or a notification if it has no id."""
 
     id: Id | None

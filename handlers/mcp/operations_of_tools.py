@@ -3,12 +3,12 @@ turns and answers."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import orjson
+from msgspec import Struct
 from starlette.datastructures import Headers
 
 from auth.principal import Principal
@@ -22,8 +22,7 @@ from handlers.mcp.schemas import Contract
 from handlers.names import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OperationDescription:
+class _OperationDescription(Struct, frozen=True, kw_only=True):
     method: str
     path: str
     parameters: Parameters

@@ -7,6 +7,7 @@ protects.
 # ruff: noqa: E501 - alternatives read better in rows than in columns
 
 import re
+from functools import cache
 
 from analytics.letters import plain
 from handlers.mcp.masked_numbers import plain_letter
@@ -115,10 +116,15 @@ def _fold_for_orders(text: str) -> str:
     return " ".join(plain("".join(map(plain_letter, text))).replace("’", "'").split())
 
 
-# Folded like the texts: half of a Russian word looks like ASCII
-_ORDER, _REQUEST = (
-    re.compile("|".join(f"(?:{_fold_for_orders(order)})" for order in orders)) for orders in (_ORDERS, _REQUESTS)
-)
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Orders and requests, folded like the texts: half of a Russian word looks like ASCII."""
+    order, request = (
+        re.compile("|".join(f"(?:{_fold_for_orders(order)})" for order in orders)) for orders in (_ORDERS, _REQUESTS)
+    )
+    return order, request
+
+
 _SPACED_OUT = re.compile(r"(?:\b\w[ ._*\-]{1,2}){4,}\w\b")
 _PARTING = re.compile(r"[ ._*\-]")
 _DIGITS_FOR_LETTERS = str.maketrans("013457@$", "oieastas")
@@ -126,13 +132,15 @@ _DIGITS_FOR_LETTERS = str.maketrans("013457@$", "oieastas")
 
 def looks_like_instructions(text: str) -> bool:
     """Whether the text gives an order, be it spaced out, or written with look-alike letters and digits."""
-    return any(_ORDER.search(spelling) or _REQUEST.search(spelling) for spelling in _spellings(text))
+    order, request = _patterns()
+    return any(order.search(spelling) or request.search(spelling) for spelling in _spellings(text))
 
 
 def asks_as_people_do(text: str) -> bool:
     """Whether a text that looks like instructions only asks for money or a confirmation, and does not address a
     machine."""
-    return not any(map(_ORDER.search, _spellings(text)))
+    order, _ = _patterns()
+    return not any(map(order.search, _spellings(text)))
 
 
 def _spellings(text: str) -> tuple[str, str, str]:

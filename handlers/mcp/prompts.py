@@ -3,11 +3,11 @@ filled in."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from auth.principal import Principal
 from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument
@@ -21,8 +21,7 @@ FORMS = {
 """By argument: the pattern that it has to match, and the pattern in words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class Prompt(Struct, frozen=True, kw_only=True):
     """One prompt: how it is listed for clients, the tools that its text names, and the text with its arguments in
     braces. `arguments` are the words that stand for one that is left out or empty (programs send an empty text for a
     field that nobody filled in)."""

@@ -1,11 +1,11 @@
 """Flags a booking by its counterpart: whether and since when the user has paid them before, whatever the texts say."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.frames import frame_of
 from analytics.letters import fold
@@ -19,8 +19,7 @@ KNOWN_DAYS_MIN = 90  # of history that are needed before a payee can be called n
 BANK_CODE = slice(4, 12)  # of an IBAN, in most countries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relations:
+class Relations(Struct, frozen=True, kw_only=True):
     """For the counterparts of some rows the first day on which they were paid, by account number and by folded name;
     the user's banks, by folded name with the bank codes of the accounts there; and the numbers of the user's own
     accounts."""

@@ -1,11 +1,11 @@
 """One tool call being answered: who asks, which accounts are meant, and how strangers' texts in rows are fenced."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import polars as pl
 from anyio import to_thread
+from msgspec import Struct, field
 from starlette.concurrency import run_in_threadpool
 
 from auth.principal import Principal
@@ -29,8 +29,7 @@ Shape = TypeVar("Shape")
 ROW_TEXTS = ("purpose", "counterpartName", "merchantName")
 
 
-@dataclass(slots=True)
-class ToolCall:
+class ToolCall(Struct):
     """One tool call being answered. `accounts` are the accounts that its rows have named so far, each with a short
     `ref`; `lacking` are the currencies without a reference rate, whose amounts its figures leave out."""
 

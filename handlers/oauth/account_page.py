@@ -2,10 +2,10 @@
 10.7.3)."""
 
 from collections import defaultdict
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
@@ -51,8 +51,7 @@ NOTICES = (
 PURPOSES = ("revoke", "password", "sign out", sessions_page.PURPOSE, "simplefin", "calendar")
 
 
-@dataclass(slots=True)
-class ConnectedApp:
+class ConnectedApp(Struct):
     """One grant of an app, as the page shows it; an app that was connected twice is listed twice."""
 
     grant: Grant

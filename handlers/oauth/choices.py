@@ -1,8 +1,9 @@
 """The choices of a person on the consent and account pages: accounts, bookings, whole account numbers, and how long."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from auth.authorization_details import LASTS_DAYS, AccountInformation
 from auth.scopes import TICKED_SCOPES
@@ -18,8 +19,7 @@ class NothingChosen(Exception):
     """No account is ticked, nor the box for later accounts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
+class Choices(Struct, frozen=True, kw_only=True):
     """The choices in a form's boxes; `lasts` is the value of its select, empty where it was not touched."""
 
     accounts: frozenset[str]

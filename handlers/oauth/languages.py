@@ -3,25 +3,25 @@ has chosen some: the browser page keeps both choices in cookies, for the pages t
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from importlib import resources
 from operator import itemgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from handlers.http.steps.request_headers import weights
 from handlers.sentences import in_german
 
 
-@dataclass(frozen=True, slots=True)
-class Translated:
+class Translated(Struct, frozen=True):
     """A sentence with the language that it is written in."""
 
     text: str
     language: str
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """The texts of one language, which templates read as `t.name` or `t.text["name"]`. `theme` is empty where the
     device decides on the colours. Days and times are written in the time zone `zone`."""
 

@@ -3,11 +3,11 @@
 import csv
 import io
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
 
 import orjson
+from msgspec import Struct
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 
@@ -74,8 +74,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 KIND_OF = {operation: kind for kind, operations in KINDS.items() for operation in operations}
 
 
-@dataclass(frozen=True, slots=True)
-class EndedApp:
+class EndedApp(Struct, frozen=True):
     """An app that has no active grant left: its name, and the lines of what all its grants did."""
 
     name: str
@@ -83,8 +82,7 @@ class EndedApp:
     lines: list["RecordLine"]
 
 
-@dataclass(slots=True)
-class RecordLine:
+class RecordLine(Struct):
     """One line of the page; `kind` is the name of a text of the page, or of an operation."""
 
     kind: str

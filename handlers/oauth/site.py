@@ -3,10 +3,11 @@ errors."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
@@ -43,8 +44,7 @@ RETURN_PAGES = frozenset({BANKS_PAGE, SETUP_PAGE, "/account/second-factor", "/ac
 """The pages to which a sign-in may lead back; no query of an authorization request looks like one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class Visit(Struct, frozen=True, kw_only=True):
     """A browser's request, with its parameters decoded and its session found."""
 
     parameters: Mapping[str, tuple[str, ...]]

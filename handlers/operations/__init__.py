@@ -2,9 +2,10 @@
 names no Python."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from auth.scopes import READ_CASHFLOW
 from handlers.cache.user_data import Need, UserData
@@ -50,8 +51,7 @@ def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
     return len(data.entries) <= (LIGHT_SEARCH_ROWS_MAX if arguments["search"] else LIGHT_ROWS_MAX)
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """An operation that reads one state of a user's data: its function, the parts of the data that it needs, and
     whether its answer is quickly made. The function takes the services, the request, the user's data, and the
     contract's parameters in snake_case."""
@@ -61,8 +61,7 @@ class Read:
     is_light: Light = _never
 
 
-@dataclass(frozen=True, slots=True)
-class Polled:
+class Polled(Struct, frozen=True):
     """A feed of changes: the function that returns the next page of it, and the kind of its rows."""
 
     function: Callable[..., Any]

@@ -1,10 +1,11 @@
 """GET /accounts (interface 4.2), and a user's changes to their accounts: rename, hide, merge, separate, delete."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
@@ -139,8 +140,7 @@ def _find(services: Services, user_id: str, account_id: str) -> StoredAccount:
     return account
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class Merged(Struct, frozen=True, kw_only=True):
     """The outcome of a merge: how many bookings the first account has, how many of those the second one has too, the
     balance of the merged account with its day, and how many apps saw one of the two but do not see the merged one."""
 

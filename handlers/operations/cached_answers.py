@@ -2,9 +2,10 @@
 changes."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
+
+from msgspec import Struct
 
 from auth.scopes import READ_ANNOTATIONS
 from handlers.cache.user_data import Need, UserData
@@ -17,8 +18,7 @@ Light = Callable[[UserData, dict[str, Any]], bool]
 """Whether an answer can be computed from memory so quickly that the event loop may do it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CachedOperation:
+class CachedOperation(Struct, frozen=True, kw_only=True):
     """One operation bound to the services; called in a thread, unless `at_once` has the answer already."""
 
     name: str

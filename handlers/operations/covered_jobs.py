@@ -1,7 +1,8 @@
 """Sync jobs as a grant of some accounts sees them: jobs of other banks do not exist, and counts are of its accounts."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from auth.principal import Principal
 from handlers.http.errors import NotFound

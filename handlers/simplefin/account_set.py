@@ -4,12 +4,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
 import polars as pl
+from msgspec import Struct, field
 
 from connectors.text import clean
 from handlers.cache.user_data import UserData
@@ -49,8 +49,7 @@ def _day(moment: Fraction) -> int:
     return math.ceil((moment - POSTED_AT) / DAY)
 
 
-@dataclass(slots=True, kw_only=True)
-class AccountSet:
+class AccountSet(Struct, kw_only=True):
     """Builds one answer; `address` is that of the service, `seen` are the accounts that the app may see."""
 
     reading: UserData

@@ -4,8 +4,9 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import field
 
 from handlers.sync.fair_order import FairOrder, Work
 from storage.boundary import begin_thread, carry, join_threads
@@ -19,8 +20,7 @@ class Closed(Exception):
     """The process is about to end, so the requested work has not begun."""
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class _QueuedCall(Work):
+class _QueuedCall(Work, kw_only=True):
     provider: str
     work: Callable[[], object]
 
@@ -94,8 +94,7 @@ UNKNOWN_BYTES = 1024 * 1024  # assumed for a source's answer whose size is unkno
 LOOK_EVERY = 0.25  # seconds between checks whether a waiting import is still wanted
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class _Turn(Work):
+class _Turn(Work, kw_only=True):
     begun: threading.Event = field(default_factory=threading.Event)
 
 

@@ -8,13 +8,13 @@ attacker's account. One that a command began needs no session, because whoever m
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from secrets import token_hex, token_urlsafe
 from typing import Any
 
-from msgspec import convert, to_builtins
+from msgspec import Struct, convert, to_builtins
+from msgspec.structs import replace
 
 from auth.record import Deed
 from connectors import connector as source
@@ -50,8 +50,7 @@ class AttemptUnknown(Exception):
     """This attempt to connect a bank is over, or it was begun elsewhere. Begin again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """The state of an attempt: a step that waits for the person, a connection, or the reason why there is none.
     `is_new` is True only once, for the caller whose step made the connection."""
 

@@ -9,11 +9,12 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import asdict, dataclass
 from datetime import datetime, time, timedelta
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from starlette.concurrency import run_in_threadpool
 
 from connectors.connector import PSD2_SYNCS_MAX, Connector, Person
@@ -41,8 +42,7 @@ STOP_WITHIN = 3.0  # seconds for imports to be stored; a longer one is rolled ba
 log = logging.getLogger("bankdata.sync")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class Started(Struct, frozen=True, kw_only=True):
     """The outcome of a wish to sync one connection: a job, a reason why there is none, or neither (synced too
     recently).
 

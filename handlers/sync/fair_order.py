@@ -1,15 +1,15 @@
 """Decides what comes next among work that waits for a shared resource: users take turns, short work before long."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 COST_LEAST = 64 * 1024  # bytes of a file; a smaller one takes no longer to read than to begin
 COST_MOST = 4 * 1024 * 1024  # bytes; longer work is overtaken no more often than this
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class Work:
+class Work(Struct, eq=False, kw_only=True):
     """A piece of work that waits; `cost` is how long it may take, in bytes of a file."""
 
     user_id: str

@@ -9,8 +9,10 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from datetime import timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.records import Batch, InvalidRecord, Record
 from connectors import connector as source
@@ -37,8 +39,7 @@ REPORTED_AGAIN_DAYS = 30  # even the bank with the shortest memory reports booki
 log = logging.getLogger("bankdata.sync")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobStep:
+class JobStep(Struct, frozen=True, kw_only=True):
     """Takes the next step of a job; whatever goes wrong is stored in the job. `after_import` is called with the
     user's id once an import is committed; `stopped` ends the reading."""
 

@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from secrets import token_hex
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from analytics.records import Batch, InvalidRecord, Record, TransactionRecord
 from connectors import archive
@@ -72,8 +74,7 @@ class ConnectionBusy(Exception):
     """These files are being synced. Try again in a moment."""
 
 
-@dataclass(slots=True, kw_only=True)
-class FileImport:
+class FileImport(Struct, kw_only=True):
     """One file and what came of it: `error` if it was refused, else its statements and how many of its bookings were
     new and known. `layout` is how the person wants it to be read; `layouts` are those used, if they were guessed or
     chosen. `candidates` are the accounts that it may be about where it does not say; `overlap` is an account that

@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from storage.bank_access.connection_keys import ConnectionKeys
 from storage.database import Row, Session, add_row, as_json, set_values
@@ -18,8 +19,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredAttempt:
+class StoredAttempt(Struct, frozen=True, kw_only=True):
     """One attempt to connect a bank. `content` is stored sealed: the step, the user's entries, the source's own
     notes."""
 

@@ -1,16 +1,16 @@
 """Counts of unattended syncs in the last 24 hours, for sources that limit them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from storage.database import Session, add_row
 
 PERIOD = timedelta(hours=24)  # rolling, as PSD2 counts (Delegated Regulation (EU) 2018/389, Article 36(5)(b))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncQuota:
+class SyncQuota(Struct, frozen=True, kw_only=True):
     """The number of syncs of one connection that its source allows in 24 hours, and the times of past ones, oldest
     first."""
 

@@ -1,8 +1,9 @@
 """The incarnation: one life of the store. After a restore, the same state numbers lead to other data, so what a client
 was told in one incarnation means nothing in another."""
 
-from dataclasses import dataclass
 from secrets import token_hex
+
+from msgspec import Struct
 
 from storage import store_facts
 from storage.database import Store
@@ -12,8 +13,7 @@ PLACE = "place of the incarnation"
 KEY = "key of cursors"
 
 
-@dataclass(frozen=True, slots=True)
-class Incarnation:
+class Incarnation(Struct, frozen=True):
     """The id of the open store's incarnation, and the key that signs the cursors which clients hand back."""
 
     id: str

@@ -3,8 +3,9 @@ to no single user on the coordinator."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from storage.database import Session, Store, StoreError
 from storage.row_owners import OF_ALL, OF_USERS
@@ -25,8 +26,7 @@ class CannotDistribute(StoreError):
     """The store cannot be spread over several machines as things are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distributed:
+class Distributed(Struct, frozen=True, kw_only=True):
     """The outcome of `distribute`: tables that were spread, tables left whole on the coordinator, and over how many
     machines and pieces (shards) the users are spread now."""
 

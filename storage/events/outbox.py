@@ -7,9 +7,10 @@ a balance only has to call `changes`.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from storage.database import Database, Session, add_row, as_json, set_values, state_in
 from storage.webhooks import deliveries
@@ -30,8 +31,7 @@ not make it a new consent."""
 NOTICE_DUE = f"status IN ('ACTIVE', 'ERROR') AND consent_expires_at > $1 AND {NEXT_NOTICE} <= $1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredEvent:
+class StoredEvent(Struct, frozen=True, kw_only=True):
     """Something that happened. `subject` is the id of the account, connection or recurring payment concerned; empty
     where several are."""
 

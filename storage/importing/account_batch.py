@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
 import polars as pl
+from msgspec import Struct
 
 from analytics import frames
 from storage import journal
@@ -58,8 +58,7 @@ FORMER = {name: dtype for name, dtype in frames.FORMER.items() if name not in ("
 FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountReport:
+class AccountReport(Struct, frozen=True, kw_only=True):
     """What the import of one batch did to one account. `same_as` is the account that it seems to duplicate, if its user
     is being asked about that."""
 

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain, count
 
 import polars as pl
+from msgspec import Struct
 from msgspec.structs import replace
 
 from analytics.records import AccountRecord, InvalidRecord, TransactionRecord
@@ -30,8 +30,7 @@ class AccountUnclear(InvalidRecord):
         self.candidates = candidates
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The account that bookings go to, and the id (`source_id`) that it would have by its source alone. `account` is
     the source's description; it has a key of its own if the user has said that this is a separate account."""
 

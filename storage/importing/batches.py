@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from analytics.records import (
@@ -24,8 +24,7 @@ CURRENCY = re.compile("[A-Z]{3}")  # the shape of ISO 4217; lists of it age
 BALANCE_AHEAD = f"A balance is dated more than {AHEAD_DAYS_MAX} days ahead and was set aside."
 
 
-@dataclass(slots=True, kw_only=True)
-class AccountStatement:
+class AccountStatement(Struct, kw_only=True):
     """One statement of a batch: its account, the places of its bookings in the spool, and what it says about the
     account as a whole. `entries` counts rows of the source: one that contains several bookings counts once, as does a
     pending one."""
@@ -61,8 +60,7 @@ class AccountStatement:
         return opening + self.booked_amount == closing
 
 
-@dataclass(frozen=True, slots=True)
-class ReadBatch:
+class ReadBatch(Struct, frozen=True):
     """A batch that was read to its end without an error; only such batches are imported."""
 
     id: str

@@ -5,13 +5,13 @@ however many overlapping answers of a bank repeat it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import chain, islice
 
 import msgspec
 import polars as pl
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.database import Session, Transaction, add_row, names_of
@@ -34,8 +34,7 @@ _blocks_as_json = msgspec.json.Encoder().encode
 _blocks_of_json = msgspec.json.Decoder(list[ContributedBlock]).decode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contribution:
+class Contribution(Struct, frozen=True, kw_only=True):
     """What one batch of one import reported about one account, without its bookings (`records` reads them)."""
 
     sequence: int
@@ -97,7 +96,7 @@ def forget_repeat(
         "DELETE FROM statements WHERE user_id = $1 AND account_id = $2 AND batch_id = $3 AND received_at = $4",
         *(user_id, account_id, last.batch_id, last.imported_at),
     )
-    return [replace(each, statement=structs.replace(each.statement, **days)) for each in reported]
+    return [replace(each, statement=replace(each.statement, **days)) for each in reported]
 
 
 def _days_of_both(
@@ -140,7 +139,7 @@ def _repeats(session: Session, user_id: str, last: Contribution, before: Contrib
 def _but_for_days(statement: StatementRecord) -> tuple[StatementRecord, bool]:
     """The statement without its days, and whether it states days."""
     has_days = statement.told_from is not None
-    return structs.replace(statement, closing_date=None, told_from=None, told_until=None), has_days
+    return replace(statement, closing_date=None, told_from=None, told_until=None), has_days
 
 
 def _statement_of(contribution: Contribution) -> StatementRecord:

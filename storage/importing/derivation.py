@@ -2,10 +2,10 @@
 changes."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.classification.categories import SAVINGS_KINDS
 from analytics.classification.classify import classify, with_leaves
@@ -35,8 +35,7 @@ SAID: dict[str, pl.DataType] = {
 """What a stored row keeps of its source's words: all that a derivation needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(Struct, frozen=True):
     """Everything on which the derivation of a user's bookings depends: own accounts, rules, corrections, choices."""
 
     own_ibans: Mapping[str, str | None]  # IBAN -> kind of the account

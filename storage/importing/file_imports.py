@@ -1,8 +1,9 @@
 """Reports on the imports of uploaded files, stored so that every process has them, also after a restart."""
 
 import json
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from storage import jobs
 from storage.database import Session, add_row
@@ -12,8 +13,7 @@ KEPT_FOR = timedelta(hours=1)
 KEPT_MAX = 50  # of a user; the oldest go first
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredReport:
+class StoredReport(Struct, frozen=True, kw_only=True):
     """The report on one file, as JSON of the contract. `is_held` says that a process is at work on the file."""
 
     answer: str

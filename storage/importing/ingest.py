@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, InvalidRecord
 from storage import accounts, connections, journal, rules
@@ -34,8 +35,7 @@ from storage.words import anchors, exported, rule_tags
 BOOKINGS_MAX = 1_000_000  # of one user, who is read into memory as a whole: they take 1.8 GB there
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportReport:
+class ImportReport(Struct, frozen=True, kw_only=True):
     """What the import of a batch did to each of its accounts, and the rows for the journal (journal.CHANGES)."""
 
     accounts: Sequence[AccountReport]

@@ -7,10 +7,11 @@ is neither chance nor a standing order. Accounts that one source distinguishes a
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cache, partial
+
+from msgspec import Struct
 
 from storage import accounts, connections, journal
 from storage.accounts import StoredAccount
@@ -26,8 +27,7 @@ DatesByAmount = Mapping[Decimal, Sequence[date]]
 """The booking dates of each amount, in their order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lookalike:
+class Lookalike(Struct, frozen=True, kw_only=True):
     """The account that a new one seems to be; `in_both` is the number of the new one's bookings that it has too."""
 
     account: StoredAccount

@@ -1,8 +1,9 @@
 """The teller: the connection that reports bookings, within one transaction."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from storage.connections import StoredConnection
 from storage.database import Transaction
@@ -11,8 +12,7 @@ from storage.users import User
 FILES = "files"  # the source of all files: their ids are chosen by whoever wrote them
 
 
-@dataclass(frozen=True, slots=True)
-class Teller:
+class Teller(Struct, frozen=True):
     """The user's connection that reports what is imported, and the time of that; `file_connections` are those that read
     files."""
 

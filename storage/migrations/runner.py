@@ -1,9 +1,10 @@
 """Numbered SQL migrations: the schema of a store, and the way from an older schema to it."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from importlib import resources
+
+from msgspec import Struct
 
 from storage import users
 from storage.database import Session, Store, StoreError
@@ -25,8 +26,7 @@ class StoreNewer(StoreError):
     """The store was written by a newer version of this program."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One file of storage/migrations; each runs once, in a transaction of its own."""
 
     number: int

@@ -1,10 +1,10 @@
 """The access record, which shows who read what: sums by grant, hour and operation."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import polars as pl
+from msgspec import Struct
 
 from storage.database import Database, Session, Transaction, without_zone
 
@@ -27,16 +27,14 @@ Counted = tuple[str, str, str, str]
 """The key of one count: user, grant, app, operation; grant and app are empty for what a person did."""
 
 
-@dataclass(slots=True)
-class Count:
+class Count(Struct):
     """The number of calls, and how many of them were refused."""
 
     calls: int = 0
     refusals: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """A sum of calls: in a list, those of one `hour` (UTC); in an overview, those of all hours, of which `hour` is the
     first."""
 

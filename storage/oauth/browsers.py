@@ -1,14 +1,14 @@
 """Browser sessions, signed in or not."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from storage.database import Session, add_row, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrowserSession:
+class BrowserSession(Struct, frozen=True, kw_only=True):
     """A browser session; `user_id` is None before sign-in. `awaits_user_id` is the user who has entered the right
     password in it, and has until `awaits_until` to show the second factor."""
 

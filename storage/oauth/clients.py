@@ -1,9 +1,10 @@
 """The apps that may ask users for access."""
 
 import json
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from storage.database import Row, Session, add_row, as_json, names_of, set_values, values_of
 from storage.oauth.moments import aware, with_moments
@@ -11,8 +12,7 @@ from storage.oauth.moments import aware, with_moments
 RegisteredBy = Literal["self", "operator", "builtin", "document", "simplefin"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class Client(Struct, frozen=True, kw_only=True):
     """An app that may ask users for access."""
 
     id: str

@@ -1,14 +1,14 @@
 """Authorization codes; each can be redeemed once."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from storage.database import Session, add_row, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class Code(Struct, frozen=True, kw_only=True):
     """An authorization code, bound to client, redirect URI and challenge."""
 
     code_hash: str

@@ -1,9 +1,10 @@
 """Grants: a grant is what a user has allowed an app, and the family to which all tokens of that app belong."""
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from storage.database import Row, Session, add_row, as_json, set_values, values_of
 from storage.oauth import browsers, simplefin
@@ -16,8 +17,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """The part of the user's data that a grant covers: `accounts` (None: all), or all but these; with bookings, or
     figures only."""
 
@@ -30,8 +30,7 @@ class Terms:
 EVERYTHING = Terms()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class Grant(Struct, frozen=True, kw_only=True):
     """The permission of one app for one user; all tokens of the family carry its id."""
 
     id: str
@@ -49,8 +48,7 @@ class Grant:
     has_details: bool = False  # the app asked with authorization_details, and gets them in the answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectedGrant:
+class ConnectedGrant(Struct, frozen=True, kw_only=True):
     """A live grant as shown to people, with the names of app and user."""
 
     grant: Grant
@@ -60,8 +58,7 @@ class ConnectedGrant:
     simplefin: SetupToken | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """The standing of a grant: whose it is, whether its tokens are still good, and what they open."""
 
     user_id: str

@@ -1,14 +1,14 @@
 """Passkeys of users, and the challenges that browsers were given; each challenge is answered once."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from storage.database import Session, add_row_unless_there, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passkey:
+class Passkey(Struct, frozen=True, kw_only=True):
     """A passkey of a user; id and public key are in base64url."""
 
     id: str

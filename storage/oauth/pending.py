@@ -1,15 +1,15 @@
 """Authorization requests that wait for the user's answer, each bound to one browser session."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from storage.database import Row, Session, add_row, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingRequest:
+class PendingRequest(Struct, frozen=True, kw_only=True):
     """An authorization request that waits for the user, bound to one browser session."""
 
     id_hash: str

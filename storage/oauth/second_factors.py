@@ -1,15 +1,15 @@
 """Second factors of users, and their recovery codes; each code counts once, however many requests use it at once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from storage.database import Session, add_row, add_row_unless_there, names_of, set_values
 from storage.oauth.moments import with_moments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecondFactor:
+class SecondFactor(Struct, frozen=True, kw_only=True):
     """The second factor of a user: a sealed seed, which counts once it is confirmed."""
 
     sealed_seed: str

@@ -1,14 +1,14 @@
 """SimpleFIN access of apps: for each grant a setup token and the password that replaced it, both as hashes."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from storage.database import Row, Session, add_row
 from storage.oauth.moments import with_moments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetupToken:
+class SetupToken(Struct, frozen=True, kw_only=True):
     """The state of a grant's setup token: when and by whom it was exchanged, and whether it was sent again."""
 
     code_expires_at: datetime
@@ -17,8 +17,7 @@ class SetupToken:
     tried_again_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
+class Credentials(Struct, frozen=True, kw_only=True):
     """The hash of a password, and the grant and user whose access it opens; these never change."""
 
     grant_id: str

@@ -1,15 +1,15 @@
 """Failed sign-ins, counted by subject: an account, an address or a browser, each as its keyed hash."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from storage.database import Conflict, Session, add_row_unless_there, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Throttle:
+class Throttle(Struct, frozen=True, kw_only=True):
     """Failed sign-ins of one subject."""
 
     failures: int

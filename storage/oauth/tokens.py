@@ -1,14 +1,14 @@
 """Refresh tokens, each a link in the chain of its grant, and single access tokens that were revoked."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from storage.database import Session, add_row, add_row_unless_there, names_of, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshToken:
+class RefreshToken(Struct, frozen=True, kw_only=True):
     """A refresh token: one link in the chain of a grant."""
 
     token_hash: str

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from analytics.recurring.news import KnownPayment
 from storage.database import Session, Transaction, as_json, put_row
@@ -13,8 +15,7 @@ from storage.database import Session, Transaction, as_json, put_row
 PIECE = 50  # users checked at once because their `look_at` day has come
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(Struct, frozen=True, kw_only=True):
     """The last look at a user's recurring payments: the data version, the day, the accounts with bookings at that time,
     and each payment as it was reported."""
 
@@ -24,8 +25,7 @@ class Look:
     payments: Sequence[KnownPayment]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentEvent:
+class PaymentEvent(Struct, frozen=True, kw_only=True):
     """An event to report: about this recurring payment, which is charged to this account."""
 
     type: str

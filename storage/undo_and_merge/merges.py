@@ -1,8 +1,9 @@
 """Merges of two accounts into one, and separations: every contribution keeps the account that it was imported for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from storage import accounts, connections
 from storage.accounts import Difference
@@ -51,8 +52,7 @@ class NotMerged(Exception):
         super().__init__(self.__class__.__doc__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergedAccount:
+class MergedAccount(Struct, frozen=True, kw_only=True):
     """An account that is a part of another one. `into` is the account that now holds its bookings; `parent` is the
     account it was merged into, which may later have been merged itself."""
 

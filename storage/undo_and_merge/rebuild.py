@@ -6,12 +6,12 @@ reversed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from storage import accounts, connections, journal, rules, transactions
 from storage.changes import feed
@@ -43,8 +43,7 @@ class ImportRunning(ImportUnknown):
     """This import has not ended yet. Try again when it has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt:
+class Rebuilt(Struct, frozen=True, kw_only=True):
     """The outcome of a rebuilding: how many bookings are new, how many are gone, and which accounts are gone."""
 
     added: int

@@ -1,15 +1,15 @@
 """The imports of a user that can be undone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from storage.database import Session
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredImport:
+class StoredImport(Struct, frozen=True, kw_only=True):
     """An import that can be undone: `labels` are the names of its files, `new` is the number of bookings that it
     added."""
 

@@ -6,10 +6,11 @@ was narrowed since gets less.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
+
+from msgspec import Struct
 
 from storage.database import Row, Session, add_row, as_json, names_of, set_values
 
@@ -17,8 +18,7 @@ KEPT = 100  # finished deliveries of each webhook, besides the pending ones
 GIVEN_UP_AFTER = timedelta(days=5)  # when only failures came of it, or no process sends
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Delivery(Struct, frozen=True, kw_only=True):
     """One event for one webhook. `sequence` is the event's number; None where the event concerns the webhook itself and
     its content is `data`."""
 

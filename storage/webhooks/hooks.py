@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from storage.database import Row, Session, add_row, as_json, names_of, set_values, values_of
 
@@ -11,8 +12,7 @@ OF_ONE = {"webhooks": "id", "webhook_deliveries": "webhook_id", "connection_secr
 """For each table, the column with the id of the webhook that a row belongs to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Webhook:
+class Webhook(Struct, frozen=True, kw_only=True):
     """One webhook. `event_types` None means all types; `disabled_reason` None means that events are sent."""
 
     user_id: str

@@ -7,13 +7,14 @@ back (`storage.words.anchors`).
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
 from typing import NamedTuple
 
 import polars as pl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from analytics.classification.rules import TAGS_MAX, ChosenCategory
 from analytics.searching.parts import NO_PARTS, PARTS, fit
@@ -45,8 +46,7 @@ class OwnCategory(NamedTuple):
     detailed_category: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """A part of a booking's amount with its category, note and tags; `tags` are keyed as those of an annotation."""
 
     amount: Decimal
@@ -62,8 +62,7 @@ class Split:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(Struct, frozen=True):
     """The user's words on one booking. `tags` are keyed by their form for comparisons. `parts` may add up to an earlier
     amount of the booking; then they sleep. `rule_tags` are the tags that the user's rules give."""
 
@@ -114,8 +113,7 @@ class Annotation:
         return bool(amounts) and fit(amounts, amount=booking["amount"], currency=booking["currency"])
 
 
-@dataclass(frozen=True, slots=True)
-class OwnWords:
+class OwnWords(Struct, frozen=True):
     """A user's words on existing bookings that are not hidden, and the accounts of these bookings, both by booking id.
 
     `own` are the user's own categories by id. `owned` gives, for each booking in one, the own category's id and the

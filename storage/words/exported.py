@@ -3,11 +3,12 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import TAGS_MAX, ChosenCategory, is_tag

@@ -3,9 +3,10 @@ above."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from hashlib import blake2b
 from itertools import count
+
+from msgspec.structs import replace
 
 from storage import rules
 from storage.database import Session, Transaction, add_row, set_values

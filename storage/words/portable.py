@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import orjson
+from msgspec.structs import asdict
 
 from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.rules import (

@@ -1,11 +1,12 @@
 """The demo's store opened in this process, and its operations with and without what is kept in memory."""
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from auth.principal import Principal
 from handlers.cache.reader import Reader

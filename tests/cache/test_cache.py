@@ -5,7 +5,6 @@ import tracemalloc
 from array import array
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import orjson
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, TransactionRecord
 from handlers.cache import entries

@@ -40,6 +40,24 @@ def test_help_and_commands_of_a_server_load_none_of_what_it_has_loaded_already()
     assert loaded.stdout.split() == []
 
 
+LEAVES = """
+from handlers.cli import main
+class Loaded:
+    def __del__(self):
+        print("taken apart")
+loaded = Loaded()
+main([{!r}])
+"""
+
+
+@pytest.mark.requirement("cli.quick")
+@pytest.mark.parametrize(("typed", "code"), [("--version", 0), ("unknown", 2)])
+def test_a_command_ends_without_taking_apart_what_it_has_loaded(typed: str, code: int) -> None:
+    done = subprocess.run([sys.executable, "-c", LEAVES.format(typed)], capture_output=True, text=True)
+    assert (done.returncode, "taken apart" in done.stdout) == (code, False)
+    assert done.stdout + done.stderr  # what it says is said
+
+
 @pytest.mark.requirement("cli.help")
 @pytest.mark.parametrize("path", sorted(ALL))
 def test_help_says_what_a_command_does_and_explains_every_option(path: str) -> None:

@@ -3,13 +3,13 @@
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Batch, Record, TransactionRecord
 from connectors.connector import Connection, HasNews, MalformedFile, Misconfigured, Ready

@@ -1,10 +1,10 @@
 """The demo bank behind the connector protocol: waiting, faults, settings."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Batch
 from connectors.connector import (

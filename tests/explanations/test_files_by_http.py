@@ -5,7 +5,6 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from io import BufferedReader
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 from starlette.testclient import TestClient
 
 from auth.principal import Principal

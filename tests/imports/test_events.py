@@ -1,6 +1,5 @@
 """What a commit changes is told by that commit: once, in order, and to whom it concerns."""
 
-import dataclasses
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -305,7 +304,7 @@ def test_a_narrowed_job_tells_nothing_of_an_account_that_is_gone(life: Life) -> 
     assert job is not None
     assert giro is not None
     assert card is not None
-    job = dataclasses.replace(job, error="The card 4711 is locked")
+    job = replace(job, error="The card 4711 is locked")
     seen = hide_uncovered(database, caller(life, giro), job)
     assert (seen.new_transactions, seen.error) == (0, BANK_FAILED)
     now = life.eva.services.clock.now()

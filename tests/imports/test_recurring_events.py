@@ -1,10 +1,10 @@
 """What is new of recurring payments is told once, as it becomes known."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, TransactionRecord
 from auth.scopes import READ_ACCOUNTS

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import Batch, StatementRecord, TransactionRecord
 from connectors.connecting import Done, Question, Redirect, Reply, Step

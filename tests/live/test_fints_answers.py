@@ -3,12 +3,12 @@
 import base64
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from connectors.connecting import Done, Question, Reply, Step

@@ -3,11 +3,11 @@
 import json
 import re
 import secrets
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from starlette.testclient import TestClient
 
 from auth.apps.clients import BUILTIN

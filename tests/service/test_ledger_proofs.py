@@ -2,12 +2,12 @@
 # ruff: noqa: F811 - the scene is a fixture of another module
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from analytics.integrity import LedgerProblem
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord

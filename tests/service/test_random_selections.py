@@ -7,7 +7,7 @@ import json
 import random
 from calendar import monthrange
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from analytics.searching.filters import Query

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +25,7 @@ from urllib.parse import urlencode
 
 import httpx
 import uvicorn
+from msgspec.structs import replace
 
 from analytics.classification.rules import parse_rules
 from analytics.records import AccountRecord, TransactionRecord

@@ -3,11 +3,11 @@
 import io
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.bank_csv.layouts import NO_TABLE, CsvLayout, check_layouts, guesses_in_words

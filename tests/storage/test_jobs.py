@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import Event
 from time import sleep
 
 import pytest
+from msgspec.structs import replace
 
 from storage import jobs
 from storage.bank_access import sync_time_limits

@@ -1,9 +1,9 @@
 """Rows: added once, left as they are, replaced by their key, or changed in part; moments are the same in any zone."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from msgspec import Struct
 
 from storage.database import (
     ConstraintViolated,
@@ -20,8 +20,7 @@ SIX = datetime(2026, 3, 1, 6)  # noqa: DTZ001 - as the store keeps it
 EIGHT_IN_BERLIN = datetime(2026, 3, 1, 8, tzinfo=timezone(timedelta(hours=2)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """A document, by its columns."""
 
     name: str

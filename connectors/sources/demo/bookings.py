@@ -5,10 +5,10 @@ GVC (DK Anlage 3) and ISO 20022 bank transaction codes.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from analytics.records import TransactionRecord
@@ -19,8 +19,7 @@ from connectors.sources.demo.rhythms import Price, Rhythm, working_day, working_
 PAYEE_BANK_CODE = "99920000"  # of no bank: German bank codes begin with 1 to 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Movement:
+class Movement(Struct, frozen=True, kw_only=True):
     """A movement of money: its booking and, if it is announced before, its pending record."""
 
     record: TransactionRecord
@@ -31,8 +30,7 @@ class Movement:
 What = Callable[[date, Dice], Iterator[Movement]]
 
 
-@dataclass(frozen=True, slots=True)
-class Habit:
+class Habit(Struct, frozen=True):
     """Something that happens on an account again and again."""
 
     name: str
@@ -40,8 +38,7 @@ class Habit:
     what: What
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Party:
+class Party(Struct, frozen=True, kw_only=True):
     """A counterpart; without given numbers, they are derived from the name."""
 
     name: str

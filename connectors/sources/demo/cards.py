@@ -2,10 +2,10 @@
 (Stornos)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from analytics.records import TransactionRecord
@@ -16,8 +16,7 @@ from connectors.sources.demo.rhythms import working_day, working_days_later
 CENT = Decimal("0.01")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shop:
+class Shop(Struct, frozen=True, kw_only=True):
     """A place where cards are used: the text of the booking, that of the announcement, and the range of amounts."""
 
     text: str

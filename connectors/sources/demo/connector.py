@@ -1,9 +1,10 @@
 """The demo bank as a connector like any other: it makes callers wait, fails on request, and yields its ledgers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+
+from msgspec import Struct
 
 from analytics.records import Batch, Record, StatementRecord
 from connectors.connector import (
@@ -34,8 +35,7 @@ SLOW_POLL_SECONDS = 5.0
 RATE_LIMIT_SECONDS = 3600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoSettings:
+class DemoSettings(Struct, frozen=True, kw_only=True):
     """The settings that `bankdata connect demo` stored for a connection."""
 
     household: str = "standard"
@@ -50,7 +50,7 @@ class DemoSettings:
         """The checked settings of a connection; without a seed, its household is its own. Raises Misconfigured."""
         given = {name: value for name, value in connection.settings.items() if value is not None}
         given.setdefault("seed", connection.id)
-        unknown = given.keys() - set(cls.__slots__)
+        unknown = given.keys() - set(cls.__struct_fields__)
         if unknown:
             raise Misconfigured(f"The demo bank has no setting named {', '.join(sorted(unknown))}.")
         settings = cls(**given)

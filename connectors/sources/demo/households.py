@@ -1,8 +1,10 @@
 """The households of the demo bank, and the users that `bankdata demo` makes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from decimal import Decimal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.records import AccountKind
 from connectors.sources.demo import habits
@@ -18,8 +20,7 @@ DIRECT_BANK = Bank(name="Beispiel Direktbank", code="99911000", bic="BSPDDEDAXXX
 GLOBUS_BANK = Bank(name="Globus Privatbank", code="99912000", bic="GLPBDEDAXXX")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoUser:
+class DemoUser(Struct, frozen=True, kw_only=True):
     """A user that `bankdata demo` makes, with the settings of each connection."""
 
     name: str

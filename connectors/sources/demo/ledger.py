@@ -1,11 +1,11 @@
 """Ledgers of demo accounts: bookings and pending movements as of a day, and the balance."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.records import AccountKind, AccountRecord, TransactionRecord
 from connectors.sources.demo.bookings import Habit, Movement
@@ -16,8 +16,7 @@ from connectors.sources.demo.rhythms import ANCHOR
 LAG_DAYS_MAX = 20  # no movement is booked later than this after it was ordered
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bank:
+class Bank(Struct, frozen=True, kw_only=True):
     """A bank that does not exist."""
 
     name: str
@@ -25,8 +24,7 @@ class Bank:
     bic: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Struct, frozen=True, kw_only=True):
     """One account of a household with its habits; `opening` is the balance before 2024."""
 
     seed: str
@@ -99,12 +97,12 @@ class Ledger:
                 position += 1
                 record = movement.record
                 if movement.has_id:
-                    record = structs.replace(record, provider_id=self._provider_id(day, position))
+                    record = replace(record, provider_id=self._provider_id(day, position))
                 if account.currency == "EUR":
                     yield replace(movement, record=record)
                     continue
-                announced = movement.pending and structs.replace(movement.pending, currency=account.currency)
-                yield replace(movement, record=structs.replace(record, currency=account.currency), pending=announced)
+                announced = movement.pending and replace(movement.pending, currency=account.currency)
+                yield replace(movement, record=replace(record, currency=account.currency), pending=announced)
 
     def _provider_id(self, day: date, position: int) -> str:
         """The id of a booking, of sixteen characters like an MT940 bank reference: day, account, and number within the

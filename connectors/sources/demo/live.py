@@ -1,8 +1,9 @@
 """A demo bank that requires its customer: a sign-in elsewhere or a TAN connects it, and its consent ends."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
+
+from msgspec.structs import replace
 
 from connectors.connecting import Done, FormField, LiveSource, Question, Redirect, Reply, Sentence, Step
 from connectors.connector import Connection, UserActionRequired

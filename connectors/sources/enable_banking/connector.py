@@ -8,11 +8,12 @@ Description: https://enablebanking.com/docs/api/reference/
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from analytics.records import Batch
 from connectors.connecting import Done, FormField, LiveSource, Question, Redirect, Reply, Sentence, Step

@@ -10,10 +10,11 @@ import hashlib
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from msgspec.structs import replace
 
 from analytics.records import (
     AccountKind,

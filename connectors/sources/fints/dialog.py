@@ -9,7 +9,6 @@ import logging
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
@@ -23,6 +22,7 @@ from fints.exceptions import (
 )
 from fints.models import SEPAAccount
 from fints.segments.statement import HKKAZ5, HKKAZ6, HKKAZ7
+from msgspec import Struct
 
 from connectors.connector import Json, Misconfigured, ProviderUnavailable, SourceError, UserActionRequired
 from connectors.sources.fints.bank_line import BankLine, PagesWithoutEnd
@@ -54,8 +54,7 @@ class TanRefused(UserActionRequired):
     """The bank did not accept the approval. Begin again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class Access(Struct, frozen=True, kw_only=True):
     """The credentials for a bank. `state` is the library's from the last dialog: without its system id, the bank takes
     us for a stranger and asks for a TAN. `medium` names one of several phones or cards."""
 
@@ -69,8 +68,7 @@ class Access:
     medium: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Challenge:
+class Challenge(Struct, frozen=True, kw_only=True):
     """A task for the customer, in the bank's words: approve in the app, or answer with a TAN. `paused` is the saved
     dialog; an approval in the app is checked after `wait` seconds."""
 
@@ -82,16 +80,14 @@ class Challenge:
     paused: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     """A choice among options (value, name): a `method` of approval, or a `medium` for it."""
 
     of: str
     options: Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedAccount:
+class ReportedAccount(Struct, frozen=True, kw_only=True):
     """One account as the bank reports it. `booked` and `pending` are documents in camt or MT940. `refusal` is the
     bank's code where it gives no bookings."""
 
@@ -113,8 +109,7 @@ class ReportedAccount:
         return self.iban or self.number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenDialog:
+class OpenDialog(Struct, frozen=True, kw_only=True):
     """An open and approved dialog."""
 
     client: Any

@@ -1,7 +1,7 @@
 """Limits on clients: how many may be connected, how much each may send at once, and how long the server waits for
 them."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 BACKLOG = 2048  # clients that wait in the kernel until they are accepted
 CONNECTIONS_MAX = 1_000
@@ -39,8 +39,7 @@ FILE_BYTES_PER_PERIOD = 262_144
 DROPPED_BYTES_PER_PERIOD = FILE_BYTES_PER_PERIOD * LINGER_SECONDS // BODY_SECONDS
 
 
-@dataclass(slots=True)
-class ContentBound:
+class ContentBound(Struct):
     """How many bytes of content one request may send; a step that knows the sender may raise it."""
 
     bytes_max: int = CONTENT_BYTES_MAX

@@ -3,10 +3,10 @@ new one."""
 
 import resource
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+from msgspec import Struct
 from starlette.types import Scope
 
 from handlers.http.addresses import Addresses, Network, address_key
@@ -33,8 +33,7 @@ class Occupation(IntEnum):
     """Its request is being answered: the connection never gives way."""
 
 
-@dataclass(slots=True)
-class Holder:
+class Holder(Struct):
     """What the steps of a request have found out about the sender on this connection."""
 
     is_signed_in: bool = False

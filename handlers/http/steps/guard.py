@@ -3,12 +3,12 @@
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from connexion.operations import AbstractOperation
+from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.errors import InvalidToken
@@ -32,8 +32,7 @@ HEADERS_REMEMBERED = 512  # each is bounded by the size of a request's head
 _BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Challenges:
+class Challenges(Struct, frozen=True):
     """The WWW-Authenticate headers where certain scopes are needed: for no token, a refused one, and one with too
     narrow a scope (RFC 6750 section 3, RFC 9728 section 5.1)."""
 

@@ -4,7 +4,6 @@
 import logging
 import math
 import time
-from dataclasses import dataclass
 
 from connexion.operations import AbstractOperation
 from limits import RateLimitItemPerSecond
@@ -12,6 +11,7 @@ from limits.aio.storage import Storage
 from limits.aio.strategies import MovingWindowRateLimiter
 from limits.errors import ConfigurationError, StorageError
 from limits.storage import storage_from_string
+from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http import call
@@ -30,8 +30,7 @@ class CountsUnusable(Exception):
     """The address of the request counts is wrong, or the client library for it is not installed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """A limit of so many requests in any window of so many seconds."""
 
     requests: int
@@ -42,8 +41,7 @@ class Rate:
 DEFAULT_RATE = Rate(requests=60, seconds=60)
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(Struct, frozen=True):
     """What is left of a budget after a request."""
 
     is_granted: bool

@@ -3,16 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter
+from msgspec import Struct, field
 
 READS_AT_ONCE = 4  # two for each core of a small machine; more would only compete for the interpreter
 
 
-@dataclass(eq=False, slots=True, weakref_slot=True)
-class _ReadersLine:
+class _ReadersLine(Struct, eq=False, weakref=True):
     """The line of one user's readers; `failed` counts those for whom the store did not answer."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -2,11 +2,11 @@
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
 import orjson
+from msgspec import Struct
 
 from handlers.http.errors import BadRequest, Gone
 from storage.changes.feed import REMEMBERED_FOR, Position
@@ -19,8 +19,7 @@ NOT_GENUINE = "cursor: was not given by this operation to this user"
 EXPIRED = "This cursor is of no use any more: start again without it, and drop what does not come then"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedCursor:
+class FeedCursor(Struct, frozen=True, kw_only=True):
     """A position in a feed. The client knows all changes up to state `base`; of newer ones it has those up to the
     position (`state`, `id`), and of removed rows only those removed after state `floor`. `since` is when `base` became
     known, in seconds."""
@@ -52,8 +51,7 @@ class FeedCursor:
         return self.base == self.state == state and now.timestamp() - self.since < RENEWED_AFTER.total_seconds()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cursors:
+class Cursors(Struct, frozen=True, kw_only=True):
     """Writes and reads the cursors of one kind of feed, for one user and what they may read of it (`selection`)."""
 
     incarnation: Incarnation

@@ -2,9 +2,11 @@
 last."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from auth.principal import Principal
 from handlers import json_shapes
@@ -20,8 +22,7 @@ from storage.changes.feed import AccountFilter, Position
 from storage.database import Session, state_in
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """One changed row in its JSON shape, with its position in the feed and the list it belongs to (`kind`)."""
 
     at: Position
@@ -29,8 +30,7 @@ class _Change:
     json: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Poll:
+class _Poll(Struct, frozen=True, kw_only=True):
     """A client's request for the changes after its cursor `known`; `cursors` write and read cursors for what it may
     read."""
 
@@ -46,8 +46,7 @@ class _Poll:
         return self.known is not None and self.known.may_stay(state, self.now)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Feed:
+class Feed(Struct, frozen=True, kw_only=True):
     """One feed bound to the services; called in a thread, unless `at_once` can tell that nothing is new."""
 
     services: Services

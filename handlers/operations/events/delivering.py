@@ -9,12 +9,12 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import SystemRandom
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from auth.errors import InvalidToken
 from auth.principal import Principal
@@ -50,8 +50,7 @@ TRIES_AGAIN_IN = 5.0  # seconds after an error of this side
 log = logging.getLogger("bankdata.webhooks")
 
 
-@dataclass(frozen=True, slots=True)
-class _DeliveryAttempt:
+class _DeliveryAttempt(Struct, frozen=True):
     delivery: Delivery
     webhook: Webhook
     begun_at: datetime

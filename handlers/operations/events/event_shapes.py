@@ -3,9 +3,10 @@
 import hmac
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from analytics.recurring import news
 from auth.principal import Principal
@@ -23,8 +24,7 @@ SIGNATURE_CHARACTERS = 24
 _ID = re.compile(rf"evt_([0-9]{{1,19}})-([0-9]{{1,12}})-([0-9a-f]{{{SIGNATURE_CHARACTERS}}})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventIds:
+class EventIds(Struct, frozen=True, kw_only=True):
     """Writes and reads the event ids of one user in one life of the store (`incarnation`)."""
 
     incarnation: Incarnation

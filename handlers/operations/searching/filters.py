@@ -1,10 +1,11 @@
 """Turns the parameters of a list, a search or an export into a selection of rows; no other place does."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Literal
+
+from msgspec import Struct
 
 from analytics.classification.facts import CATEGORIES, TYPES
 from analytics.searching.filters import Direction, Flag, Query, query_words
@@ -20,8 +21,7 @@ from storage.transactions import Selection
 Status = Literal["booked", "pending", "all"]
 
 
-@dataclass(slots=True, kw_only=True)
-class Filters:
+class Filters(Struct, kw_only=True):
     """The parameters that choose rows; each operation has some of them."""
 
     account_ids: str | None = None

@@ -1,9 +1,10 @@
 """/transactions/{id}/annotation and /tags: what a person says about one booking, and the tags that they use."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, is_tag
 from auth.principal import Principal

@@ -1,10 +1,10 @@
 """Collects the basis of a forecast from one state of the data; recurring flows are found once and stored."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.forecasting.back_test import origins
 from analytics.forecasting.ledgers import Reason
@@ -15,8 +15,7 @@ from storage.accounts import SelectedAccounts
 from storage.database import Database, Session
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Basis:
+class Basis(Struct, frozen=True, kw_only=True):
     """The basis of a forecast: the series by account and by currency, the accounts left out with the reason, the
     bookings (CHARGES), and the recurring flows of each series on the days given to `recurring_flows`."""
 

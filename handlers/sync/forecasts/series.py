@@ -1,11 +1,11 @@
 """Selects the bookings that a forecast of an account, or of all accounts in a currency, starts from."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.forecasting.ledgers import AccountLedger, DayMoved, Reason, joint_ledger
 from analytics.frames import CHARGES
@@ -13,8 +13,7 @@ from storage.accounts import StoredAccount
 from storage.database import Row
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class Series(Struct, frozen=True, kw_only=True):
     """One account, or all accounts in one currency together; `rows` (CHARGES) are its bookings."""
 
     key: str

@@ -1,11 +1,11 @@
 """Records events on what is new about a user's recurring payments."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from analytics.currencies import in_digits
 from analytics.recurring.confirmations import DISMISSED, by_stream

@@ -7,14 +7,14 @@ as one; and if there are very many different ones, each is only compared with th
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache, partial
 from itertools import islice, product
 from typing import Any, TypeVar
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analytics.records import TransactionRecord
 from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
@@ -33,8 +33,7 @@ BEFORE, SAME_DAY, AFTER = range(-NEIGHBOUR_DAYS, 1), range(1), range(NEIGHBOUR_D
 T = TypeVar("T", "Item", StoredRow)
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """An incoming booking: `place` is its position in the batch, `claim` its provider's id within the source."""
 
     record: TransactionRecord
@@ -85,7 +84,7 @@ class Remaining:
         """Match bookings and rows of one day and amount where the row was reported in similar words before, or by
         another source; `words` has these wordings by the row's id."""
         reported = [(row, each) for row in self.rows.values() for each in words.get(row.id, ())]
-        said = ((row, structs.replace(each, references=row.record.references)) for row, each in reported)
+        said = ((row, replace(each, references=row.record.references)) for row, each in reported)
         self._match_fields(replace(row, record=each, is_other_source=False) for row, each in said)
 
     def match_corrections(self, whole: Collection[int]) -> None:

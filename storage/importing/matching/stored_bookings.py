@@ -3,11 +3,11 @@
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.frames import MONEY
 from analytics.records import TransactionRecord
@@ -55,8 +55,7 @@ _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not i
 IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRow:
+class StoredRow(Struct, frozen=True, kw_only=True):
     """A stored booking for comparisons one by one; its other fields are columns of STORED."""
 
     id: str
