@@ -97,15 +97,15 @@ class Clients:
         return self._ensure(BUILTIN, "bankdata token", ())
 
     def ensure_documentation(self) -> str:
-        """The id of the built-in client for our documentation page, whose only redirect URI follows from the
-        settings."""
+        """Store the built-in client for our documentation page, and return its id; its only redirect URI follows from
+        the settings."""
         return self._ensure(
             DOCUMENTATION, "Interface documentation", (self._policy.public_url + DOCUMENTATION_REDIRECT,)
         )
 
     def ensure_page(self) -> str:
-        """The id of the built-in client for our own page. Its only redirect URI is on this server, so its identity is
-        certain and nobody is asked for consent."""
+        """Store the built-in client for our own page, and return its id. Its only redirect URI is on this server, so
+        its identity is certain and nobody is asked for consent."""
         return self._ensure(PAGE, "This website", (self._policy.public_url + PAGE_REDIRECT,))
 
     def _ensure(self, client_id: str, name: str, redirect_uris: tuple[str, ...]) -> str:

@@ -53,7 +53,7 @@ def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str,
 
 
 def stylesheet(file: Traversable) -> bytes:
-    """The content of the stylesheet, with the shared tokens before it."""
+    """The content of the stylesheet, with the colours and sizes that all pages share (`tokens.css`) before it."""
     tokens = resources.files("handlers.http") / "static" / "tokens.css"
     return tokens.read_bytes() + file.read_bytes()
 
