@@ -25,7 +25,26 @@ settings.register_profile(
 settings.register_profile("thorough", parent=settings.get_profile("project"), derandomize=False, max_examples=1500)
 settings.register_profile("cluster", parent=settings.get_profile("project"), max_examples=6)
 settings.load_profile("project")
-STORAGE = Path(__file__).parent / "storage"
+TESTS = Path(__file__).parent
+STORAGE = TESTS / "storage"
+ASKED_FROM_OUTSIDE = ("clients", "documents", "package", "page")  # folders whose servers need no tracer
+REACHED_ELSEWHERE = {  # long ones that reach no line alone
+    "attack/http/test_attacks.py",
+    "cache/test_never_stale.py",
+    "cache/test_same_bytes.py",
+    "explanations/test_figures_explained.py",
+    "explanations/test_while_importing.py",
+    "imports/test_formats_of_one_account.py",
+    "imports/test_rules_and_corrections.py",
+    "live/test_finapi.py",
+    "live/test_fints.py",
+    "mcp/test_hostile_texts.py",
+    "service/test_behind_a_proxy.py",
+    "service/test_random_selections.py",
+    "storage/test_border_of_selection.py",
+    "storage/test_random_histories.py",
+    "storage/test_repeated_syncs.py",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,15 +67,19 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what is about the file of the other engine, or about the other engine alone. Random examples run
     without the tracer of coverage, which makes them three times as slow, and so does what is marked `no_cover` for its
-    length: whole histories, thousands of lines. What counts is what a short test reaches on purpose. Over PostgreSQL
-    tests of the store and those about PostgreSQL are traced: the others reach there what they reach over DuckDB."""
+    length: whole histories, thousands of lines. What counts is what a short test reaches on purpose. The same holds for
+    folders and files that reach nothing which shorter ones do not. Over PostgreSQL tests of the store and those about
+    PostgreSQL are traced: the others reach there what they reach over DuckDB."""
     engines = {ENGINE.name}
     if ENGINE.name == "postgresql":
         engines.add("citus" if ENGINE.citus is not None else "one server")
     for item in items:
         marker = item.get_closest_marker("engine")
         is_random = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
-        if is_random or (ENGINE.name == "postgresql" and marker is None and STORAGE not in item.path.parents):
+        name = item.path.relative_to(TESTS).as_posix()
+        is_reached = _folder(item) in ASKED_FROM_OUTSIDE or name in REACHED_ELSEWHERE
+        is_other_engine = ENGINE.name == "postgresql" and marker is None and STORAGE not in item.path.parents
+        if is_random or is_reached or is_other_engine:
             item.add_marker("no_cover")
         if marker is not None and marker.args[0] not in engines:
             item.add_marker(pytest.mark.skip(reason=f"about {marker.args[0]} alone"))
@@ -80,25 +103,30 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    """Over PostgreSQL neither what such a test is given nor the end of it is traced. Over DuckDB they are: a fixture of
-    a module may be made for the one test of it that is not traced."""
+    """Over PostgreSQL neither what such a test is given nor the end of it is traced, nor in folders without any test
+    that is. Elsewhere they are: a fixture of a module may be made for the one test of it that is not traced."""
     with _traced_as(item):
         return (yield)
 
 
 def _traced_as(item: pytest.Item) -> AbstractContextManager[None]:
-    is_traced = ENGINE.name == "duckdb" or item.get_closest_marker("no_cover") is None
-    return nullcontext() if is_traced else untraced()
+    is_whole = ENGINE.name == "duckdb" and _folder(item) not in ASKED_FROM_OUTSIDE
+    return nullcontext() if is_whole or item.get_closest_marker("no_cover") is None else untraced()
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(TESTS).parts[0]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """The stores of a test end with it; on a cluster they are emptied and used again, for they take seconds to make."""
+    """The stores of a test end with it, those on PostgreSQL too; on a cluster they are emptied and used again, for they
+    take seconds to make."""
     with _traced_as(item):
         result = yield
     folder = getattr(item, "funcargs", {}).get("tmp_path")
-    if ENGINE.citus is not None and folder is not None:
-        ENGINE.citus.free(folder)
+    if folder is not None:
+        ENGINE.free(folder)
     return result
 
 
