@@ -158,8 +158,13 @@ def bring(
     """Add the account that the connection reports, or fill in properties that were unknown so far; True when the
     account is new to the user."""
     user_id = connection.user_id
-    known = session.rows("SELECT id FROM accounts WHERE user_id = $1 AND id = $2", user_id, account_id)
-    if known:
+    known = session.rows(
+        "SELECT iban, name, kind, bic, EXISTS (SELECT 1 FROM account_sources WHERE user_id = $1 AND account_id = $2"
+        " AND connection_id = $3) AS is_brought FROM accounts WHERE user_id = $1 AND id = $2",
+        *(user_id, account_id, connection.id),
+    )
+    properties = ("iban", "name", "kind", "bic")
+    if known and any(known[0][name] is None and getattr(account, name) is not None for name in properties):
         session.execute(
             "UPDATE accounts SET iban = coalesce(iban, CASE WHEN NOT EXISTS (SELECT 1 FROM accounts AS other"
             " WHERE other.user_id = $1 AND other.iban = $3 AND other.currency = accounts.currency) THEN $3 END),"
@@ -167,7 +172,7 @@ def bring(
             " WHERE user_id = $1 AND id = $2",
             *(user_id, account_id, account.iban, account.name, account.kind, account.bic),
         )
-    else:
+    elif not known:
         session.execute(
             "INSERT INTO accounts (id, user_id, connection_id, stable_key, iban, name, kind, currency, bic,"
             " bank_name, position, created_at)"
@@ -175,8 +180,9 @@ def bring(
             *(account_id, user_id, connection.id, account.stable_key, account.iban, account.name, account.kind),
             *(account.currency, account.bic, account.bank_name or connection.bank_name, now),
         )
-    source = {"user_id": user_id, "account_id": account_id, "connection_id": connection.id}
-    add_row_unless_there(session, "account_sources", **source)
+    if not (known and known[0]["is_brought"]):
+        source = {"user_id": user_id, "account_id": account_id, "connection_id": connection.id}
+        add_row_unless_there(session, "account_sources", **source)
     return not known
 
 

@@ -172,8 +172,10 @@ class AccountBatch:
     def _by_day(self, reported: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         """The bookings and rows that may match by day and amount, or as a batch and its details; some days at a
         time."""
-        is_part = pl.col("references").str.contains(r"/\d+(\x1f|\"|$)")
         keys = ["booking_date", "currency"]
+        if stored.is_empty() or reported.join(stored, on=keys, how="semi").is_empty():
+            return
+        is_part = pl.col("references").str.contains(r"/\d+(\x1f|\"|$)")
         if reported.filter(is_part).is_empty() and stored.filter(is_part).is_empty():
             keys.append("amount")
         reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
@@ -229,6 +231,8 @@ class AccountBatch:
         """The pairs of a booking and a row of the table (STORED) that are the same, where one of the two is pending or
         taken back: only rows with the same `keys`, on `days`. Sources report such bookings anew each time, under any
         id."""
+        if stored.is_empty():
+            return []
         reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
         if reported.is_empty():
             return []
@@ -259,6 +263,8 @@ class AccountBatch:
     def _reword(self, known: pl.DataFrame) -> None:
         """Rewrite rows that are reported differently, either corrected by the source that reported them or in the
         fuller words of another one; and remember what each source reported last, with its id and references."""
+        if known.is_empty():
+            return
         is_news = (pl.col("reported_print") != pl.col("fingerprint")).fill_null(value=True)
         is_live = self._teller.is_live
         changed = known.filter(
@@ -277,17 +283,9 @@ class AccountBatch:
         before = self._stored.records(changed["stored_id"])
         reported = self._spool.records(changed["place"].to_list())
         spool, rows = Spool(), []
-        columns = (
-            "stored_id",
-            "identity",
-            "created_at",
-            "reported_print",
-            "is_correction",
-            "connection_id",
-            "batch_id",
-        )
-        claims = self._claims(changed)
-        for row, record, claim in zip(changed.select(columns).iter_rows(), reported, claims, strict=True):
+        of_row = ("stored_id", "identity", "created_at", "reported_print", "is_correction")
+        rows_now = changed.select(*of_row, "connection_id", "batch_id").iter_rows()
+        for row, record, claim in zip(rows_now, reported, self._claims(changed), strict=True):
             id_, identity, created_at, reported_print, is_correction, *teller = row
             corrects = is_correction or (self._teller.is_live and reported_print is not None)
             words = fuller_words(before[id_], record, is_correction=corrects)
@@ -313,9 +311,8 @@ class AccountBatch:
         """The `claims` of these rows after this batch: for each source the id under which it knows the row, with the
         fingerprint of what it reported last. A source of files is remembered only where it gives an id."""
         found = []
-        for claims, first, stored_print, claim, reported in known.select(
-            "claims", "first_claim", "stored_print", "claim", "fingerprint"
-        ).iter_rows():
+        rows = known.select("claims", "first_claim", "stored_print", "claim", "fingerprint").iter_rows()
+        for claims, first, stored_print, claim, reported in rows:
             by_id: dict[str, str] = json.loads(claims) if claims else {first: stored_print}
             by_id.pop(f"{FILES}:", None)
             if name := self._name(claim):
@@ -340,6 +337,7 @@ class AccountBatch:
     def _merge_pending(self, reported: pl.DataFrame, *, is_complete: bool) -> None:
         """Store what is pending; a row that is still pending keeps its id. If the list is complete, all other pending
         rows end."""
+        self._stored = StoredBookings(self._teller, self._account_id)  # bookings may have been taken back since
         stored = self._stored.every("pending_transactions")
         known = self._among(reported, "pending_transactions", stored, ["currency"], SAME_DAY)
         left, _ = left_over(reported, stored, _as_found(known))
@@ -356,12 +354,8 @@ class AccountBatch:
         done = 0
         state = self._session.coming_state(self._user_id)
         if "batch_id" not in bookings.columns:
-            reported_by = {
-                "connection_id": self._teller.connection.id,
-                "batch_id": self._batch_id,
-                "added_state": state,
-            }
-            bookings = bookings.with_columns(**{name: pl.lit(value) for name, value in reported_by.items()})
+            of_batch = {"connection_id": self._teller.connection.id, "batch_id": self._batch_id, "added_state": state}
+            bookings = bookings.with_columns(**{name: pl.lit(value) for name, value in of_batch.items()})
         bookings = bookings.select(WRITTEN).sort("place")
         for places, wordings in spool.pieces(bookings["place"].to_list()):
             piece = bookings.slice(done, len(places))

@@ -15,10 +15,10 @@ ARRIVED = "id IN (SELECT id FROM arrived)"
 COLUMNS = ", ".join(LOOKALIKES)
 
 
-def flag_new(session: Transaction, user_id: str, ids: pl.Series) -> int:
-    """Flag those of the new rows that another batch or connection may have brought before, and return their number."""
+def flag_new(session: Transaction, user_id: str, ids: pl.Series) -> None:
+    """Flag those of the new rows that another batch or connection may have brought before."""
     if ids.is_empty():
-        return 0
+        return
     with session.stage("arrived", ids.alias("id").to_frame()):
         days = session.frame(
             "SELECT booking_date, account_id, count(*) AS n FROM transactions"
@@ -28,15 +28,16 @@ def flag_new(session: Transaction, user_id: str, ids: pl.Series) -> int:
         )
         accounts, dates = days["account_id"].unique().to_list(), days["booking_date"].unique().sort().to_list()
         if not dates or not _come_from_several(session, user_id, accounts, dates[0], dates[-1]):
-            return 0  # equal rows of one batch are real
+            return  # equal rows of one batch are real
         flagged: list[str] = []
         for share in days_at_once(days.group_by("booking_date").agg(pl.sum("n")), CHUNK_ROWS):
             of_days = share["booking_date"]
             flagged += _look_alikes(session, user_id, accounts, of_days[0], of_days[-1])
-    return session.execute(
-        "UPDATE transactions SET is_potential_duplicate = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-        *(user_id, flagged),
-    )
+    if flagged:
+        session.execute(
+            "UPDATE transactions SET is_potential_duplicate = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+            *(user_id, flagged),
+        )
 
 
 def _come_from_several(session: Transaction, user_id: str, accounts: Sequence[str], first: date, last: date) -> bool:

@@ -83,6 +83,8 @@ def exact_matches(reported: pl.DataFrame, stored: pl.DataFrame) -> Matches:
     named = _by_name(*left_over(reported, stored, alike))
     likely = _pair(*left_over(reported, stored, pl.concat([alike, named])), MONEY)
     agreeing = pl.concat([*found[1:], named])
+    if agreeing.is_empty() and alike.is_empty() and likely.is_empty():
+        return Matches(found[0], reported, stored, are_references_lasting=True)
     # by this source with those that reported the rows
     are_shared = pl.lit(agreeing["stored_id"].is_in(of_others).any())
     stored = stored.with_columns(pl.col("has_its_references") | are_shared)
@@ -164,6 +166,8 @@ def _in_last_words(stored: pl.DataFrame) -> pl.DataFrame:
 def _pair_others_words(reported: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Pairs of a booking and a row that another source last reported in the same words, whatever the row's own
     words."""
+    if stored["claims"].null_count() == stored.height:
+        return pl.DataFrame(schema=PAIRS)
     near = reported_prints(stored.join(reported, on=MONEY, how="semi")).with_columns(fingerprint="reported")
     pairs = _pair(reported, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
     return pairs.unique("stored_id", keep="first", maintain_order=True)
@@ -178,13 +182,8 @@ def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.Data
     both = pairs.join(ours, on="place").join(theirs, on="stored_id")
     is_other_id = (pl.col("claim") != pl.col("stored_claim")).fill_null(value=False) & _is_lasting_id()
     may_differ = both.filter((pl.col("references") != "") & (pl.col("stored_references") != "[]"))
-    differing = [
-        place
-        for place, reported_references, stored_references in may_differ.select(
-            "place", "references", "stored_references"
-        ).iter_rows()
-        if references_contradict(reported_references.split(PARTING), json.loads(stored_references))
-    ]
+    rows = may_differ.select("place", "references", "stored_references").iter_rows()
+    differing = [place for place, now, known in rows if references_contradict(now.split(PARTING), json.loads(known))]
     is_other_reference = pl.col("place").is_in(pl.Series(differing, dtype=pl.UInt32).implode())
     return both.filter(is_other_id | is_other_reference).select("place", *of_row)
 

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -92,12 +93,8 @@ def reported_prints(stored: pl.DataFrame) -> pl.DataFrame:
     """The rows (STORED) that several sources have reported, once for each fingerprint (`reported`) of a source's last
     report."""
     several = stored.filter(pl.col("claims").is_not_null())
-    several = (
-        several.with_columns(reported=pl.col("claims").str.extract_all(PRINT))
-        .explode("reported")
-        .drop_nulls("reported")
-    )
-    return several.with_columns(pl.col("reported").str.slice(2, 32))
+    several = several.with_columns(reported=pl.col("claims").str.extract_all(PRINT)).explode("reported")
+    return several.drop_nulls("reported").with_columns(pl.col("reported").str.slice(2, 32))
 
 
 def former_tellings(stored: pl.DataFrame) -> pl.DataFrame:
@@ -143,15 +140,18 @@ class StoredBookings:
         """The account's rows on and between the days of these bookings and windows, and a week before and after, as
         STORED, oldest first: apps know the older one of two equal rows."""
         days = [day for each in windows for day in (each.first, each.last)]
-        days += (
-            reported.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
-            if not reported.is_empty()
-            else []
-        )
+        if not reported.is_empty():
+            days += reported.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
         if not days:
             return NO_BOOKINGS
         first, last = min(days) - NEIGHBOURHOOD, max(days) + NEIGHBOURHOOD
         return self._frame(table, windows, "booking_date BETWEEN $3 AND $4", first, last)
+
+    @cached_property
+    def _waiting(self) -> list[str]:
+        """Those of the tables WAITING in which the account has rows."""
+        asked = (f"SELECT '{name}' AS name FROM {name} WHERE user_id = $1 AND account_id = $2" for name in WAITING)
+        return [row["name"] for row in self._session.rows(" UNION ".join(asked), self._user_id, self._account_id)]
 
     def every(self, table: str) -> pl.DataFrame:
         """All rows of the account in this table, as STORED, oldest first."""
@@ -174,7 +174,7 @@ class StoredBookings:
                     *(self._user_id, self._account_id),
                     schema={"identity": pl.String()},
                 )
-                for table in ("transactions", *WAITING)
+                for table in ("transactions", *self._waiting)
             ]
         ordinal = pl.col("identity").str.extract(r"(\d+)$").cast(pl.Int64)
         return pl.concat(found).group_by(base=base_of("identity")).agg(highest=ordinal.max())
@@ -198,6 +198,8 @@ class StoredBookings:
     def other_tellings(self, stored: pl.DataFrame) -> pl.DataFrame:
         """The rows (STORED) once for each other wording, with its day and amount: those in which each source reported
         them last (`reported`, a fingerprint), and those before a correction (`wording`)."""
+        if stored["claims"].null_count() == stored.height:
+            return NO_BOOKINGS
         reported = reported_prints(stored).filter(pl.col("reported") != pl.col("fingerprint"))
         is_news = pl.col("reported_print").is_null() if self._teller.is_live else pl.lit(value=True)
         return pl.concat([reported, former_tellings(stored.filter(is_news))], how="diagonal")
@@ -215,6 +217,8 @@ class StoredBookings:
     def _frame(
         self, table: str, windows: Sequence[ReportedWindow], condition: str, *parameters: object
     ) -> pl.DataFrame:
+        if table in WAITING and table not in self._waiting:
+            return NO_BOOKINGS
         rows = self._session.frame(
             f"SELECT {_COLUMNS} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
             f" AND {condition}",
