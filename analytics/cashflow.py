@@ -22,6 +22,8 @@ NO_RATE = "no_rate"
 """The reason why a row is left out whose currency has no reference rate on its day."""
 
 _QUIET = {"income": Decimal(0), "expenses": Decimal(0)}
+_ADJUSTING_ENTRY = pl.when("is_adjusting_entry").then(pl.lit("adjusting_entry"))
+_TRANSFER = pl.lit("transfer")
 
 
 class MonthOutsideHistory(ValueError):
@@ -133,12 +135,7 @@ def first_booking(bookings: pl.DataFrame, selection: Collection[str]) -> date | 
 def left_out(selection: Collection[str]) -> pl.Expr:
     """The reason why a booked row is neither income nor expense, whatever its currency: adjusting_entry (decision 15),
     transfer (decision 14: its other side is a selected account, too), else null."""
-    return (
-        pl.when("is_adjusting_entry")
-        .then(pl.lit("adjusting_entry"))
-        .when(is_within(selection))
-        .then(pl.lit("transfer"))
-    )
+    return _ADJUSTING_ENTRY.when(is_within(selection)).then(_TRANSFER)
 
 
 def without_rate() -> pl.Expr:

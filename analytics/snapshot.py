@@ -13,7 +13,7 @@ from analytics.cashflow import NO_RATE, counted_amount, left_out, without_rate
 from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.frames import FIGURE, frame_of
 from analytics.periods import last_30_days
-from analytics.refunds import is_payment, known_category, refund_places
+from analytics.refunds import known_category, refund_places
 from analytics.searching.parts import NO_PARTS, apart
 
 TOP_CATEGORIES_MAX = 5  # decision 17
@@ -58,8 +58,9 @@ def snapshot(
     costs = _costs(judged, foreign)
     amounts = costs["amount"].to_list()
     total = sum(amounts, start=Decimal(0))
-    top = [place for place, amount in enumerate(amounts) if amount > 0][:TOP_CATEGORIES_MAX]  # the dearest come first
-    dearest, spent = costs["category"].to_list(), [amounts[place] for place in top]
+    # The dearest come first
+    top = costs[["category", "amount"]].head(min(sum(amount > 0 for amount in amounts), TOP_CATEGORIES_MAX))
+    percentages = [percentage(amount, total) for amount in top["amount"]]
     unconverted = {listed["currency"][place] for place, amount in enumerate(balances) if amount is None}
     if foreign:
         unconverted.update(costs["unconverted"].explode().drop_nulls())
@@ -68,14 +69,7 @@ def snapshot(
         total_balance=_sum(balances),
         accounts=listed,
         total_expenses=total,
-        top_categories=pl.DataFrame(
-            {
-                "category": [dearest[place] for place in top],
-                "amount": spent,
-                "percentage": [percentage(amount, total) for amount in spent],
-            },
-            schema={"category": pl.String(), "amount": FIGURE, "percentage": pl.Int64()},
-        ),
+        top_categories=top.insert_column(2, pl.Series("percentage", percentages, dtype=pl.Int64())),
         unconverted=sorted(unconverted),
     )
 
@@ -169,19 +163,19 @@ def _judge_rows(
 ) -> pl.LazyFrame:
     """The selection's rows of the last 30 days with counted_as, left_out, home_amount (null without a rate), and their
     place among these rows; bookings with `parts` are replaced by one row per part."""
-    recent = _last_30_days(bookings, selection=selection, today=today).pipe(frame_of).with_row_index("place")
+    within = _last_30_days(bookings, selection=selection, today=today)
+    recent = within.with_columns(left_out=left_out(selection)).pipe(frame_of).with_row_index("place")
     refunds = refund_places(recent, bookings, selection=selection)
     counted_as = (
-        pl.when(is_payment(selection))
+        pl.when((pl.col("amount") < 0) & pl.col("left_out").is_null())
         .then(pl.lit("expenses"))
         .when(pl.col("place").is_in(refunds.implode()))
         .then(pl.lit("refund"))
     )
-    is_counted = pl.col("counted_as").is_not_null()
-    reason = pl.coalesce(left_out(selection), pl.lit("income"))
+    reason = pl.coalesce("left_out", pl.lit("income"))
     rows = convert(
         recent.lazy().with_columns(counted_as=counted_as), currency=currency, foreign=foreign, rates=rates
-    ).with_columns(left_out=pl.when(~is_counted).then(reason))
+    ).with_columns(left_out=pl.when(pl.col("counted_as").is_null()).then(reason))
     rows = apart(rows, parts, currency=currency)
     if not foreign:
         return rows

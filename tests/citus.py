@@ -157,13 +157,13 @@ class Watch:
         asked_all: list[str] = []
         run = _Statements._run
 
-        def watched(session: _Statements, sql: str, parameters: Sequence[Any]) -> Any:
+        def watched(session: _Statements, sql: str, parameters: Sequence[Any], *more: Any) -> Any:
             if sql not in self._seen and sql.startswith(WATCHED):
                 self._seen.add(sql)
                 by = _asked_by()
                 if by is not None and by not in ASK_ALL and self._asks_all(run, session, sql, parameters):
                     asked_all.append(f"{by}: {sql}")
-            return run(session, sql, parameters)
+            return run(session, sql, parameters, *more)
 
         monkeypatch.setattr(_Statements, "_run", watched)
         yield asked_all

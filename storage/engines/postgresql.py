@@ -16,6 +16,7 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import Literal
+from psycopg.types.string import TextLoader
 from psycopg_pool import ConnectionPool
 
 from storage.boundary import undo_on_failure
@@ -52,6 +53,7 @@ from storage.events import outbox
 
 T = TypeVar("T")
 Connection = WatchedConnection
+Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 WAIT_SECONDS = 2.0  # for a free connection; after that, the client is told to try again later
 WAIT_SECONDS_DOWN = 0.1  # the same while no connection can be made, because a waiting caller occupies a thread
@@ -387,11 +389,13 @@ class _Statements:
         return max(self._run(sql, parameters).rowcount, 0)
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        cursor = self._run(sql, parameters)
+        asked = self._connection.cursor()
+        asked.adapters.register_loader("numeric", TextLoader)  # a Decimal for each amount takes longer than the rest
+        cursor = self._run(sql, parameters, asked)
         names = [column.name for column in cursor.description or ()]
         columns = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(names)
         found = dict(zip(names, columns, strict=True))
-        return pl.DataFrame([pl.Series(name, found[name], dtype=dtype) for name, dtype in schema.items()])
+        return pl.DataFrame([_series(name, found[name], dtype) for name, dtype in schema.items()])
 
     def append(self, table: str, frame: pl.DataFrame) -> None:
         if frame.is_empty():
@@ -459,7 +463,7 @@ class _Statements:
             with suppress(psycopg.Error):  # a failed transaction drops the table itself
                 self.execute(f"DROP TABLE {name}")
 
-    def _run(self, sql: str, parameters: Sequence[Any]) -> psycopg.Cursor[tuple[Any, ...]]:
+    def _run(self, sql: str, parameters: Sequence[Any], cursor: Cursor | None = None) -> Cursor:
         if not self._sees_all and COPIED_TO_MACHINES.match(sql):
             sql = f"{sql} RETURNING 1"
         values = [_as_stored(value) for value in parameters]
@@ -469,7 +473,7 @@ class _Statements:
                 numbers = range(len(values) + 1, len(values) + len(columns) + 1)
                 sql = place.sub(rf"\1 {fragment.format(*numbers)}", sql)
                 values += columns
-        return self._connection.execute(sql.encode(), values or None, binary=True)
+        return (cursor or self._connection.cursor(binary=True)).execute(sql.encode(), values or None)
 
 
 def _check(asked: Session, url: str, *, prepare: bool) -> None:
@@ -525,6 +529,13 @@ def _as_stored(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_stored(each) for each in value]
     return without_zone(value)
+
+
+def _series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
+    """A column of a frame; decimals come as texts."""
+    if dtype.is_decimal():
+        return pl.Series(name, values, dtype=pl.String).cast(dtype)
+    return pl.Series(name, values, dtype=dtype)
 
 
 def _type_of(dtype: pl.DataType) -> str:

@@ -86,13 +86,13 @@ def test_a_sweep_reads_what_it_deletes_and_nothing_else(fresh: Any, monkeypatch:
 
     run, plans = _Statements._run, dict[str, str]()
 
-    def explained(session: _Statements, sql: str, parameters: Any) -> Any:
+    def explained(session: _Statements, sql: str, parameters: Any, *more: Any) -> Any:
         if sql.startswith("DELETE"):
             run(session, "SET LOCAL citus.propagate_set_commands = 'local'", ())  # a cluster plans elsewhere
             run(session, "SET LOCAL enable_seqscan = off", ())  # a small table is read whole
             plan = run(session, f"EXPLAIN {sql}", parameters).fetchall()
             plans[sql] = "\n".join(row[0] for row in plan)
-        return run(session, sql, parameters)
+        return run(session, sql, parameters, *more)
 
     monkeypatch.setattr(_Statements, "_run", explained)
     fresh.server.cleanup.sweep()
