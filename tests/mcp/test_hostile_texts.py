@@ -126,12 +126,10 @@ PAID = pl.DataFrame(
 )
 
 
-class Shaped(ToolCall):
+class Shaped(ToolCall, kw_only=True):
     """A call whose operations answer these texts wherever the contract lets a stranger write."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        super().__init__(cast(Services, None), cast(ContractOperations, None), cast(Principal, None))
-        self.texts = texts
+    texts: Sequence[str]
 
     async def shape(self, make: Callable[[], Shape]) -> Shape:
         return make()
@@ -190,6 +188,10 @@ class Shaped(ToolCall):
 SUMS = dict.fromkeys(tools.FIGURES, 0)
 
 
+def call_with(texts: Sequence[str]) -> Shaped:
+    return Shaped(cast(Services, None), cast(ContractOperations, None), cast(Principal, None), texts=texts)
+
+
 def forecast(texts: Sequence[str]) -> Json:
     days = [dict.fromkeys(("date", "expected", "low", "high"))]
     figures = {**dict.fromkeys(("balance", "balanceDate", "lowest", "restPerDay", "accuracy")), "days": days}
@@ -238,20 +240,20 @@ def stream(at: int, text: str) -> Json:
 async def answers(texts: Sequence[str]) -> list[Json]:
     """What the tools say when these texts are all that strangers wrote."""
     said = [
-        await tools.get_overview(Shaped(texts), includeIban=True),
-        await tools.search_transactions(Shaped(texts), None, "-bookingDate", 1, 50, counted=False),
-        await tools.summarize_transactions(Shaped(texts), None, "merchant", None, 100),
-        await tools.get_cashflow(Shaped(texts), None, 6),
-        await tools.explain_figure(Shaped(texts), "month", "2026-11", None, 1, 500),
-        await tools.refresh_bank_data(Shaped(texts), None, None, 0),
+        await tools.get_overview(call_with(texts), includeIban=True),
+        await tools.search_transactions(call_with(texts), None, "-bookingDate", 1, 50, counted=False),
+        await tools.summarize_transactions(call_with(texts), None, "merchant", None, 100),
+        await tools.get_cashflow(call_with(texts), None, 6),
+        await tools.explain_figure(call_with(texts), "month", "2026-11", None, 1, 500),
+        await tools.refresh_bank_data(call_with(texts), None, None, 0),
     ]
     for at in range(0, len(texts), tools.STREAMS_MAX):
-        said.append(await tools.list_recurring_payments(Shaped(texts[at : at + tools.STREAMS_MAX]), None))
+        said.append(await tools.list_recurring_payments(call_with(texts[at : at + tools.STREAMS_MAX]), None))
     for at in range(0, len(texts), EVENTS_MAX):
-        said.append(await tools.get_forecast(Shaped(texts[at : at + EVENTS_MAX]), None, 30))
+        said.append(await tools.get_forecast(call_with(texts[at : at + EVENTS_MAX]), None, 30))
     for text in texts:
-        said.append(await tools.get_transaction(Shaped([text]), "txn_0", includeIban=True))
-        said.append(await tools.explain_figure(Shaped([text]), "recurring_payment", "sub_0", None, 1, 50))
+        said.append(await tools.get_transaction(call_with([text]), "txn_0", includeIban=True))
+        said.append(await tools.explain_figure(call_with([text]), "recurring_payment", "sub_0", None, 1, 50))
     return said
 
 
@@ -358,7 +360,7 @@ def test_an_order_in_disguise_is_flagged(disguise: str) -> None:
 @pytest.mark.requirement("mcp.orders")
 def test_at_least_95_of_100_cents_of_strangers_are_withheld() -> None:
     credits = [row(at, text, amount, name, iban) for at, (amount, name, iban, text) in enumerate(CENTS)]
-    shown = asyncio.run(Shaped(()).rows(credits))
+    shown = asyncio.run(call_with(()).rows(credits))
     withheld = [each for each in shown if each["bank_text"]["purpose"] == "«withheld: cents_from_stranger»"]
     assert len(withheld) >= 0.95 * len(credits)
 
@@ -367,7 +369,7 @@ def test_at_least_95_of_100_cents_of_strangers_are_withheld() -> None:
 def test_cents_of_those_whom_the_user_paid_and_larger_sums_are_shown() -> None:
     known = [row(0, "refund", 0.02, "Jana Friend", FRIEND), row(1, "refund", 0.5, "corner shop", None)]
     known += [row(2, "refund", 1.0, "Mallory", None), row(3, "refund", -0.02, "Mallory", None)]
-    shown = asyncio.run(Shaped(()).rows(known))
+    shown = asyncio.run(call_with(()).rows(known))
     assert [each["flags"] for each in shown] == [[], [], [], ["first_debit_of_cents"]]
 
 

@@ -16,8 +16,7 @@ USERS = st.sampled_from("abc")
 COSTS = st.sampled_from([0, COST_LEAST, COST_LEAST + 1, MEGABYTE, COST_MOST, COST_MOST + 1, 256 * MEGABYTE])
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class Named(Work):
+class Named(Work, kw_only=True):
     name: str = ""
 
 
