@@ -109,9 +109,9 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Ran]:
 
     run, copy = _Statements._run, _Statements._copy
 
-    def noted_run(statements: Any, sql: str, given: Any) -> Any:
+    def noted_run(statements: Any, sql: str, given: Any, *more: Any) -> Any:
         note(statements, sql)
-        return run(statements, sql, given)
+        return run(statements, sql, given, *more)
 
     def noted_copy(statements: Any, table: str, rows: Any) -> None:
         note(statements, f"COPY {table}")

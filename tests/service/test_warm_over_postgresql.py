@@ -33,10 +33,10 @@ def test_what_was_asked_before_takes_no_statement_but_the_state_until_another_pr
     asked: list[str] = []
     run = _Statements._run
 
-    def watched(session: _Statements, sql: str, parameters: Sequence[Any]) -> Any:
+    def watched(session: _Statements, sql: str, parameters: Sequence[Any], *more: Any) -> Any:
         if "oauth_" not in sql and "has_subscription" not in sql:  # grants are looked at once a second
             asked.append(sql)
-        return run(session, sql, parameters)
+        return run(session, sql, parameters, *more)
 
     async def read() -> None:
         user = users.get_by_name(services.everybody, "demo")
