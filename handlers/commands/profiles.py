@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import orjson
+from msgspec import json
 
 from connectors.bank_csv.profile import layout_id, profile_text
 from handlers.commands.control_socket import CommandError, Report
@@ -26,7 +26,7 @@ def list_profiles(services: Services, report: Report, *, user: User | None = Non
 def print_layouts(services: Services, report: Report, *, user: User) -> None:
     """Print each layout that a user keeps as a line of JSON, for a process that reads files by itself."""
     for layout in kept_layouts.of_user(services.everybody, user.id):
-        report.line(orjson.dumps(layout).decode())
+        report.line(json.encode(layout).decode())
 
 
 def add_profile(
