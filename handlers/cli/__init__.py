@@ -35,8 +35,8 @@ class _Program(click.Group):
 
         @atexit.register  # before all others, and so called after them
         def end() -> None:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in filter(None, (sys.stdout, sys.stderr)):  # one that is closed is None
+                stream.flush()
             os._exit(code)
 
         try:

@@ -58,6 +58,13 @@ def test_a_command_ends_without_taking_apart_what_it_has_loaded(typed: str, code
     assert done.stdout + done.stderr  # what it says is said
 
 
+@pytest.mark.requirement("cli.quick")
+def test_a_command_whose_output_is_closed_ends_without_a_word() -> None:
+    code = "from handlers.cli import main; main(['--version'])"
+    done = subprocess.run(["sh", "-c", '"$0" -c "$1" >&-', sys.executable, code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.requirement("cli.help")
 @pytest.mark.parametrize("path", sorted(ALL))
 def test_help_says_what_a_command_does_and_explains_every_option(path: str) -> None:
