@@ -29,21 +29,21 @@ TESTS = Path(__file__).parent
 STORAGE = TESTS / "storage"
 ASKED_FROM_OUTSIDE = ("clients", "documents", "package", "page")  # folders whose servers need no tracer
 REACHED_ELSEWHERE = {  # long ones that reach no line alone
-    "attack/http/test_attacks.py",
-    "cache/test_never_stale.py",
-    "cache/test_same_bytes.py",
-    "explanations/test_figures_explained.py",
-    "explanations/test_while_importing.py",
-    "imports/test_formats_of_one_account.py",
-    "imports/test_rules_and_corrections.py",
-    "live/test_finapi.py",
-    "live/test_fints.py",
-    "mcp/test_hostile_texts.py",
-    "service/test_behind_a_proxy.py",
-    "service/test_random_selections.py",
-    "storage/test_border_of_selection.py",
-    "storage/test_random_histories.py",
-    "storage/test_repeated_syncs.py",
+    "tests/attack/http/test_attacks.py",
+    "tests/cache/test_never_stale.py",
+    "tests/cache/test_same_bytes.py",
+    "tests/explanations/test_figures_explained.py",
+    "tests/explanations/test_while_importing.py",
+    "tests/imports/test_formats_of_one_account.py",
+    "tests/imports/test_rules_and_corrections.py",
+    "tests/live/test_finapi.py",
+    "tests/live/test_fints.py",
+    "tests/mcp/test_hostile_texts.py",
+    "tests/service/test_behind_a_proxy.py",
+    "tests/service/test_random_selections.py",
+    "tests/storage/test_border_of_selection.py",
+    "tests/storage/test_random_histories.py",
+    "tests/storage/test_repeated_syncs.py",
 }
 
 
@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         marker = item.get_closest_marker("engine")
         is_random = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
-        name = item.path.relative_to(TESTS).as_posix()
+        name = item.path.relative_to(TESTS.parent).as_posix()
         is_reached = _folder(item) in ASKED_FROM_OUTSIDE or name in REACHED_ELSEWHERE
         is_other_engine = ENGINE.name == "postgresql" and marker is None and STORAGE not in item.path.parents
         if is_random or is_reached or is_other_engine:
