@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import polars as pl
@@ -11,10 +12,10 @@ import pytest
 from psycopg import errors
 
 from storage import store_facts, users
-from storage.database import Conflict, Session, StoreError, StoreFull, StoreUnavailable, Transaction
+from storage.database import Conflict, Session, Store, StoreError, StoreFull, StoreUnavailable, Transaction
 from storage.engines.opening import open_database
 from storage.engines.postgresql import STAGED_ROWS_MAX, _translate_errors
-from storage.migrations import runner
+from storage.migrations import later_indexes, runner
 from tests.conftest import NOW
 from tests.engines import ENGINE, Cluster, OpenStore, free_port, opened
 from tests.storage.conftest import Bank
@@ -105,6 +106,28 @@ def test_of_many_that_start_at_once_one_makes_the_schema(tmp_path: Path) -> None
     with ThreadPoolExecutor(4) as starts:
         ran = [name for names in starts.map(start, range(4)) for name in names]
     assert sorted(ran) == [each.name for each in runner.migrations()]
+
+
+@pytest.mark.engine("one server")
+@pytest.mark.requirement("store.migrations")
+def test_a_start_that_finds_the_schema_half_made_leaves_the_other_one_able_to_finish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every, run = runner.migrations(), runner._run
+    place = next(at for at, each in enumerate(every) if "CREATE INDEX transactions_by_state" in each.sql)
+
+    def run_after_another_start(store: Store, migration: runner.Migration, now: datetime, *, is_in_use: bool) -> bool:
+        if migration == every[place] and not is_in_use:
+            with monkeypatch.context() as other:
+                other.setattr(runner, "migrations", lambda: every[: place + 1])
+                assert runner.migrate(store, now=now) == [migration.name]
+        return run(store, migration, now, is_in_use=is_in_use)
+
+    monkeypatch.setattr(runner, "_run", run_after_another_start)
+    with closing(open_database(ENGINE.url(tmp_path / "new"))) as store:
+        assert len(runner.migrate(store, now=NOW)) == len(every) - 1
+        assert list(later_indexes.build(store)) != []
+        assert later_indexes.missing(store.for_everybody()) == []
 
 
 @pytest.mark.requirement("postgresql.snapshot")
