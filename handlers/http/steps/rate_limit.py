@@ -1,11 +1,16 @@
-"""Limits how often a client may ask: sliding windows, and the step that applies them (decision 32)."""
+"""Limits how often a client may ask: sliding windows on the `limits` library, and the step that applies them (decision
+32)."""
 
 import logging
 import math
 import time
-from typing import TYPE_CHECKING
 
 from connexion.operations import AbstractOperation
+from limits import RateLimitItemPerSecond
+from limits.aio.storage import Storage
+from limits.aio.strategies import MovingWindowRateLimiter
+from limits.errors import ConfigurationError, StorageError
+from limits.storage import storage_from_string
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -14,21 +19,15 @@ from handlers.http.errors import TooManyRequests
 from handlers.http.routing import Make
 from handlers.http.steps.sliding_windows import Clock, WindowMemory
 
-if TYPE_CHECKING:
-    from handlers.http.steps.redis_windows import RedisWindows
-
 logger = logging.getLogger("bankdata.limits")
 
 IN_PROCESS = "memory://"
+ANSWER_SECONDS_MAX = 0.5  # every request waits for Redis: one that hangs must not hold them up
 ASK_AGAIN_SECONDS = 1.0
 
 
 class CountsUnusable(Exception):
     """The address of the request counts is wrong, or the client library for it is not installed."""
-
-
-class CountsAway(Exception):
-    """The store of the request counts does not answer; the message names the failure."""
 
 
 class Rate(Struct, frozen=True):
@@ -61,7 +60,7 @@ class Limiter:
         self._is_on = is_on
         self._clock = clock
         self._own = WindowMemory(clock)
-        self._shared = None if storage_url == IN_PROCESS else _in_redis(storage_url)
+        self._shared = None if storage_url == IN_PROCESS else MovingWindowRateLimiter(_redis(storage_url))
         self._failed_at: float | None = None
 
     async def take(self, budget: str, rate: Rate, client: str) -> Quota:
@@ -69,12 +68,12 @@ class Limiter:
         does not lengthen the wait."""
         if self._shared is not None and self._may_ask():
             try:
-                taken = await self._shared.take(budget, client, most=rate.requests, seconds=rate.seconds)
-            except CountsAway as away:
-                self._note_failure(away)
+                quota = await self._shared_quota(self._shared, budget, rate, client)
+            except StorageError as error:
+                self._note_failure(error)
             else:
                 self._note_success()
-                return self._quota(rate, *taken)
+                return quota
         return self._quota(rate, *self._own.take(budget, client, most=rate.requests, seconds=rate.seconds))
 
     async def spend(self, budget: str, rate: Rate | None, client: str, *, refusal: str | None = None) -> None:
@@ -83,6 +82,11 @@ class Limiter:
         quota = await self.take(budget, rate, client) if rate is not None and self._is_on else None
         if quota is not None and not quota.is_granted:
             raise TooManyRequests(refusal, retry_after=quota.reset_seconds)
+
+    async def _shared_quota(self, windows: MovingWindowRateLimiter, budget: str, rate: Rate, client: str) -> Quota:
+        item = RateLimitItemPerSecond(rate.requests, rate.seconds, namespace=budget)
+        is_granted = await windows.hit(item, client)
+        return self._quota(rate, is_granted, *await windows.get_window_stats(item, client))
 
     def _quota(self, rate: Rate, is_granted: bool, resets_at: float, remaining: int) -> Quota:
         reset_seconds = min(max(1, math.ceil(resets_at - self._clock())), rate.seconds)
@@ -98,9 +102,10 @@ class Limiter:
         self._failed_at = now
         return True
 
-    def _note_failure(self, away: CountsAway) -> None:
+    def _note_failure(self, error: StorageError) -> None:
         if self._failed_at is None:
-            logger.warning("Redis does not count requests (%s): this process counts for itself", away)
+            reason = type(error.storage_error).__name__
+            logger.warning("Redis does not count requests (%s): this process counts for itself", reason)
         self._failed_at = self._clock()
 
     def _note_success(self) -> None:
@@ -137,7 +142,19 @@ def limits(limiter: Limiter, rate: Rate | None) -> Make:
     return make_limit
 
 
-def _in_redis(url: str) -> "RedisWindows":
-    from handlers.http.steps.redis_windows import RedisWindows  # loads a library that few servers need
-
-    return RedisWindows(url)
+def _redis(url: str) -> Storage:
+    try:
+        storage = storage_from_string(
+            f"async+{url}",
+            implementation="redispy",
+            wrap_exceptions=True,
+            socket_timeout=ANSWER_SECONDS_MAX,
+            socket_connect_timeout=ANSWER_SECONDS_MAX,
+        )
+    except (ConfigurationError, ValueError) as error:
+        raise CountsUnusable(
+            f"BANKDATA_RATE_LIMIT_URL: the store of the rate limit cannot be used: {str(error).splitlines()[0]}"
+            " Redis needs the extra `redis` of this package."
+        ) from error
+    assert isinstance(storage, Storage)
+    return storage
