@@ -4,17 +4,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 
+from auth import lifetimes
 from auth.apps.clients import BUILTIN
 from auth.instants import Now
-from auth.people.sessions import IDLE, LIFETIME
-from auth.record import KEPT_FOR
 from storage import store_facts
 from storage.database import Conflict, Database, Session, without_zone
 from storage.oauth import access_record, cleanup
 
-SWEEP_EVERY = timedelta(minutes=10)
 SWEPT_AT = "what the authorization server forgets was swept at"
-CLIENT_KEPT = timedelta(days=365)  # after the last use, so that an app whose access has ended can ask again
 
 
 class Cleanup:
@@ -27,7 +24,7 @@ class Cleanup:
     def sweep_when_due(self) -> None:
         """Run the cleanup, unless another process of this store has done so within ten minutes."""
         now = without_zone(self._now())
-        if self._sweep(lambda session: store_facts.take_turn(session, SWEPT_AT, now=now, every=SWEEP_EVERY)):
+        if self._sweep(lambda session: store_facts.take_turn(session, SWEPT_AT, now=now, every=lifetimes.SWEEP_EVERY)):
             self.sweep()
 
     def sweep(self) -> None:
@@ -39,15 +36,15 @@ class Cleanup:
                 now=now,
                 hour_ago=now - timedelta(hours=1),
                 day_ago=now - timedelta(days=1),
-                session_seen=now - IDLE,
-                session_born=now - LIFETIME,
-                year_ago=now - CLIENT_KEPT,
+                session_seen=now - lifetimes.SESSION_IDLE,
+                session_born=now - lifetimes.SESSION,
+                year_ago=now - lifetimes.CLIENT_UNUSED,
                 lasting_client=BUILTIN,
             )
         )
         # Apart from the rest: where users are on several machines, one that is away must stop only the part about its
         # users
-        self._sweep(lambda session: access_record.remove_before(session, now - KEPT_FOR))
+        self._sweep(lambda session: access_record.remove_before(session, now - lifetimes.ACCESS_RECORD))
 
     def _sweep(self, work: Callable[[Session], bool | None]) -> bool | None:
         with suppress(Conflict):  # another process sweeps, or somebody changes a row: the next sweep finds it

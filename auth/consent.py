@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
+from auth import lifetimes
 from auth.errors import TemporarilyUnavailable
 from auth.events import Events
 from auth.instants import Now
@@ -19,7 +20,6 @@ from storage.oauth.clients import Client
 from storage.oauth.grants import EVERYTHING, Terms
 from storage.oauth.pending import PendingRequest
 
-LIFETIME = timedelta(minutes=15)
 OPEN_MAX = 20  # waiting requests in one browser
 KEPT_MAX = 10_000  # waiting requests in all; beyond it the oldest are deleted
 
@@ -46,7 +46,7 @@ class AccessRequest(Struct, frozen=True, kw_only=True):
             state=self.state,
             code_challenge=self.challenge,
             created_at=now,
-            expires_at=now + LIFETIME,
+            expires_at=now + lifetimes.CONSENT_REQUEST,
             resource=self.resource,
             details=self.details,
         )

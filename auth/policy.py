@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import Literal
 from urllib.parse import urlsplit
 
+from auth import lifetimes
+
 Registration = Literal["open", "token", "off"]
 Resource = Literal["data", "mcp", "simplefin"]
 """A resource of this service: the data interface, the one for assistants, or the one of SimpleFIN. Each grant opens
@@ -39,9 +41,9 @@ class Policy:
     shows_addresses: bool  # in the log, for fail2ban
     writing_clients: frozenset[str] = frozenset()  # ids of apps that may be allowed to change something
     document_hosts: frozenset[str] | None = frozenset()  # hosts whose client documents are fetched; None: all
-    access_lifetime: timedelta = timedelta(hours=1)
-    refresh_lifetime: timedelta = timedelta(days=30)
-    grant_lifetime: timedelta = timedelta(days=365)
+    access_lifetime: timedelta = lifetimes.ACCESS_TOKEN
+    refresh_lifetime: timedelta = lifetimes.REFRESH_TOKEN
+    grant_lifetime: timedelta = lifetimes.GRANT
 
     def __post_init__(self) -> None:
         for name in ("public_url", "auth_url"):

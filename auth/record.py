@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Literal, get_args
 
+from auth import lifetimes
 from auth.instants import Now
 from storage.boundary import contain
 from storage.database import Database
@@ -18,7 +19,6 @@ from storage.oauth.access_record import Count, Counted, Entry
 
 WRITE_EVERY = 5.0  # seconds
 WAITING_MAX = 20_000  # sums in memory; some 5 MB
-KEPT_FOR = timedelta(days=396)  # 13 months: the last month can be compared with the same one a year ago
 
 Deed = Literal[
     "signIn",
@@ -110,7 +110,7 @@ class AccessRecord:
         """The entries of a user by hour, the newest first, since a time or since the record begins; in lists of which
         the first may be empty."""
         self.write()
-        return access_record.hours(self._database, user_id, since=since or self._now() - KEPT_FOR)
+        return access_record.hours(self._database, user_id, since=since or self._now() - lifetimes.ACCESS_RECORD)
 
     def overview(self, user_id: str, *, within: timedelta) -> list[Entry]:
         """The entries of a user from this period, summed over its hours, the latest first."""

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
-from auth import metadata
+from auth import lifetimes, metadata
 from auth.apps.client_documents import ClientDocuments, Fetch
 from auth.apps.clients import Clients
 from auth.cleanup import Cleanup
@@ -21,7 +21,7 @@ from auth.policy import Policy, Resource
 from auth.record import AccessRecord
 from auth.scopes import ALL_SCOPES
 from auth.tokens.access_check import AccessCheck
-from auth.tokens.access_tokens import LEEWAY_SECONDS, AccessTokens
+from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.calendar import CalendarLinks
 from auth.tokens.codes import AuthorizationCodes
 from auth.tokens.grants import Grants
@@ -62,8 +62,7 @@ class AuthorizationServer:
         """
         now = with_zone(now)
         self.policy = policy
-        leeway = timedelta(seconds=LEEWAY_SECONDS)
-        self.keys = KeyRing(keys, now=now(), retired_for=policy.access_lifetime + leeway)
+        self.keys = KeyRing(keys, now=now(), retired_for=policy.access_lifetime + lifetimes.LEEWAY)
         tokens = AccessTokens(
             self.keys,
             issuer=policy.issuer,

@@ -12,6 +12,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
+from auth import lifetimes
 from auth.apps.client_metadata import new_client, read_registration
 from auth.errors import InvalidClientMetadata, OAuthError
 from auth.events import Events
@@ -22,7 +23,6 @@ from storage.oauth import clients
 from storage.oauth.clients import Client
 
 LENGTH_MAX = 200  # characters of the address, which serves as client id
-KEPT_MIN, KEPT_MAX = timedelta(minutes=5), timedelta(days=1)
 NO_SECRET = "none"  # noqa: S105 - the name of the method
 REMEMBERED_MAX = 1_000
 MEDIA_TYPES = re.compile(r"application/(?:[a-z0-9.+-]+\+)?json")
@@ -131,10 +131,10 @@ def client_of_document(client_id: str, document: Document, *, now: datetime) -> 
 
 def lifetime(cache_control: str) -> timedelta:
     """How long a document is remembered: as its server says, but at least five minutes and at most a day."""
-    if "no-store" in cache_control or "no-cache" in cache_control:
-        return KEPT_MIN
     stated = _MAX_AGE.search(cache_control)
-    return min(max(timedelta(seconds=int(stated[1])), KEPT_MIN), KEPT_MAX) if stated else KEPT_MIN
+    if stated is None or "no-store" in cache_control or "no-cache" in cache_control:
+        return lifetimes.CLIENT_DOCUMENT_MIN
+    return min(max(timedelta(seconds=int(stated[1])), lifetimes.CLIENT_DOCUMENT_MIN), lifetimes.CLIENT_DOCUMENT_MAX)
 
 
 def _store(session: Session, client: Client) -> Client:

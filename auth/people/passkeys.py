@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
+from auth import lifetimes
 from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import Browser
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 PASSKEYS_MAX = 20  # of one user
 NAME_CHARACTERS_MAX = 50
-ANSWERED_WITHIN = timedelta(minutes=5)
 SERVICE = "Banking Data Service"  # what the device shows beside the user
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Passkeys:
                 user_name=user.name,
                 user_id=user.id.encode(),
                 challenge=self._challenge(browser),
-                timeout=_milliseconds(ANSWERED_WITHIN),
+                timeout=_milliseconds(lifetimes.PASSKEY_ANSWER),
                 authenticator_selection=structs.AuthenticatorSelectionCriteria(
                     resident_key=structs.ResidentKeyRequirement.DISCOURAGED,  # the name has been typed
                     user_verification=structs.UserVerificationRequirement.PREFERRED,
@@ -87,7 +87,7 @@ class Passkeys:
             webauthn.generate_authentication_options(
                 rp_id=self._policy.passkey_host,
                 challenge=self._challenge(half),
-                timeout=_milliseconds(ANSWERED_WITHIN),
+                timeout=_milliseconds(lifetimes.PASSKEY_ANSWER),
                 allow_credentials=[_descriptor(each) for each in usable],
                 user_verification=structs.UserVerificationRequirement.PREFERRED,
             )
@@ -145,7 +145,7 @@ class Passkeys:
         return [each for each in self.of_user(user_id) if each.host == host] if host is not None else []
 
     def _challenge(self, browser: Browser) -> bytes:
-        challenge, until = new_secret(), self._now() + ANSWERED_WITHIN
+        challenge, until = new_secret(), self._now() + lifetimes.PASSKEY_ANSWER
         self._database.atomically(
             lambda session: passkeys.give_challenge(session, browser.id_hash, challenge, until=until)
         )

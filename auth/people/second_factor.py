@@ -2,7 +2,7 @@
 
 import base64
 import secrets
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 import pyotp
@@ -10,6 +10,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Struct
 
+from auth import lifetimes
 from auth.events import Events
 from auth.instants import Now
 from auth.secret_text import is_same, stored_hash
@@ -22,7 +23,6 @@ NONCE_BYTES = 12
 RECOVERY_CODES = 10
 RECOVERY_BYTES = 15  # 120 bits, 24 letters and digits: enough for SHA-256 (ASVS 5.0 6.5.2)
 GROUP = 4  # characters in a group
-SET_UP_WITHIN = timedelta(minutes=15)
 ISSUER = "Banking Data Service"  # what the app shows above the code
 
 Kind = Literal["code", "recovery code", "passkey"]
@@ -66,7 +66,7 @@ class SecondFactors:
     def waiting_set_up(self, user: User) -> SetUp | None:
         """The set-up that waits for its first code; None where there is none or its time is over."""
         kept = second_factors.find(self._database, user.id)
-        if kept is None or kept.confirmed_at is not None or self._now() - kept.made_at > SET_UP_WITHIN:
+        if kept is None or kept.confirmed_at is not None or self._now() - kept.made_at > lifetimes.SECOND_FACTOR_SETUP:
             return None
         seed = self._open(user.id, kept.sealed_seed)
         return _set_up(user, seed) if seed is not None else None

@@ -2,21 +2,16 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
 
 from msgspec import Struct
 
+from auth import lifetimes
 from auth.instants import Now
 from auth.secret_text import is_same, keyed_hash, new_secret, stored_hash
 from storage.database import Conflict, Database, Session
 from storage.oauth import browsers, pending
 from storage.oauth.browsers import BrowserSession
 
-IDLE = timedelta(hours=12)
-LIFETIME = timedelta(days=7)
-SEEN_EVERY = timedelta(minutes=5)  # how often a visit is stored at most, so that not every page writes to the store
-SECOND_STEP_WITHIN = timedelta(minutes=5)
-KNOWN_BROWSER_LIFETIME = timedelta(days=180)
 NOBODYS_MAX = 10_000  # sessions before sign-in, in all; a client without cookies gets a new one for each request
 
 
@@ -49,9 +44,9 @@ class Sessions:
         if not secret or len(secret) > 100:
             return None
         row = browsers.find(self._database, stored_hash(secret))
-        if row is None or now - row.seen_at >= IDLE or now - row.created_at >= LIFETIME:
+        if row is None or now - row.seen_at >= lifetimes.SESSION_IDLE or now - row.created_at >= lifetimes.SESSION:
             return None
-        if now - row.seen_at >= SEEN_EVERY:
+        if now - row.seen_at >= lifetimes.SESSION_SEEN_EVERY:
             with suppress(Conflict):  # another tab was seen at the same moment
                 self._database.atomically(lambda session: browsers.see(session, row.id_hash, now=now))
         is_awaiting = row.awaits_until is not None and now < row.awaits_until
@@ -88,7 +83,7 @@ class Sessions:
         return [
             row
             for row in browsers.of_user(self._database, user_id)
-            if now - row.seen_at < IDLE and now - row.created_at < LIFETIME
+            if now - row.seen_at < lifetimes.SESSION_IDLE and now - row.created_at < lifetimes.SESSION
         ]
 
     def end_of_user(self, user_id: str, id_hash: str) -> bool:
@@ -139,7 +134,7 @@ class Sessions:
         nonce, day, seal = parts
         if not is_same(seal, keyed_hash(self._key, f"known:{user_id}:{nonce}.{day}")):
             return None
-        return nonce if self._today() - int(day) < KNOWN_BROWSER_LIFETIME.days else None
+        return nonce if self._today() - int(day) < lifetimes.KNOWN_BROWSER.days else None
 
     def _today(self) -> int:
         return int(self._now().timestamp()) // 86400
@@ -169,7 +164,7 @@ class Sessions:
             seen_at=now,
             agent=agent,
             awaits_user_id=awaits,
-            awaits_until=now + SECOND_STEP_WITHIN if awaits is not None else None,
+            awaits_until=now + lifetimes.SECOND_STEP if awaits is not None else None,
         )
         browsers.add(session, stored)
         return browser

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from auth import lifetimes
 from auth.people.password_hashing import Busy
 from auth.secret_text import keyed_hash
 from storage.database import Conflict, Database, Session
@@ -16,9 +17,6 @@ from storage.oauth.throttles import Throttle
 
 ACCOUNT_FAILURES = 5  # the first failures cost no wait, because people mistype
 ADDRESS_FAILURES = 100  # a whole family or office may share one
-FIRST_WAIT = timedelta(seconds=15)
-WAIT_MAX = timedelta(minutes=15)  # never permanent (oauth.md 3.4)
-FORGOTTEN_AFTER = timedelta(hours=1)
 WAITING_MAX = 20  # for their turn, at all accounts: each holds a thread that the data interface needs, too
 LOCKS = 64
 
@@ -119,7 +117,8 @@ def _remaining(known: Throttle | None, now: datetime) -> timedelta:
 
 def _one_more(known: Throttle | None, free: int, now: datetime) -> Throttle:
     """The throttle after one more failure; beyond the free ones, the wait doubles each time."""
-    is_fresh = known is None or now - known.updated_at > FORGOTTEN_AFTER
+    is_fresh = known is None or now - known.updated_at > lifetimes.FAILURES_FORGOTTEN
     failures = 1 if known is None or is_fresh else known.failures + 1
-    wait = min(FIRST_WAIT * 2 ** min(failures - free, 10), WAIT_MAX) if failures >= free else timedelta()
+    doubled = lifetimes.WAIT_FIRST * 2 ** min(failures - free, 10)
+    wait = min(doubled, lifetimes.WAIT_MAX) if failures >= free else timedelta()
     return Throttle(failures=failures, blocked_until=now + wait, updated_at=now)

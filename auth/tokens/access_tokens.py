@@ -11,13 +11,12 @@ import jwt
 from jwt.utils import base64url_decode, base64url_encode
 from msgspec import Struct
 
+from auth import lifetimes
 from auth.errors import InvalidToken
 from auth.scopes import scope_set, scope_text
 from auth.tokens.keys import KeyRing
 from storage.oauth.moments import aware
 
-LIFETIME = timedelta(hours=1)  # interface 5
-LEEWAY_SECONDS = 5  # oauth.md 2.5: clocks of two machines may differ
 LENGTH_MAX = 4096  # ours have about 900 characters
 GRANT_CLAIM = "grant_id"
 CLAIMS = frozenset({"iss", "aud", "sub", "client_id", "scope", "iat", "exp", "jti", GRANT_CLAIM})
@@ -51,7 +50,7 @@ class AccessTokens:
         issuer: str,
         audience: str,
         other_audiences: Iterable[str] = (),
-        lifetime: timedelta = LIFETIME,
+        lifetime: timedelta = lifetimes.ACCESS_TOKEN,
     ) -> None:
         self._ring = ring
         self.issuer = issuer
@@ -137,8 +136,8 @@ def token_is_not_expired(payload: Payload, now: int) -> None:
 
 
 def token_is_valid_already(payload: Payload, now: int) -> None:
-    """The clocks of two machines may differ by LEEWAY_SECONDS; `nbf` is not ours, and holds where it stands."""
-    if max(_seconds(payload, name) for name in ("iat", "nbf") if name in payload) > now + LEEWAY_SECONDS:
+    """The clocks of two machines may differ by `lifetimes.LEEWAY`; `nbf` is not ours, and holds where it stands."""
+    if max(_seconds(payload, name) for name in ("iat", "nbf") if name in payload) > now + lifetimes.LEEWAY.seconds:
         raise InvalidToken("not valid yet")
 
 

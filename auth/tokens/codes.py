@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from auth import pkce
+from auth import lifetimes, pkce
 from auth.apps.clients import DOCUMENTATION, PAGE
 from auth.errors import InvalidGrant, InvalidRequest
 from auth.instants import Now
 from auth.policy import Resource
 from auth.secret_text import new_secret, stored_hash
-from auth.tokens.grants import CODE_LIFETIME, Grants, check_resource
+from auth.tokens.grants import Grants, check_resource
 from auth.tokens.one_time import OneTime, Reused
 from auth.tokens.refresh_tokens import RefreshTokens, TokenAnswer
 from storage.database import Session
@@ -125,7 +125,7 @@ class AuthorizationCodes:
                 client_id=request.client_id,
                 redirect_uri=request.redirect_uri,
                 code_challenge=request.code_challenge,
-                expires_at=now + CODE_LIFETIME,
+                expires_at=now + lifetimes.CODE,
             ),
         )
         clients.mark_used(session, request.client_id, now=now, unless_since=now)

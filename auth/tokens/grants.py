@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from auth import lifetimes
 from auth.errors import InvalidGrant, InvalidTarget, InvalidToken
 from auth.events import Events
 from auth.instants import Now
-from auth.people.sessions import LIFETIME as SESSION_LIFETIME
 from auth.policy import Policy, Resource
 from auth.record import Deed
 from auth.scopes import READ_TRANSACTIONS, scope_text, scope_without_bookings
@@ -23,7 +23,6 @@ from storage.oauth import browsers, grants, tokens
 from storage.oauth.grants import EVERYTHING, ConnectedGrant, Grant, Terms
 from storage.webhooks import hooks
 
-CODE_LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
 REVOCATION_TRIES = 8  # with pauses of a quarter of a second in all
 
 T = TypeVar("T")
@@ -62,8 +61,8 @@ class Grants:
         ends = now + min(lifetime or self._policy.grant_lifetime, self._policy.grant_lifetime)
         if session_hash is not None:
             row = browsers.find(session, session_hash)
-            session_ends = row.created_at + SESSION_LIFETIME if row is not None else now
-            ends = min(session_ends, now + CODE_LIFETIME + self._policy.access_lifetime)
+            session_ends = row.created_at + lifetimes.SESSION if row is not None else now
+            ends = min(session_ends, now + lifetimes.CODE + self._policy.access_lifetime)
         grant = Grant(
             id=new_grant_id(),
             user_id=user_id,

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import (
 from jwt.algorithms import RSAAlgorithm
 from msgspec import Struct
 
+from auth import lifetimes
 from storage.database import Conflict
 from storage.keys.places import KeyFile, KeyPlace, KeysUnusable
 from storage.oauth.moments import aware
@@ -31,7 +32,6 @@ FILE_NAME = "oauth-keys.json"
 KIND = "oauth keys"
 RSA_BITS = 2048
 KEYS_REMEMBERED = 4  # the active key and those that it replaced within the last hour
-RETIRED_FOR = timedelta(hours=1, seconds=5)  # one access lifetime and the leeway (oauth.md 3.7)
 
 
 class SigningKey(Struct, frozen=True):
@@ -53,7 +53,7 @@ class KeyRing:
     """The signing keys of one store, in a folder or another place. Safe to use from any thread; notices rotations by
     other processes."""
 
-    def __init__(self, kept: Path | KeyPlace, *, now: datetime, retired_for: timedelta = RETIRED_FOR) -> None:
+    def __init__(self, kept: Path | KeyPlace, *, now: datetime, retired_for: timedelta = lifetimes.RETIRED_KEY) -> None:
         """Open the keys, or make them on the first start. Raises KeysUnusable."""
         self._retired_for = retired_for
         self._lock = threading.Lock()

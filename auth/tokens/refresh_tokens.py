@@ -1,7 +1,8 @@
 """Refresh tokens: each is used once, against an ordered tuple of checks, and answered with its successor; a second use
 ends the family (RFC 6749 section 6).
 
-The grace in which a used token is answered with its successor once more is `refresh_reuse_seconds` of auth/policy.py.
+The grace in which a used token is answered with its successor once more is the setting `refresh_reuse_seconds`
+(handlers/settings.py).
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from auth import authorization_details
+from auth import authorization_details, lifetimes
 from auth.errors import InvalidGrant, InvalidScope
 from auth.instants import Now
 from auth.policy import Policy, Resource
@@ -26,8 +27,6 @@ from storage.database import Session
 from storage.oauth import clients, tokens
 from storage.oauth.grants import Grant
 from storage.oauth.tokens import RefreshToken
-
-USE_NOTED_EVERY = timedelta(days=1)
 
 
 class TokenAnswer(Struct, frozen=True, kw_only=True):
@@ -64,7 +63,7 @@ def resource_is_the_same(presented: PresentedToken) -> None:
 
 
 def token_is_unused(presented: PresentedToken) -> None:
-    """A used one is answered within its grace alone (`auth/policy.py`); later its whole family ends."""
+    """A used one is answered within its grace alone; later its whole family ends."""
     if presented.token.used_at is not None and not presented.is_in_grace:
         raise Reused(presented.grant.id)
 
@@ -142,7 +141,7 @@ class RefreshTokens:
                 return self._answer(grant, successor, scope=narrowed)
             if not tokens.use_refresh(session, token_hash, now=now):
                 raise Reused(grant.id)
-            clients.mark_used(session, client_id, now=now, unless_since=now - USE_NOTED_EVERY)
+            clients.mark_used(session, client_id, now=now, unless_since=now - lifetimes.CLIENT_USE_NOTED_EVERY)
             return self._issue_next(session, grant, successor, scope=narrowed)
 
         return self._one_time.exchange(token_hash, work, kind="refresh token", client_id=client_id)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from threading import Lock
 from urllib.parse import urlsplit
 
+from auth import lifetimes
 from auth.apps.client_metadata import NAME_LENGTH_MAX, checked_client, new_client
 from auth.errors import InvalidGrant, InvalidRequest, InvalidToken
 from auth.events import Events
@@ -25,7 +26,6 @@ from storage.oauth import clients, grants, simplefin
 from storage.oauth.grants import Grant, Terms
 from storage.oauth.simplefin import Credentials
 
-CODE_LIFETIME = timedelta(hours=24)
 USER_CHARACTERS = 16
 SECRET_CHARACTERS = 43  # as many random bits as `new_secret`
 CACHED_MAX = 4096
@@ -81,7 +81,7 @@ class SimpleFinAccess:
                 session,
                 grant_id=grant.id,
                 code_hash=stored_hash(code),
-                expires_at=min(now + CODE_LIFETIME, grant.expires_at),
+                expires_at=min(now + lifetimes.SETUP_TOKEN, grant.expires_at),
             )
             return grant
 

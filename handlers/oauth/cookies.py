@@ -8,7 +8,8 @@ from datetime import timedelta
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from auth.people.sessions import KNOWN_BROWSER_LIFETIME, LIFETIME, Browser
+from auth import lifetimes
+from auth.people.sessions import Browser
 
 WAITING_LIFETIME = timedelta(minutes=15)
 WAITING_LENGTH_MAX = 2_800  # browsers keep 4,096 bytes of a cookie, and base64 lengthens the query by a third
@@ -26,11 +27,11 @@ class Cookies:
 
     def remember(self, response: Response, browser: Browser) -> None:
         """Set the cookie of the browser's session."""
-        self._set_cookie(response, self.session, browser.secret, LIFETIME)
+        self._set_cookie(response, self.session, browser.secret, lifetimes.SESSION)
 
     def remember_known(self, response: Response, value: str) -> None:
         """Set the mark by which the next sign-in recognises this browser."""
-        self._set_cookie(response, self.known, value, KNOWN_BROWSER_LIFETIME)
+        self._set_cookie(response, self.known, value, lifetimes.KNOWN_BROWSER)
 
     def remember_waiting(self, response: Response, query: str) -> None:
         """Keep an authorization request, still unchecked, or the path of a page until somebody has signed in; an empty

@@ -11,9 +11,10 @@ from msgspec import Struct
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 
+from auth import lifetimes
 from auth.apps.clients import PAGE
 from auth.people.sessions import Browser
-from auth.record import DEEDS, KEPT_FOR
+from auth.record import DEEDS
 from connectors.own_formats.csv import guard_cell
 from handlers.json_shapes import instant, record_entry
 from handlers.oauth.rendering import page_headers
@@ -115,7 +116,7 @@ def ended_apps(site: Site, user_id: str, *, but: Collection[str]) -> list[EndedA
     (`record_id`) of those listed on the page already. The app that did something last comes first."""
     names: dict[str, str] = {}
     apps: dict[str, dict[str, RecordLine]] = {}
-    for entry in site.server.record.overview(user_id, within=KEPT_FOR):
+    for entry in site.server.record.overview(user_id, within=lifetimes.ACCESS_RECORD):
         if entry.operation not in DEEDS and record_id(entry.grant_id, entry.client_id) not in but:
             names.setdefault(entry.client_id, entry.client_name)
             _add(apps.setdefault(entry.client_id, {}), entry, _kind(entry))

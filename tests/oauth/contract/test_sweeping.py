@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from auth.cleanup import SWEEP_EVERY, Cleanup
+from auth.cleanup import Cleanup
+from auth.lifetimes import SWEEP_EVERY
 from storage.database import Conflict, StoreUnavailable
 from storage.oauth import access_record
 
