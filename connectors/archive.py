@@ -22,6 +22,9 @@ DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, Runtim
 subclass NotImplementedError, for an unknown version or compression; zlib.error and EOFError for a damaged stream;
 ValueError for a name that is no text or an offset outside the file."""
 
+COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")
+"""The first bytes of what banks put beside their statements: PDF, PNG, JPEG, GIF and TIFF."""
+
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
 _ENDS = (
@@ -38,8 +41,9 @@ def detect(head: bytes) -> bool:
     return head[:4] in (b"PK\x03\x04", b"PK\x05\x06")
 
 
-def members(stream: BinaryIO) -> Iterator[BinaryIO]:
-    """The files in the container one after the other, each readable until the next one is requested.
+def statements(stream: BinaryIO) -> Iterator[tuple[int, BinaryIO]]:
+    """The files in the container but for COMPANIONS, one after the other with their numbers, each readable until the
+    next one is requested.
 
     Raises `LimitExceeded` for too many, too large, or too well compressed files (sources 7), `UnsupportedFile` for
     encrypted or unusually compressed ones, `MalformedFile` for damage; all of them also while a file is being read.
@@ -64,7 +68,8 @@ def members(stream: BinaryIO) -> Iterator[BinaryIO]:
                 raise UnsupportedFile(f"file {number} of the ZIP container is encrypted or packed in an unusual way.")
             member = _Member(container, info, number, total)
             with io.BufferedReader(member, buffer_size=HEAD_BYTES) as reader:
-                yield reader
+                if not reader.peek(HEAD_BYTES).startswith(COMPANIONS):
+                    yield number, reader
             total += member.count
 
 

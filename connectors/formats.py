@@ -25,8 +25,6 @@ from connectors.ofx import reader as ofx
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import jsonl, parquet_reader
 
-_COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")  # banks add them to a ZIP
-
 
 class Format(Struct, frozen=True):
     """A kind of statement file: its name in reports, its detection, and its reader."""
@@ -65,14 +63,10 @@ def read_statements(
         return
     # A chosen layout applies to the files with its columns; the others are read as usual
     profiles = [replace(each, standing="offered") if each.standing == "chosen" else each for each in profiles or ()]
-    count = 0
-    for number, member in enumerate(archive.members(source), start=1):
-        head = member.peek(HEAD_BYTES) if isinstance(member, io.BufferedReader) else b""
-        if head.startswith(_COMPANIONS):
-            continue
-        count += 1
+    number = 0
+    for number, member in archive.statements(source):
         yield Batch(id=f"{identity}/{number}", records=_name_member(_read(member, profiles, on_layout), number))
-    if not count:
+    if not number:
         raise UnsupportedFile("the ZIP container holds no statement.")
 
 
