@@ -16,7 +16,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.scopes import ALL_SCOPES
-from handlers.operations.events import delivering, signing
+from handlers.operations.events import delivering, webhook_secrets
 from handlers.operations.events.delivering import Deliverer
 from handlers.server import application
 from storage.oauth.grants import EVERYTHING, Terms
@@ -74,7 +74,7 @@ def checked(heard: tuple[dict[str, str], bytes], *secrets: str) -> Json:
     headers, body = heard
     id_, timestamp = headers["webhook-id"], int(headers["webhook-timestamp"])
     assert headers["webhook-signature"].split(" ") == [
-        signing.signature(secret, id_, timestamp, body.decode()) for secret in secrets
+        webhook_secrets.signature(secret, id_, timestamp, body.decode()) for secret in secrets
     ]
     assert headers["content-type"] == "application/json"
     said: Json = json.loads(body)

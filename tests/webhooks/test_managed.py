@@ -9,7 +9,7 @@ import pytest
 
 from auth.scopes import READ_CASHFLOW
 from handlers.oauth.account_page import connected_apps
-from handlers.operations.events import signing
+from handlers.operations.events import webhook_secrets
 from storage.keys.places import KeysUnusable
 from tests.documents.conftest import ROOT, blocks
 from tests.webhooks.conftest import Told
@@ -129,6 +129,6 @@ def test_the_receiver_of_the_page_checks_what_comes(told: Told, tmp_path: Path) 
         with pytest.raises(ValueError, match=reason):
             page["received"](wrong_headers, wrong_body, secret)
     six_minutes_ago = datetime.now(UTC) - timedelta(minutes=6)
-    old = signing.headers([former], headers["webhook-id"], six_minutes_ago, body.decode())
+    old = webhook_secrets.headers([former], headers["webhook-id"], six_minutes_ago, body.decode())
     with pytest.raises(ValueError, match="too old"):
         page["received"](old, body, former)

@@ -11,7 +11,7 @@ import pytest
 from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS
 from connectors.webhooks.client import SendingProcess
 from handlers.commands.table import perform
-from handlers.operations.events import delivering, signing, webhooks
+from handlers.operations.events import delivering, webhook_secrets, webhooks
 from storage import users
 from storage.database import StoreUnavailable
 from storage.oauth.grants import Terms
@@ -22,7 +22,7 @@ from tests.webhooks.conftest import Json, Told, checked
 @pytest.mark.requirement("webhooks.told")
 def test_the_signature_is_that_of_the_specification() -> None:
     # The example of Standard Webhooks, and of the libraries that check it
-    signed = signing.signature(
+    signed = webhook_secrets.signature(
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, '{"test": 2432232314}'
     )
     assert signed == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="

@@ -22,7 +22,7 @@ from auth.tokens.access_check import coverage_of
 from connectors.webhooks.client import SendingProcess, SendingProcessGone
 from handlers.json_shapes import instant
 from handlers.names import Json
-from handlers.operations.events import signing
+from handlers.operations.events import webhook_secrets
 from handlers.operations.events.event_shapes import EventIds, data_of, id_of_event, receives, shape
 from handlers.services import Services
 from handlers.settings import PAUSES_MAX
@@ -145,7 +145,7 @@ class Deliverer:
             own.atomically(lambda session: hooks.remove(session, due.user_id, due.webhook_id))
             return False
         try:
-            secrets = signing.valid_secrets(self._services, webhook, now)
+            secrets = webhook_secrets.valid_secrets(self._services, webhook, now)
         except (SecretsUnreadable, KeysUnusable) as error:
             log.warning("webhook=%s gets nothing: %s", webhook.id, error)
             secrets = []
@@ -166,7 +166,7 @@ class Deliverer:
             {
                 "id": delivery.id,
                 "url": webhook.url,
-                "headers": signing.headers(secrets, message["id"], sent_at, body),
+                "headers": webhook_secrets.headers(secrets, message["id"], sent_at, body),
                 "body": body,
                 "seconds": seconds.total_seconds(),
             }

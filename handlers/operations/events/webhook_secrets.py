@@ -14,6 +14,7 @@ from storage.webhooks.hooks import Webhook
 
 PREFIX = "whsec_"
 SECRET_BYTES = 32  # the specification wants 24 to 64
+BOTH_SIGN_FOR = timedelta(hours=24)  # a new secret and the former one
 
 
 def new_secret() -> str:
@@ -37,9 +38,6 @@ def headers(secrets: Sequence[str], id_: str, at: datetime, body: str) -> dict[s
         "webhook-timestamp": str(timestamp),
         "webhook-signature": " ".join(signature(each, id_, timestamp, body) for each in secrets),
     }
-
-
-BOTH_SIGN_FOR = timedelta(hours=24)
 
 
 def replace_secret(services: Services, session: Session, user_id: str, webhook_id: str, now: datetime) -> str:

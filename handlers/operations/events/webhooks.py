@@ -9,7 +9,7 @@ from handlers.http.errors import BadRequest, Conflicting, NotFound, TooManyReque
 from handlers.http.request import Answer, Request
 from handlers.json_shapes import instant, members
 from handlers.names import Json
-from handlers.operations.events import signing
+from handlers.operations.events import webhook_secrets
 from handlers.operations.events.event_shapes import NEEDS, EventIds, id_of_event
 from handlers.services import Services
 from storage.bank_access.connection_keys import SecretsUnreadable
@@ -68,7 +68,7 @@ def create_webhook(services: Services, request: Request, *, body: Mapping[str, A
         if len(hooks.of_grant(session, caller.user_id, webhook.grant_id)) >= EACH_MAX:
             raise Conflicting(TOO_MANY)
         hooks.add(session, webhook)
-        return signing.replace_secret(services, session, caller.user_id, webhook.id, now)
+        return webhook_secrets.replace_secret(services, session, caller.user_id, webhook.id, now)
 
     secret = _with_sealed_secret(services, caller.user_id, work)
     return Answer(body={**_shape(webhook), "secret": secret}, status=201)
@@ -115,7 +115,7 @@ def renew_webhook_secret(services: Services, request: Request, *, id: str) -> Js
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Session) -> str:
-        return signing.replace_secret(services, session, user_id, _find(session, request, id).id, now)
+        return webhook_secrets.replace_secret(services, session, user_id, _find(session, request, id).id, now)
 
     return {"secret": _with_sealed_secret(services, user_id, work)}
 
