@@ -47,7 +47,7 @@ ASK_ALL = {
     "storage.importing.file_imports.forget",  # once a day
     "storage.changes.feed.forget_removed",  # as above
     "storage.events.outbox.forget",  # as above
-    "storage.events.outbox.record_notices",
+    "storage.events.consent_notices.record",
     "storage.recurring.looks.users_to_check",  # as above
     "storage.bank_access.connection_attempts.forget",  # as above
     "storage.jobs.forget_impossible_pauses",  # at a start, which goes on where a machine is away

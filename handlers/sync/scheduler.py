@@ -19,7 +19,7 @@ from storage import connections, jobs
 from storage.boundary import contain
 from storage.connections import Due, StoredConnection
 from storage.database import Store, StoreUnavailable
-from storage.events import outbox
+from storage.events import consent_notices
 from storage.recurring import looks
 
 ROUND_PAUSE = 2.0  # seconds between two rounds
@@ -104,7 +104,7 @@ class Scheduler:
         if now - self._consents_ended_at >= PLAN_EVERY:
             self._consents_ended_at = now
             connections.expire_consents(self._everybody, now=now)
-            outbox.record_notices(self._everybody, now=now)
+            consent_notices.record(self._everybody, now=now)
             self._look_at_payments(today)
         self._sorting.advance(now)
         self.last_round_at = unix_time()

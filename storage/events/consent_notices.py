@@ -22,7 +22,9 @@ NOTICE_DUE = f"status IN ('ACTIVE', 'ERROR') AND consent_expires_at > $1 AND {NE
 def record(database: Database, *, now: datetime) -> None:
     """Write the due notices of all users, by marking the users' data as changed; otherwise nothing might change for
     long."""
-    rows = database.rows(f"SELECT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY {NEXT_NOTICE} LIMIT {PIECE}", now)
+    rows = database.rows(
+        f"SELECT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY {NEXT_NOTICE} LIMIT {PIECE}", now
+    )
     for user_id in dict.fromkeys(row["user_id"] for row in rows):
         database.changes(user_id)
 

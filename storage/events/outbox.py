@@ -12,23 +12,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from storage.database import Database, Session, add_row, as_json, set_values, state_in
+from storage.database import Session, add_row, as_json, set_values, state_in
+from storage.events import consent_notices
 from storage.webhooks import deliveries
 
 REMEMBERED_FOR = timedelta(days=30)
 OF_A_COMMIT = 1000  # event numbers available to each state of the data
-NOTICES = (1, 7, 14)  # days before a consent ends at which a notice is due; of several due at once, the first
-PIECE = 500  # consents of which notices are written at once
-
-NEXT_NOTICE = (
-    "CASE WHEN noticed_days IS NULL OR consent_expires_at > noticed_end + INTERVAL '1 day'"
-    " THEN consent_expires_at - INTERVAL '14 days'"
-    " WHEN noticed_days = 14 THEN consent_expires_at - INTERVAL '7 days'"
-    " WHEN noticed_days = 7 THEN consent_expires_at - INTERVAL '1 day' END"
-)
-"""When the next notice of a consent is due, as the index has it. A source that moves the end of a consent by hours does
-not make it a new consent."""
-NOTICE_DUE = f"status IN ('ACTIVE', 'ERROR') AND consent_expires_at > $1 AND {NEXT_NOTICE} <= $1"
 
 
 class StoredEvent(Struct, frozen=True, kw_only=True):
@@ -49,7 +38,7 @@ def settle(session: Session, user_id: str, state: int, now: datetime) -> None:
         *_changed_transactions(session, user_id, state),
         *_changed_statuses(session, user_id),
         *_ended_syncs(session, user_id),
-        *_ending_consents(session, user_id, now),
+        *consent_notices.due(session, user_id, now),
         *_low_balances(session, user_id),
         *_payments(session, user_id),
     ]
@@ -115,20 +104,6 @@ def _ended_syncs(session: Session, user_id: str) -> _Found:
     ]
 
 
-def _ending_consents(session: Session, user_id: str, now: datetime) -> _Found:
-    due = session.rows(
-        f"SELECT id, consent_expires_at FROM connections WHERE {NOTICE_DUE} AND user_id = $2 ORDER BY id",
-        *(now, user_id),
-    )
-    found: _Found = []
-    for row in due:
-        end = row["consent_expires_at"]
-        notice = next(days for days in NOTICES if end <= now + timedelta(days=days))
-        set_values(session, "connections", {"user_id": user_id, "id": row["id"]}, noticed_days=notice, noticed_end=end)
-        found.append(("consent.expiring", row["id"], {"expiresAt": f"{end.isoformat()}Z", "notice": notice}))
-    return found
-
-
 def _low_balances(session: Session, user_id: str) -> _Found:
     """Events for visible accounts whose balance has fallen below the user's limit: one until the balance is above it
     again."""
@@ -179,14 +154,6 @@ def after(session: Session, user_id: str, sequence: int, *, limit: int) -> list[
         *(user_id, sequence),
     )
     return [StoredEvent(**{**row, "data": json.loads(row["data"])}) for row in rows]
-
-
-def record_notices(database: Database, *, now: datetime) -> None:
-    """Write the due notices of consents that end soon, by marking their users' data as changed; otherwise nothing might
-    change for long."""
-    due = database.rows(f"SELECT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY {NEXT_NOTICE} LIMIT {PIECE}", now)
-    for user_id in dict.fromkeys(row["user_id"] for row in due):
-        database.changes(user_id)
 
 
 def forget(session: Session, *, before: datetime) -> None:

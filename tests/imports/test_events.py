@@ -16,7 +16,7 @@ from handlers.operations.events.event_shapes import NEEDS, EventIds, data_of, re
 from handlers.sync.outcomes import Outcomes
 from storage import accounts, connections, jobs, users
 from storage.database import Transaction
-from storage.events import outbox
+from storage.events import consent_notices, outbox
 from storage.events.outbox import StoredEvent
 from storage.undo_and_merge import rebuild
 from tests.imports.household import Household
@@ -128,8 +128,8 @@ def test_a_consent_that_ends_soon_is_noticed_once_for_each_of_three_days_and_the
     def told_at(days: float) -> list[tuple[str, object]]:
         before = now_at(life)
         services.clock.offset += start + timedelta(days=days) - services.clock.now()
-        outbox.record_notices(everybody, now=services.clock.now())
-        outbox.record_notices(everybody, now=services.clock.now())
+        consent_notices.record(everybody, now=services.clock.now())
+        consent_notices.record(everybody, now=services.clock.now())
         return [(each.type, each.data.get("notice")) for each in told(life, before)]
 
     assert told_at(1) == []

@@ -11,7 +11,7 @@ from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import AGAIN, NEVER, PLAN_EVERY, Scheduler
 from storage import connections, jobs
 from storage.database import Database
-from storage.events import outbox
+from storage.events import consent_notices
 from storage.users import User
 from tests.conftest import NOW
 from tests.engines import OpenStore
@@ -119,7 +119,7 @@ def test_what_is_due_which_consents_have_run_out_and_what_monitors_ask_is_found_
     connections.expire_consents(everybody, now=NOW)
     connections.of_connectors(everybody, ["folder"])
     jobs.by_status(everybody, since=NOW)
-    outbox.record_notices(everybody, now=NOW)
+    consent_notices.record(everybody, now=NOW)
     for plan, indexes in zip(
         plans,
         (
