@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from connectors import connector as source
 from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
+from handlers.sync import retries
 from storage import connections, jobs
 from storage.bank_access import sync_time_limits
 from storage.connections import StoredConnection
@@ -14,7 +15,6 @@ from storage.database import Database, Session, Store
 from storage.importing import runs
 from storage.jobs import Job, JobEnded
 
-RETRY_SECONDS_MAX = 60.0  # a source that asks for a longer pause ends the job, and may be asked again after it
 TIMED_OUT = "The sync timed out"
 INTERNAL = "The sync failed because of an internal error"
 ONLY_ATTENDED = "Nothing is fetched from this bank by itself, for the PIN is not stored. Renew the connection to fetch."
@@ -36,15 +36,7 @@ NOT_SYNCABLE: Mapping[str, str] = {
 }
 """By status of a connection that needs its user before a sync: the sentence for the user (decision 27)."""
 
-
-RETRY_FIRST = timedelta(minutes=5)  # until an unreachable source is asked again; doubled each time
-RETRY_LAST = timedelta(hours=6)
 HICCUPS = (source.ProviderUnavailable, source.RateLimited)
-
-
-def pause_after(failures: int) -> timedelta:
-    """How long a source rests, after so many failures in a row, before it is asked again."""
-    return min(RETRY_FIRST * (1 << min(failures, 10)), RETRY_LAST)
 
 
 class QuotaUsed(Exception):
@@ -100,12 +92,12 @@ class Outcomes:
         """Put the job off if the source asks for a short pause; else fail it. A source on another machine that could
         not be reached and names no time rests longer after each failure."""
         now, pause = self._clock.now(), error.retry_after
-        if pause is not None and pause <= RETRY_SECONDS_MAX:
+        if pause is not None and pause <= retries.IN_JOB_MAX.seconds:
             with suppress(JobEnded):
                 jobs.put_off(self._of(job), job, until=now + timedelta(seconds=pause))
             return
         if pause is None and isinstance(error, HICCUPS) and not is_local:
-            pause = pause_after(connection.failures_in_row).total_seconds()
+            pause = retries.pause_after(connection.failures_in_row).total_seconds()
         retry_at = now + timedelta(seconds=pause) if pause is not None else None
         status = next((status for kind, status in STATUS_AFTER.items() if isinstance(error, kind)), None)
         self.fail(job, as_sentence(error), status, retry_at=retry_at)

@@ -11,8 +11,8 @@ from connectors.connector import Connector, HasNews
 from handlers.clock import Clock
 from handlers.sync.detection import detect_for_new_day
 from handlers.sync.engine import SyncEngine
-from handlers.sync.outcomes import pause_after
 from handlers.sync.plan import last_moment, next_moments
+from handlers.sync.retries import pause_after
 from handlers.sync.sorting import Sorting
 from handlers.sync.source_connections import source_connection
 from storage import connections, jobs
