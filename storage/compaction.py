@@ -16,8 +16,8 @@ SORTED_UNTIL = "transactions sorted until"  # when the newest of them was stored
 
 
 def compact(database: Database, *, rows_at_once: int = ROWS_SORTED_AT_ONCE) -> int:
-    """Sort all transactions by user, day and id again, without losing concurrent imports; returns how many rows there
-    are."""
+    """Sort all transactions by user and as pages list them, without losing concurrent imports; returns how many rows
+    there are."""
     return sum(steps(database, rows_at_once=rows_at_once))
 
 
@@ -92,7 +92,7 @@ def _move_to_the_end(session: Transaction, slice_: _Slice) -> int:
     ends = (slice_.first_user, slice_.last_user, slice_.first_day, slice_.last_day)
     session.execute(
         f"CREATE TEMP TABLE sorted AS SELECT * FROM transactions WHERE {condition}"
-        " ORDER BY user_id, booking_date DESC, id",
+        " ORDER BY user_id, booking_date DESC, id DESC",
         *ends,
     )
     session.execute(f"DELETE FROM transactions WHERE {condition}", *ends)

@@ -379,7 +379,7 @@ class AccountBatch:
             if change:
                 rows = rows.with_columns(added_state=piece["added_state"], changed_state=pl.lit(state))
                 self.changes.append(journal.change_rows(keys["id"], change))
-            self._session.append(table, rows.sort("booking_date", "id", descending=[True, False]))
+            self._session.append(table, rows.sort("booking_date", "id", descending=True))
 
     def _delete(self, table: str, ids: pl.Series) -> None:
         if not ids.is_empty():

@@ -148,8 +148,8 @@ def test_compacting_a_slice_at_a_time_sorts_users_and_the_days_of_one_with_many_
     before = sorted(row["id"] for row in bank.database.rows("SELECT id FROM transactions"))
     assert compaction.compact(bank.database, rows_at_once=rows_at_once) == len(before)
     rows = bank.database.rows("SELECT user_id, booking_date, id FROM transactions")
-    order = [(row["user_id"], -row["booking_date"].toordinal(), row["id"]) for row in rows]
-    assert order == sorted(order)
+    newest_first = sorted(rows, key=lambda row: (row["booking_date"], row["id"]), reverse=True)
+    assert rows == sorted(newest_first, key=lambda row: row["user_id"])
     assert sorted(row["id"] for row in rows) == before
 
 
