@@ -94,7 +94,7 @@ CHECKS: tuple[Callable[[PresentedToken], None], ...] = (
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RefreshTokens:
     """Issues the refresh tokens of grants, and exchanges each of them once."""
 
