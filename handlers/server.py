@@ -51,7 +51,7 @@ from handlers.services import Services
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN
 from handlers.simplefin.endpoint import simplefin_api
 from storage.boundary import begin_thread
-from storage.database import StoreFull, StoreUnavailable
+from storage.database import StoreError, StoreFull, StoreUnavailable
 
 # Together with STOP_WITHIN of the sync engine, a whole shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
@@ -198,7 +198,7 @@ def run(
 
     With `takes_commands`, commands reach the server through a control socket; where several processes serve one store,
     none takes commands. `ready` is called once requests are answered. Raises CannotListen if the control socket cannot
-    be made, and CountsUnusable.
+    be made, CountsUnusable, and StoreError.
     """
     commands_from = _control_server(services) if takes_commands else None
     is_cut_off = threading.Event()
@@ -210,7 +210,7 @@ def run(
             is_cut_off=is_cut_off,
             listens_at=listener.getsockname()[0],
         )
-    except CountsUnusable:
+    except (CountsUnusable, StoreError):
         if commands_from is not None:
             commands_from.close(within=0)
         raise

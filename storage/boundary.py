@@ -17,6 +17,12 @@ class Away(Exception):
     """Something that this program needs does not answer at present; the log need not say where that was noticed."""
 
 
+def is_failure(raised: BaseException) -> bool:
+    """Whether this is a failure of some work, and no order to end it. A panic of compiled code, such as that of Polars,
+    is one, although it is no Exception."""
+    return isinstance(raised, Exception) or type(raised).__module__ == "pyo3_runtime"
+
+
 def carry(work: Callable[[], object]) -> Callable[[], object]:
     """The work bound to the caller's context, so that its log lines name the request that it is for."""
     return partial(copy_context().run, work)
@@ -47,7 +53,7 @@ def join_threads(threads: Collection[threading.Thread], *, within: float) -> boo
 
 
 class contain(AbstractContextManager[None, bool]):
-    """A context that logs any exception raised in it and goes on after the block, except those in `passes`."""
+    """A context that logs any failure (`is_failure`) in it and goes on after the block, except those in `passes`."""
 
     def __init__(
         self,
@@ -66,7 +72,7 @@ class contain(AbstractContextManager[None, bool]):
     def __exit__(
         self, kind: type[BaseException] | None, failure: BaseException | None, _where: TracebackType | None
     ) -> bool:
-        if kind is None or not isinstance(failure, Exception) or isinstance(failure, self._passes):
+        if kind is None or failure is None or not is_failure(failure) or isinstance(failure, self._passes):
             return False
         is_away = isinstance(failure, Away)
         if self._is_expected():

@@ -93,7 +93,7 @@ CHECKS: tuple[Callable[[PresentedToken], None], ...] = (
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RefreshTokens:
     """Issues the refresh tokens of grants, and exchanges each of them once."""
 

@@ -4,6 +4,7 @@ import atexit
 import gc
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -36,7 +37,8 @@ class _Program(click.Group):
         @atexit.register  # before all others, and so called after them
         def end() -> None:
             for stream in filter(None, (sys.stdout, sys.stderr)):  # one that is closed is None
-                stream.flush()
+                with suppress(OSError):  # what nobody reads or no disk takes has made the command fail before
+                    stream.flush()
             os._exit(code)
 
         try:

@@ -156,9 +156,10 @@ def _forget_demo(settings: Settings) -> None:
 def _serve(services: "Services", listener: socket.socket, *, ready: Callable[[], None]) -> None:
     from handlers.http.steps.rate_limit import CountsUnusable
     from handlers.server import run
+    from storage.database import StoreError
 
     try:
         run(services, listener=listener, ready=ready)
-    except (CannotListen, CountsUnusable) as error:
+    except (CannotListen, CountsUnusable, StoreError) as error:
         services.close()
         stop(str(error))

@@ -6,7 +6,8 @@ import select
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 import click
@@ -29,7 +30,8 @@ class Terminal:
     def line(self, text: str) -> None:
         """Print a line of the result."""
         self.end()
-        click.echo(text)
+        with standard_output():
+            click.echo(text)
 
     def note(self, text: str) -> None:
         """Print a note for the person, or keep it until `release`."""
@@ -120,6 +122,18 @@ def confirm(question: str) -> None:
         stop("There is nobody to ask. Use --yes to go ahead without a question.")
     if not is_wanted:
         raise click.Abort
+
+
+@contextmanager
+def standard_output() -> Iterator[None]:
+    """A context in which the result is written. If that fails the command ends: with the reason, or without a word
+    where the reader has gone."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise click.exceptions.Exit(1) from None
+    except OSError as error:
+        stop(f"standard output: {error.strerror}.")
 
 
 def stop(message: str) -> NoReturn:

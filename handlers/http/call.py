@@ -25,12 +25,12 @@ JSON_HEADERS: tuple[Header, ...] = (
 )
 
 
-FailureAnswer = Callable[[Exception], Answer | None]
+FailureAnswer = Callable[[BaseException], Answer | None]
 """Gives the answer to a failure in the words of a protocol; None for one that is none of its own, which then comes
 again as a Refusal, and so does every failure that nobody foresaw."""
 
 
-def no_own_words(_failure: Exception) -> None:
+def no_own_words(_failure: BaseException) -> None:
     """Always None: the failure is answered in the words of the data interface."""
 
 

@@ -18,6 +18,7 @@ from handlers.http.hosts import Hosts
 from handlers.http.request import Answer
 from handlers.http.response_headers import PREFLIGHT, response_headers
 from handlers.http.steps.request_headers import weights
+from storage.boundary import is_failure
 
 logger = logging.getLogger("bankdata.errors")
 
@@ -88,8 +89,8 @@ class Outermost:
             # Only a server that stops cancels requests, those that took too long to end: it is no failure of theirs
             if not has_started:
                 await call.send_answer(send_with_headers, error_answer(Unavailable()))
-        except Exception as error:
-            if has_started:
+        except BaseException as error:
+            if has_started or not is_failure(error):
                 raise
             if self._unknown_page is not None and not is_shared and _is_person_lost(scope, error):
                 page = self._unknown_page(Headers(scope=scope))
@@ -97,7 +98,7 @@ class Outermost:
                 return
             await call.send_answer(send_with_headers, self._answer(error, asked))
 
-    def _answer(self, error: Exception, asked: call.Call) -> Answer:
+    def _answer(self, error: BaseException, asked: call.Call) -> Answer:
         own = asked.failure_answer(error)
         if own is not None:
             return own
@@ -105,7 +106,7 @@ class Outermost:
         return asked.failure_answer(refusal) or error_answer(refusal)
 
 
-def _refusal(error: Exception, asked: call.Call) -> Refusal:
+def _refusal(error: BaseException, asked: call.Call) -> Refusal:
     if isinstance(error, TooManyRequests):
         error.retry_after = max(error.retry_after, asked.retry_not_before)
     if isinstance(error, Refusal):
@@ -118,7 +119,7 @@ def _refusal(error: Exception, asked: call.Call) -> Refusal:
     return Refusal("Internal error", headers={"x-request-id": request_id.current()})
 
 
-def _is_person_lost(scope: Scope, error: Exception) -> bool:
+def _is_person_lost(scope: Scope, error: BaseException) -> bool:
     """Whether a person in a browser opened an address that does not exist."""
     is_unknown = isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND
     return is_unknown and scope["method"] in ("GET", "HEAD") and prefers_html(Headers(scope=scope).get("accept", ""))

@@ -234,7 +234,7 @@ def _exact_number(value: object) -> orjson.Fragment:
     return orjson.Fragment(f"{value:f}")
 
 
-def failure_answer(error: Exception) -> Answer | None:
+def failure_answer(error: BaseException) -> Answer | None:
     """The failure as a JSON-RPC error, where failures of HTTP keep their status and challenge (see `call`)."""
     if isinstance(error, RpcError):
         return messages.error_answer(error)

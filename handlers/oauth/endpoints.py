@@ -169,7 +169,7 @@ _NOT_STORED = {"cache-control": "no-store", "pragma": "no-cache"}
 _CACHED = {"cache-control": f"public, max-age={DOCUMENT_SECONDS}"}
 
 
-def failure_answer(error: Exception) -> Answer | None:
+def failure_answer(error: BaseException) -> Answer | None:
     """The failure as RFC 6749 section 5.2 writes errors, which is also an Error body of the interface
     (`call.FailureAnswer`)."""
     if isinstance(error, TooManyRequests):

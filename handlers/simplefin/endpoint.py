@@ -165,7 +165,7 @@ class SimpleFinEndpoint:
             raise TooManyRequests(retry_after=math.ceil(wait.total_seconds()))
 
 
-def failure_answer(error: Exception) -> Answer | None:
+def failure_answer(error: BaseException) -> Answer | None:
     """The failure in a form that apps of both versions read; for a setup token, one word that all apps know
     (`call.FailureAnswer`)."""
     if isinstance(error, InvalidGrant):

@@ -31,7 +31,7 @@ from storage.bank_access import source_calls
 from storage.bank_access.source_calls import SyncQuota
 from storage.boundary import contain
 from storage.connections import StoredConnection
-from storage.database import Session, Store
+from storage.database import Session, Store, StoreFull
 from storage.jobs import Job
 
 ANSWER_WITHIN = 8.0  # seconds a reader waits for a step, which then goes on without the reader
@@ -79,8 +79,9 @@ class SyncEngine:
         self._plan = plan
         self._calls = SourceCalls()
         self._lock = threading.Lock()
-        # By job id; a future is done when the step is, or when the engine stops
-        self._steps: dict[str, Future[None]] = {}
+        # By job id; a future is done when the step is, with the full disk that kept it from being stored, or when the
+        # engine stops
+        self._steps: dict[str, Future[StoreFull | None]] = {}
         self.stopped = threading.Event()  # set: this process advances no more jobs
         self.leases = Leases(store, clock, self.stopped)
         self._outcomes = Outcomes(store, clock)
@@ -186,12 +187,14 @@ class SyncEngine:
         return started
 
     def read(self, user_id: str, job_id: str) -> Job | None:
-        """The user's job after its next step, for commands; blocks the calling thread for up to 8 seconds."""
+        """The user's job after its next step, for commands; blocks the calling thread for up to 8 seconds. Raises
+        StoreFull."""
         database = self._store.of(user_id)
         job = jobs.find(database, user_id, job_id)
         step = self.advance(job) if job is not None else None
-        if step is not None:
-            wait([step], timeout=ANSWER_WITHIN)
+        for done in wait([step], timeout=ANSWER_WITHIN).done if step is not None else ():
+            if (full := done.result()) is not None:
+                raise full
         return jobs.find(database, user_id, job_id)
 
     async def wait_for(self, user_id: str, job_id: str) -> Job | None:
@@ -215,7 +218,7 @@ class SyncEngine:
             return 0.0
         return max(0.0, (job.next_attempt_at - self._clock.now()).total_seconds())
 
-    def advance(self, job: Job) -> Future[None] | None:
+    def advance(self, job: Job) -> Future[StoreFull | None] | None:
         """Have the next step of the job done if it is due. Returns a future that is done when the step is, or None if
         there is no step to wait for. Never waits for a source itself."""
         if job.is_final or self._end_if_overdue(job):
@@ -261,12 +264,16 @@ class SyncEngine:
         return self._calls.close(within=STOP_WITHIN)
 
     def _run(self, job: Job) -> None:
+        full: StoreFull | None = None
         with contain(log, "job %s could not be advanced", job.id, is_expected=self.stopped.is_set):
-            self._step.take(job)
+            try:
+                self._step.take(job)
+            except StoreFull as error:  # has been logged; the job goes on when there is room again
+                full = error
         with self._lock:
             step = self._steps.pop(job.id)
             if not step.done():
-                step.set_result(None)
+                step.set_result(full)
 
     def _end_if_overdue(self, job: Job) -> bool:
         """End the job if it made no progress for too long (decision 26), and return whether it was ended."""

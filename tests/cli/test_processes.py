@@ -2,6 +2,7 @@
 
 import signal
 import stat
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from handlers.commands.control_socket import FILE_NAME
 from tests.cli.conftest import bankdata, bankdata_process
-from tests.service.conftest import Served, free_port, get, running, start
+from tests.service.conftest import BANKDATA, Served, environment, free_port, get, running, start
 
 STOPS = [signal.SIGTERM, signal.SIGINT]
 
@@ -218,14 +219,29 @@ def test_ctrl_c_while_importing_leaves_nothing_and_the_file_can_be_imported_agai
 
 
 @pytest.mark.requirement("export.pipe")
-def test_an_export_whose_reader_has_gone_does_not_say_that_it_was_exported(copied: Callable[[], Path]) -> None:
-    process = bankdata_process("export", "--user", "solo", "--format", "jsonl", "--data", copied())
+@pytest.mark.parametrize("command", ["export --user solo --format jsonl", "accounts list"])
+def test_a_command_whose_reader_has_gone_says_nothing_more(copied: Callable[[], Path], command: str) -> None:
+    process = bankdata_process(*command.split(), "--data", copied())
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()  # as `head -1` does after its line
     with process.stderr as said:
         assert said.read() == ""
     assert process.wait(60) == 1
+
+
+@pytest.mark.requirement("cli.one-sentence")
+@pytest.mark.parametrize("command", ["export --user solo --format jsonl", "accounts list"])
+def test_a_full_disk_behind_standard_output_is_one_sentence(copied: Callable[[], Path], command: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [BANKDATA, *command.split(), "--data", copied()],
+            env=environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (1, "Error: standard output: No space left on device.\n")
 
 
 def _has_open(process: int, file: Path) -> bool:

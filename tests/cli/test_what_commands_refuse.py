@@ -11,21 +11,22 @@ from typing import Any
 
 import pytest
 
+from auth.apps.clients import Clients
 from connectors.connector import Misconfigured
 from handlers.cli.serving import _forget_demo
-from handlers.commands.control_socket import CommandError, Interrupted
+from handlers.commands.control_socket import FILE_NAME, CommandError, Interrupted
 from handlers.commands.imports import import_files
 from handlers.commands.larger_stores import say
 from handlers.commands.table import COMMANDS, perform
 from handlers.services import Services, content_of, open_services
 from handlers.settings import load
 from storage import backup, connections, users
-from storage.database import Conflict, StoreError
+from storage.database import Conflict, StoreError, StoreFull
 from storage.engines.distribution import Distributed
 from storage.engines.opening import open_database
 from tests.analytics.rate_server import ecb_zip, rate_server, response
 from tests.cli.conftest import bankdata
-from tests.service.conftest import Said
+from tests.service.conftest import Said, free_port
 
 COFFEE = "Date,Description,Amount,Currency\n2026-03-01,Coffee,-3.50,EUR\n"
 A_DAY = date(2026, 7, 27)
@@ -324,3 +325,14 @@ def test_a_file_that_a_setting_names_has_to_be_there_and_to_say_something(tmp_pa
     (tmp_path / "secret").write_text(" \n")
     with pytest.raises(Misconfigured, match=r"BANKDATA_X has to name a file\."):
         content_of("BANKDATA_X", tmp_path / "secret")
+
+
+@pytest.mark.requirement("store.full-disk")
+def test_a_server_over_a_full_disk_does_not_start_and_says_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_clients: Clients) -> str:
+        raise StoreFull(StoreFull.__doc__)
+
+    monkeypatch.setattr(Clients, "ensure_page", full)
+    done = bankdata("serve", "--port", free_port(), "--data", folder)
+    assert done.failed_with("The disk of the store is full; nothing of this change was stored.")
+    assert not (folder / FILE_NAME).exists()

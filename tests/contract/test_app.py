@@ -154,7 +154,7 @@ def test_another_api_answers_failures_in_its_own_words(make_app: MakeApp, connec
     async def revoke(_request: object) -> dict[str, Any]:
         raise LookupError("unknown")
 
-    def failure_answer(error: Exception) -> Answer | None:
+    def failure_answer(error: BaseException) -> Answer | None:
         if isinstance(error, Refusal):
             return Answer(body={"error": "invalid_request", "error_description": str(error)}, status=error.status)
         return None

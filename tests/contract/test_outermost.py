@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from polars.exceptions import PanicException
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as PageRequest
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -20,11 +21,12 @@ EXPOSED = ["WWW-Authenticate", "Retry-After", "RateLimit", "RateLimit-Policy", "
 
 
 @pytest.mark.requirement("interface.7.internal")
+@pytest.mark.parametrize("failure", [RuntimeError, PanicException])
 def test_an_accident_is_internal_error_and_its_reason_is_in_the_log_only(
-    make_app: MakeApp, connect: Connect, caplog: pytest.LogCaptureFixture
+    make_app: MakeApp, connect: Connect, caplog: pytest.LogCaptureFixture, failure: type[BaseException]
 ) -> None:
     def list_accounts(_request: object) -> dict[str, Any]:
-        raise RuntimeError("the reason")
+        raise failure("the reason")
 
     answer = connect(make_app({"listAccounts": list_accounts})).get("/api/v1/accounts")
     assert (answer.status_code, answer.json()) == (500, {"error": "Internal error"})

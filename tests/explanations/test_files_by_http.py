@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from msgspec.structs import replace
+from polars.exceptions import PanicException
 from starlette.testclient import TestClient
 
 from auth.principal import Principal
@@ -431,13 +432,14 @@ def test_a_preview_that_nobody_asks_about_ends(holder: Holder, monkeypatch: pyte
     ("failure", "sentence"),
     [
         (RuntimeError("broken"), INTERNAL),
+        (PanicException("broken"), INTERNAL),
         (Conflict("late"), CHANGED),
         (Closed(), STOPPED),
         (StoreFull("The disk is full."), "The disk is full."),
     ],
 )
 def test_a_failure_of_ours_is_a_sentence_too(
-    holder: Holder, monkeypatch: pytest.MonkeyPatch, failure: Exception, sentence: str
+    holder: Holder, monkeypatch: pytest.MonkeyPatch, failure: BaseException, sentence: str
 ) -> None:
     monkeypatch.setattr(FileImport, "keep", failing(failure))
     assert sent(writer(holder), MT940)["error"] == sentence
@@ -455,7 +457,7 @@ def test_a_file_that_the_store_was_away_for_is_to_be_sent_again(
     assert sent(client, MT940)["new"] == 2
 
 
-def failing(error: Exception) -> Callable[..., None]:
+def failing(error: BaseException) -> Callable[..., None]:
     def fails(*_arguments: Any, **_named: Any) -> None:
         raise error
 

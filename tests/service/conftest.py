@@ -28,9 +28,9 @@ Json = dict[str, Any]
 
 
 def environment(is_measured: bool = True, /, **settings: str) -> dict[str, str]:
-    """The environment without settings of whoever runs the tests. A process that will be killed writes no coverage
-    and need not be measured, which takes as long again as its start."""
-    left_out = ("BANKDATA_",) if is_measured else ("BANKDATA_", "COVERAGE_")
+    """The environment without settings of whoever runs the tests, and with buffers as people have them. A process that
+    will be killed writes no coverage and need not be measured, which takes as long again as its start."""
+    left_out = ("BANKDATA_", "PYTHONUNBUFFERED", *(() if is_measured else ("COVERAGE_",)))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return {**kept, **{f"BANKDATA_{name}": value for name, value in settings.items()}}
 

@@ -6,11 +6,14 @@ import re
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar, copy_context
+from decimal import Decimal
 from pathlib import Path
 from queue import Queue
 from typing import Any
 
+import polars as pl
 import pytest
+from polars.exceptions import PanicException
 
 from storage.boundary import begin_thread, contain, undo_on_failure
 from storage.database import StoreUnavailable
@@ -39,6 +42,15 @@ def test_a_failure_ends_at_the_boundary_with_its_traceback_and_the_work_goes_on(
     assert (said.getMessage(), said.levelname) == ("turn 2 failed", "ERROR")
     assert said.exc_info is not None
     assert said.exc_info[0] is ZeroDivisionError
+
+
+@pytest.mark.requirement("decision 146")
+def test_a_panic_of_polars_is_a_failure_like_any_other(caplog: pytest.LogCaptureFixture) -> None:
+    with contain(log, "failed"):
+        pl.Series([Decimal("NaN")], dtype=pl.Decimal(38, 2))
+    [said] = caplog.records
+    assert said.exc_info is not None
+    assert said.exc_info[0] is PanicException
 
 
 @pytest.mark.requirement("decision 146")

@@ -105,3 +105,9 @@ def test_no_line_holds_a_secret_a_name_or_an_address(fresh: Any, caplog: pytest.
         assert secret not in written
     assert "alice" not in written.casefold()
     assert ADDRESS not in written
+
+
+@pytest.mark.requirement("oauth.log")
+def test_no_part_of_the_server_shows_its_key_to_a_log_that_names_it(fresh: Any) -> None:
+    key = repr(fresh.server.keys.secret("refresh successors"))
+    assert [name for name, part in vars(fresh.server).items() if key in repr(part)] == []

@@ -5,7 +5,7 @@ import pytest
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import INTERNAL
 from storage.bank_access.sync_time_limits import LEASE
-from storage.database import StoreFull, StoreUnavailable
+from storage.database import StoreFull, StoreUnavailable, store_full
 from storage.jobs import Job
 from storage.users import User
 from tests.engines import OpenStore
@@ -46,6 +46,23 @@ def test_a_full_disk_fails_the_job_with_that_reason(
         "failed",
         "The disk of the store is full; nothing of this change was stored.",
     )
+
+
+@pytest.mark.requirement("store.full-disk")
+def test_a_disk_too_full_even_for_that_is_told_to_a_command_at_once_and_the_job_goes_on_later(
+    sync_engine: SyncEngine, user: User, job: Job, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise store_full()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("storage.jobs.lease", full)
+        with pytest.raises(StoreFull):
+            sync_engine.read(user.id, job.id)
+    assert caplog.messages == [StoreFull.__doc__]
+    read = sync_engine.read(user.id, job.id)
+    assert read is not None
+    assert read.status == "completed"
 
 
 @pytest.mark.requirement("postgresql.unavailable")
