@@ -53,6 +53,8 @@ the row's day is reported completely or asked for is said by the windows of the 
 NO_BOOKINGS = pl.DataFrame(schema=STORED)
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
+_PARTED = "length(identity) - strpos(reverse(identity), '#')"  # the length of the key before the ordinal
+BASE, ORDINAL = f"substr(identity, 1, {_PARTED})", f"substr(identity, {_PARTED} + 2)"
 IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
 
 
@@ -163,21 +165,15 @@ class StoredBookings:
 
     def highest(self, bases: pl.Series) -> pl.DataFrame:
         """The `highest` ordinal ever stored under each of these keys (`base`)."""
-        if bases.is_empty():
-            return pl.DataFrame(schema={"base": pl.String(), "highest": pl.Int64()})
+        tables = ("transactions", *self._waiting)
+        each = (f"SELECT identity FROM {name} WHERE user_id = $1 AND account_id = $2" for name in tables)
         with self._session.stage("wanted", bases.unique().alias("base").to_frame()):
-            found = [
-                self._session.frame(
-                    f"SELECT identity FROM {table} WHERE user_id = $1 AND account_id = $2 AND"
-                    " substr(identity, 1, length(identity) - strpos(reverse(identity), '#'))"
-                    " IN (SELECT base FROM wanted)",
-                    *(self._user_id, self._account_id),
-                    schema={"identity": pl.String()},
-                )
-                for table in ("transactions", *self._waiting)
-            ]
-        ordinal = pl.col("identity").str.extract(r"(\d+)$").cast(pl.Int64)
-        return pl.concat(found).group_by(base=base_of("identity")).agg(highest=ordinal.max())
+            rows = self._session.rows(
+                f"SELECT {BASE} AS base, max({ORDINAL}::BIGINT) AS highest FROM ({' UNION ALL '.join(each)}) AS stored"
+                f" WHERE {BASE} IN (SELECT base FROM wanted) GROUP BY 1",
+                *(self._user_id, self._account_id),
+            )
+        return pl.DataFrame(rows, schema={"base": pl.String(), "highest": pl.Int64()})
 
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
         """The rows (STORED), in their order, for comparisons one by one."""
