@@ -176,12 +176,9 @@ class AccountBatch:
     def _by_day(self, reported: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         """The bookings and rows that may match by day and amount, or as a batch and its details; some days at a
         time."""
-        keys = ["booking_date", "currency"]
-        if stored.is_empty() or reported.join(stored, on=keys, how="semi").is_empty():
-            return
         is_part = pl.col("references").str.contains(r"/\d+(\x1f|\"|$)")
-        if reported.filter(is_part).is_empty() and stored.filter(is_part).is_empty():
-            keys.append("amount")
+        has_parts = any(not each.filter(is_part).is_empty() for each in (reported, stored))
+        keys = ("booking_date", "currency") if has_parts else MONEY
         reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
         for days in days_at_once(reported, COMPARED_AT_ONCE):
             yield reported.join(days, on="booking_date", how="semi"), stored.join(days, on="booking_date", how="semi")

@@ -13,6 +13,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from analytics.frames import frame_of
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.database import Session, Transaction, add_row, names_of
 from storage.importing.batches import AccountStatement
@@ -155,7 +156,8 @@ def _keep_wordings(session: Transaction, user_id: str, bookings: pl.DataFrame, s
             user_id,
             schema={"digest": pl.String(), "booking": pl.Int64()},
         )
-    new = bookings.join(known, on="digest", how="anti", maintain_order="left").unique("digest", maintain_order=True)
+    unknown = bookings.lazy().join(known.lazy(), on="digest", how="anti", maintain_order="left")
+    new = frame_of(unknown.unique("digest", keep="first", maintain_order=True))
     if new.is_empty():
         return known
     [row] = session.rows("SELECT coalesce(max(number), 0) AS highest FROM booking_wordings WHERE user_id = $1", user_id)

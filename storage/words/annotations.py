@@ -253,8 +253,8 @@ def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
             user_id,
         )
     )
-    by_size = sorted(parts.reverse().iter_rows(), key=lambda part: abs(part[1]))  # the first of equal ones is the last
-    return {id_: ChosenCategory(*place) for id_, _, *place in by_size}
+    by_size = sorted(parts.iter_rows(), key=lambda part: abs(part[1]), reverse=True)  # equal ones stay in their order
+    return {id_: ChosenCategory(*place) for id_, _, *place in reversed(by_size)}
 
 
 def different_tags(session: Session, user_id: str) -> set[str]:

@@ -45,8 +45,10 @@ def prepare_bookings(reported: pl.DataFrame, source: str) -> pl.DataFrame:
     counts.
     """
     claimed = reported.select(REPORTED).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
-    if claimed["claim"].null_count() < claimed.height:
+    if claimed["claim"].drop_nulls().is_duplicated().any():
         claimed = _each_claim_once(claimed)
+    if not claimed["claim"].has_nulls():
+        return claimed.with_columns(base=pl.lit(PROVIDER) + pl.col("provider_id")).select(COMPARED)
     references = claimed.select(strongest=pl.col("references").str.split(PARTING)).explode("strongest")
     repeated = references.filter(pl.col("strongest").is_duplicated() | (pl.col("strongest") == "")).unique()
     pieces = [claimed.clear(), *claimed.iter_slices(CHUNK_ROWS)]  # what is needed in between takes much room
@@ -71,8 +73,9 @@ def exact_matches(reported: pl.DataFrame, stored: pl.DataFrame) -> Matches:
         reported, stored = left_over(reported, stored, pairs)
 
     own = reported.filter(pl.col("own_id").is_not_null())
-    by_own_id = own.join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
-    take(by_own_id.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
+    if not own.is_empty():
+        own = own.join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
+    take(own.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
     if reported.is_empty() or stored.is_empty():
         return Matches(found[0], reported, stored, are_references_lasting=True)
     of_others = stored.filter("is_other_source")["id"].implode()
@@ -114,12 +117,9 @@ def left_over(reported: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame)
 def new_identities(reported: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
     """The identity of each new booking: its base with the next ordinal; `highest` has the `highest` stored ordinal of
     each `base`."""
-    number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
-    bases = reported.select("base", number=number.over("base") if reported["base"].is_duplicated().any() else pl.lit(1))
-    bases = bases.join(highest, on="base", how="left", maintain_order="left").select(
-        "base", number=pl.col("number") + pl.col("highest").fill_null(0)
-    )
-    return bases.select(identity=pl.concat_str("base", "number", separator="#"))["identity"]
+    number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("base") + pl.col("highest").fill_null(0)
+    numbered = reported.lazy().select("base").join(highest.lazy(), on="base", how="left", maintain_order="left")
+    return frame_of(numbered.select(identity=pl.concat_str("base", number, separator="#")))["identity"]
 
 
 def _with_base(claimed: pl.DataFrame, repeated: pl.DataFrame) -> pl.DataFrame:
@@ -190,8 +190,8 @@ def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.Data
 
 def _pair(reported: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Pairs (`place`, `stored_id`) of the n-th booking and the n-th row with equal keys."""
-    near = rows.join(reported, on=keys, how="semi")
-    if near.is_empty():
+    near = rows if reported.is_empty() else rows.join(reported, on=keys, how="semi")
+    if reported.is_empty() or near.is_empty():
         return NO_PAIRS
     number = pl.int_range(pl.len()).over(keys).alias("number")
     ours, theirs = reported.lazy().select("place", *keys, number), near.lazy().select(*keys, number, stored_id="id")

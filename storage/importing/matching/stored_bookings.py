@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from analytics.frames import MONEY
+from analytics.frames import MONEY, frame_of
 from analytics.records import TransactionRecord
 from storage.database import Row, as_json
 from storage.importing import contributions
@@ -231,10 +231,15 @@ class StoredBookings:
         first = pl.format("{}:{}", source, own_id.fill_null(""))
         name = f"{self._teller.source}:"
         is_ours = pl.col("first_claim").str.starts_with(name)
-        rows = rows.with_columns(first_claim=pl.when(pl.col("claims").is_null()).then(first)).with_columns(
-            claim=pl.when(is_ours).then("first_claim"),
-            reported_print=pl.when(is_ours).then("fingerprint"),
-            is_other_source=source != self._teller.source,
+        first_claim = pl.when(pl.col("claims").is_null()).then(first)
+        plan = (
+            rows.lazy()
+            .with_columns(first_claim=first_claim)
+            .with_columns(
+                claim=pl.when(is_ours).then("first_claim"),
+                reported_print=pl.when(is_ours).then("fingerprint"),
+                is_other_source=source != self._teller.source,
+            )
         )
         several = rows.filter(pl.col("claims").is_not_null()).select("id", "claims").iter_rows()
         claims = ((id_, *claim) for id_, known in several for claim in json.loads(known).items())
@@ -242,11 +247,11 @@ class StoredBookings:
         if ours:
             schema = {"id": pl.String, "claim": pl.String, "reported_print": pl.String}
             last = pl.DataFrame(ours, schema=schema, orient="row").unique("id", keep="last")
-            rows = rows.update(last, on="id", how="left")
+            plan = plan.update(last.lazy(), on="id", how="left")
         is_first_under_reference = ~pl.col("is_other_source") & ~is_base_without_reference()
-        rows = rows.with_columns(
+        plan = plan.with_columns(
             has_its_references=HAS_REPORTED if self._teller.is_live else is_first_under_reference,
             is_whole=is_whole(windows),
             is_asked_for=is_asked_for(windows),
         )
-        return rows.select(*STORED).sort("created_at", pl.col("identity").str.len_chars(), "identity")
+        return frame_of(plan.select(*STORED).sort("created_at", pl.col("identity").str.len_chars(), "identity"))
