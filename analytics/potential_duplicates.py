@@ -2,11 +2,14 @@
 
 import polars as pl
 
+from analytics.frames import frame_of
 from analytics.search_text import fold_column
 
 DAYS_APART_MAX = 3  # dates of one booking from a file and from an API differ by a weekend at most
 NEAR_EQUAL_CHARACTERS_MIN = 12  # a shorter text inside another proves nothing ("Miete" is in many purposes)
 PAIRED_AT_ONCE_MAX = 1_000  # new rows compared at a time: limits memory, changes no result
+KEYS = ("account_id", "amount", "currency")
+TEXTS = ("counterpart_iban", "counterpart_name", "purpose")
 
 
 def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
@@ -17,22 +20,14 @@ def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
     name) or a near-equal purpose, and comes from different batches or connections: equal rows of one batch are real.
     Both frames are LOOKALIKES; rows of `stored` that are also in `new` are ignored. Nothing is ever dropped.
     """
+    earlier = stored.lazy().join(new.lazy(), on=KEYS, how="semi").join(new.lazy(), on="id", how="anti")
     position = pl.int_range(pl.len(), dtype=pl.Int64)
-    earlier = stored.join(new, on="id", how="anti").select(*_columns(), pl.lit(-1, dtype=pl.Int64).alias("position"))
-    arrived = new.select(*_columns(), position.alias("position")).filter(~pl.col("is_adjusting_entry"))
-    others = pl.concat([earlier.filter(~pl.col("is_adjusting_entry")), arrived])
+    rows = pl.concat([new.lazy().with_columns(position=position), earlier.with_columns(position=pl.lit(-1, pl.Int64))])
+    others = frame_of(rows.filter(~pl.col("is_adjusting_entry")).with_columns(_bare_text(name) for name in TEXTS))
     flagged: set[str] = set()
-    for piece in arrived.iter_slices(PAIRED_AT_ONCE_MAX):
+    for piece in others.filter(pl.col("position") >= 0).iter_slices(PAIRED_AT_ONCE_MAX):
         flagged.update(_lookalikes(piece, others))
     return flagged
-
-
-def _columns() -> list[pl.Expr]:
-    return [
-        *(pl.col(name) for name in ("id", "account_id", "booking_date", "amount", "currency", "is_adjusting_entry")),
-        *(pl.col(name) for name in ("connection_id", "batch_id")),
-        *(_bare_text(name) for name in ("counterpart_iban", "counterpart_name", "purpose")),
-    ]
 
 
 def _bare_text(text: str) -> pl.Expr:
@@ -43,13 +38,12 @@ def _bare_text(text: str) -> pl.Expr:
 
 
 def _lookalikes(arrived: pl.DataFrame, others: pl.DataFrame) -> list[str]:
-    days = pl.DataFrame({"days": range(-DAYS_APART_MAX, DAYS_APART_MAX + 1)})
+    days = pl.LazyFrame({"days": range(-DAYS_APART_MAX, DAYS_APART_MAX + 1)})
     pairs = (
-        arrived.join(days, how="cross")
-        .with_columns((pl.col("booking_date") + pl.duration(days="days")).alias("day"))
-        .join(
-            others.rename({"booking_date": "day"}), on=["account_id", "amount", "currency", "day"], suffix="_of_other"
-        )
+        arrived.lazy()
+        .join(days, how="cross")
+        .with_columns(day=pl.col("booking_date") + pl.duration(days="days"))
+        .join(others.lazy().rename({"booking_date": "day"}), on=[*KEYS, "day"], suffix="_of_other")
         .filter(
             pl.col("position_of_other") < pl.col("position"),
             (pl.col("batch_id") != pl.col("batch_id_of_other"))
@@ -63,7 +57,7 @@ def _lookalikes(arrived: pl.DataFrame, others: pl.DataFrame) -> list[str]:
         _is_inside("purpose", "purpose_of_other"),
         _is_inside("purpose_of_other", "purpose"),
     )
-    return pairs.filter(is_alike)["id"].unique().to_list()
+    return frame_of(pairs.filter(is_alike).select("id"))["id"].to_list()
 
 
 def _is_inside(short: str, long: str) -> pl.Expr:

@@ -24,14 +24,15 @@ def record(session: Transaction, *, user_id: str, job_id: str, changes: pl.DataF
     Runs inside the transaction that makes the changes. Added rows bear their state already.
     """
     session.changes(user_id)
-    if not changes.is_empty():
-        state = session.coming_state(user_id)
-        session.append(
-            "journal",
-            changes.with_columns(
-                sequence=pl.lit(state), user_id=pl.lit(user_id), job_id=pl.lit(job_id), recorded_at=pl.lit(now)
-            ),
-        )
-        feed.mark_changed(session, user_id, changes.filter(change="modified")["transaction_id"].to_list())
-        session.execute("UPDATE users SET data_version = state WHERE id = $1", user_id)
-    return int(session.rows("SELECT data_version FROM users WHERE id = $1", user_id)[0]["data_version"])
+    if changes.is_empty():
+        return int(session.rows("SELECT data_version FROM users WHERE id = $1", user_id)[0]["data_version"])
+    state = session.coming_state(user_id)
+    session.append(
+        "journal",
+        changes.with_columns(
+            sequence=pl.lit(state), user_id=pl.lit(user_id), job_id=pl.lit(job_id), recorded_at=pl.lit(now)
+        ),
+    )
+    feed.mark_changed(session, user_id, changes.filter(change="modified")["transaction_id"].to_list())
+    session.execute("UPDATE users SET data_version = state WHERE id = $1", user_id)
+    return state

@@ -51,7 +51,7 @@ def classify(
     is_same = not any(letter.isnumeric() for rule in rules for letter in rule.value)  # to rules, whatever the number
     derived = [derive(row) for row in _rows(_with_zeros(rows) if is_same else rows)]
     shown = [place for place, (*_, name, _, _, _, _) in enumerate(derived) if name and "0" in name]
-    for place, row in zip(shown, _rows(rows[shown]), strict=True):
+    for place, row in zip(shown, _rows(rows[shown]) if shown else (), strict=True):
         derived[place] = derive(row)
     return _add_columns(rows, DERIVED, derived)
 

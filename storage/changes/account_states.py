@@ -4,23 +4,27 @@ This finds every change of an account, whatever made it (an import, a failed syn
 merge), so that no other code has to report one.
 """
 
+from collections.abc import Mapping
+from decimal import Decimal
+
 from storage.database import Session, set_values
 
 SHOWN = (
     "SELECT a.id, concat_ws(chr(31), coalesce('=' || a.iban, '-'),"
     " coalesce('=' || coalesce(a.given_name, a.name), '-'), a.bank_name, a.stable_key) AS bank_account,"
     " concat_ws(chr(31), coalesce(a.kind, ''), coalesce(a.balance::TEXT, ''), coalesce(a.last_synced_at::TEXT, ''),"
-    " c.status) AS account"
+    " c.status) AS account, a.balance"
     " FROM accounts AS a JOIN connections AS c ON c.user_id = a.user_id AND c.id = a.connection_id"
     " WHERE a.user_id = $1 AND c.user_id = $1 AND a.hidden_at IS NULL ORDER BY a.id"
 )
-"""For each account that is not hidden: the texts that its transactions show of it, and the texts that it shows
-itself."""
+"""For each account that is not hidden: the texts that its transactions show of it, the texts that it shows itself, and
+its balance."""
 
 
-def settle(session: Session, user_id: str, state: int) -> None:
+def settle(session: Session, user_id: str, state: int) -> Mapping[str, Decimal | None]:
     """Mark the accounts that this transaction has changed, and their transactions, with `state`, the state in which the
-    transaction ends. Has to be the last thing before the commit."""
+    transaction ends. Returns the balances of the accounts that are shown. Only events come after it before the
+    commit."""
     shown = {row["id"]: row for row in session.rows(SHOWN, user_id)}
     known = {
         row["id"]: row
@@ -46,6 +50,7 @@ def settle(session: Session, user_id: str, state: int) -> None:
             " WHERE user_id = $1 AND changed_state = $2 AND account_id = ANY($3::TEXT[]))",
             *(user_id, state, list(shown)),
         )
+    return {id_: now["balance"] for id_, now in shown.items()}
 
 
 def _appear(session: Session, user_id: str, id_: str, state: int, texts: tuple[str, str], *, is_back: bool) -> None:

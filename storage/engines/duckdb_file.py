@@ -148,8 +148,8 @@ class _OpenTransaction(_Cursor):
         """Finish a transaction that is about to be committed: record changed accounts and events of the users it
         changed."""
         for user_id in self._changed:
-            account_states.settle(self, user_id, self._coming[user_id])
-            outbox.settle(self, user_id, self._coming[user_id], self._now())
+            balances = account_states.settle(self, user_id, self._coming[user_id])
+            outbox.settle(self, user_id, self._coming[user_id], self._now(), balances)
 
     def end(self) -> None:
         """Release the users of a transaction that has been committed or rolled back."""
@@ -349,6 +349,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
                 "memory_limit": MEMORY_LIMIT,
                 "temp_directory": f"{path}.tmp",
                 "checkpoint_threshold": "64MB",
+                "late_materialization_max_rows": 0,  # the first rows of few: to fetch them apart takes as long again
                 "zstd_min_string_length": 2**31,  # never: to read one long text it unpacks those around it
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",

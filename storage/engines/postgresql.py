@@ -438,8 +438,8 @@ class _Statements:
         """Finish a transaction that is about to be committed: record changed accounts and events of the users it
         changed."""
         for user_id, state in self._changed.items():
-            account_states.settle(self, user_id, state)
-            outbox.settle(self, user_id, state, self._now())
+            balances = account_states.settle(self, user_id, state)
+            outbox.settle(self, user_id, state, self._now(), balances)
 
     @contextmanager
     def stage(self, name: str, frame: pl.DataFrame) -> Iterator[None]:

@@ -6,8 +6,9 @@ a balance only has to call `changes`.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct
@@ -31,15 +32,15 @@ class StoredEvent(Struct, frozen=True, kw_only=True):
     recorded_at: datetime
 
 
-def settle(session: Session, user_id: str, state: int, now: datetime) -> None:
-    """Store events for everything that this transaction, which ends in `state`, has changed. Has to be the last thing
-    before the commit."""
+def settle(session: Session, user_id: str, state: int, now: datetime, balances: Mapping[str, Decimal | None]) -> None:
+    """Store events for everything that this transaction, which ends in `state`, has changed; `balances` are those of
+    the accounts that are shown. Has to be the last thing before the commit."""
     events = [
-        *_changed_transactions(session, user_id, state),
+        *_changed_transactions(session, user_id, state, balances.keys()),
         *_changed_statuses(session, user_id),
         *_ended_syncs(session, user_id),
         *consent_notices.due(session, user_id, now),
-        *_low_balances(session, user_id),
+        *_low_balances(session, user_id, balances),
         *_payments(session, user_id),
     ]
     for number, (type_, subject, data) in enumerate(events):
@@ -53,16 +54,16 @@ def settle(session: Session, user_id: str, state: int, now: datetime) -> None:
 _Found = list[tuple[str, str, dict[str, Any]]]
 
 
-def _changed_transactions(session: Session, user_id: str, state: int) -> _Found:
+def _changed_transactions(session: Session, user_id: str, state: int, shown: Collection[str]) -> _Found:
     """The event with the numbers of added, changed and removed transactions of each account, by account id."""
     accounts: dict[str, list[int]] = {}
     for row in session.rows(
         "SELECT account_id, sum(CASE WHEN added_state = $2 THEN 1 ELSE 0 END)::BIGINT AS added, count(*) AS marked"
-        " FROM transactions WHERE user_id = $1 AND changed_state = $2 AND account_id IN"
-        " (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NULL) GROUP BY account_id ORDER BY account_id",
+        " FROM transactions WHERE user_id = $1 AND changed_state = $2 GROUP BY account_id ORDER BY account_id",
         *(user_id, state),
     ):
-        accounts[row["account_id"]] = [row["added"], row["marked"] - row["added"], 0]
+        if row["account_id"] in shown:
+            accounts[row["account_id"]] = [row["added"], row["marked"] - row["added"], 0]
     for row in session.rows(
         "SELECT account_id, count(*) AS gone FROM removed WHERE user_id = $1 AND removed_state = $2"
         " GROUP BY account_id ORDER BY account_id",
@@ -104,20 +105,20 @@ def _ended_syncs(session: Session, user_id: str) -> _Found:
     ]
 
 
-def _low_balances(session: Session, user_id: str) -> _Found:
+def _low_balances(session: Session, user_id: str, balances: Mapping[str, Decimal | None]) -> _Found:
     """Events for visible accounts whose balance has fallen below the user's limit: one until the balance is above it
     again."""
-    crossed = session.rows(
-        "SELECT w.account_id, w.is_low FROM balance_alerts AS w JOIN accounts AS a ON a.user_id = w.user_id"
-        " AND a.id = w.account_id WHERE w.user_id = $1 AND a.user_id = $1 AND a.hidden_at IS NULL"
-        " AND (a.balance < w.amount) <> w.is_low"
-        " ORDER BY w.account_id",
-        user_id,
-    )
-    for row in crossed:
+    found: _Found = []
+    for row in session.rows(
+        "SELECT account_id, amount, is_low FROM balance_alerts WHERE user_id = $1 ORDER BY account_id", user_id
+    ):
+        balance = balances.get(row["account_id"])
+        if balance is None or (balance < row["amount"]) == row["is_low"]:
+            continue
         alert = {"user_id": user_id, "account_id": row["account_id"]}
         set_values(session, "balance_alerts", alert, is_low=not row["is_low"])
-    return [("balance.low", row["account_id"], {}) for row in crossed if not row["is_low"]]
+        found += [] if row["is_low"] else [("balance.low", row["account_id"], {})]
+    return found
 
 
 def _payments(session: Session, user_id: str) -> _Found:

@@ -12,7 +12,7 @@ from analytics import frames
 from storage import journal
 from storage.changes import feed
 from storage.database import as_json
-from storage.importing import statements, taken_back
+from storage.importing import duplicate_flags, statements, taken_back
 from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
 from storage.importing.fuller_words import all_references, fuller_words
@@ -69,10 +69,12 @@ class AccountReport(Struct, frozen=True, kw_only=True):
 
 
 class AccountBatch:
-    """Merges one batch into the account `account_id`; `changes` collects the rows for the journal (journal.CHANGES)."""
+    """Merges one batch into the account `account_id`; `changes` collects the rows for the journal (journal.CHANGES),
+    `written` those whose like may have come before (duplicate_flags.WRITTEN)."""
 
     def __init__(self, teller: Teller, account_id: str, batch_id: str, spool: Spool, derivation: Derivation) -> None:
         self.changes: list[pl.DataFrame] = []
+        self.written: list[pl.DataFrame] = []
         self._teller, self._session, self._user_id = teller, teller.session, teller.user.id
         self._account_id = account_id
         self._batch_id = batch_id
@@ -142,6 +144,8 @@ class AccountBatch:
         key. A row must not get another one than its id is made of: the next booking would get the unused one, and with
         it the same id."""
         new = rows.filter(pl.col("identity").is_null())
+        if new.is_empty():
+            return rows.drop("base")
         new = new.with_columns(new_identities(new, self._stored.highest(new["base"])))
         return pl.concat([rows.filter(pl.col("identity").is_not_null()), new]).drop("base")
 
@@ -172,14 +176,11 @@ class AccountBatch:
     def _by_day(self, reported: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         """The bookings and rows that may match by day and amount, or as a batch and its details; some days at a
         time."""
-        keys = ["booking_date", "currency"]
-        if stored.is_empty() or reported.join(stored, on=keys, how="semi").is_empty():
-            return
         is_part = pl.col("references").str.contains(r"/\d+(\x1f|\"|$)")
-        if reported.filter(is_part).is_empty() and stored.filter(is_part).is_empty():
-            keys.append("amount")
+        has_parts = any(not each.filter(is_part).is_empty() for each in (reported, stored))
+        keys = ("booking_date", "currency") if has_parts else MONEY
         reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
-        for days in days_at_once(reported.group_by("booking_date").agg(n=pl.len()), COMPARED_AT_ONCE):
+        for days in days_at_once(reported, COMPARED_AT_ONCE):
             yield reported.join(days, on="booking_date", how="semi"), stored.join(days, on="booking_date", how="semi")
 
     def _corrections(
@@ -379,6 +380,7 @@ class AccountBatch:
             if change:
                 rows = rows.with_columns(added_state=piece["added_state"], changed_state=pl.lit(state))
                 self.changes.append(journal.change_rows(keys["id"], change))
+                self.written.append(rows.select(*duplicate_flags.WRITTEN))
             self._session.append(table, rows.sort("booking_date", "id", descending=True))
 
     def _delete(self, table: str, ids: pl.Series) -> None:

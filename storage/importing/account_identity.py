@@ -32,11 +32,13 @@ class AccountUnclear(InvalidRecord):
 
 class Owner(Struct, frozen=True):
     """The account that bookings go to, and the id (`source_id`) that it would have by its source alone. `account` is
-    the source's description; it has a key of its own if the user has said that this is a separate account."""
+    the source's description; it has a key of its own if the user has said that this is a separate account.
+    `is_remembered` says that the source has meant it before (`remember`)."""
 
     account_id: str
     source_id: str
     account: AccountRecord
+    is_remembered: bool = False
 
 
 def owner(teller: Teller, account: AccountRecord) -> Owner:
@@ -49,7 +51,7 @@ def owner(teller: Teller, account: AccountRecord) -> Owner:
         *(user.id, connection.id, account.stable_key, account.currency),
     )
     if met:
-        return Owner(met[0]["account_id"], met[0]["source_id"], account)
+        return Owner(met[0]["account_id"], met[0]["source_id"], account, is_remembered=True)
     by_iban, by_key = _own_id(teller, account), _own_id(teller, replace(account, iban=None))
     aliases = session.rows(
         "SELECT source_id, account_id FROM account_aliases WHERE user_id = $1 AND source_id = ANY($2::TEXT[])",

@@ -13,6 +13,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from analytics.frames import frame_of
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.database import Session, Transaction, add_row, names_of
 from storage.importing.batches import AccountStatement
@@ -64,15 +65,14 @@ def remember(
     sequence = int(free[0]["sequence"])
     blocks = _blocks_as_json([ContributedBlock(each.account, each.statement, len(each.places)) for each in reported])
     add_row(session, "contributions", user_id=user_id, sequence=sequence, blocks=blocks.decode(), **named)
-    bookings = spool.keys(each.places for each in reported).select("place", "digest").with_row_index("position")
-    with session.stage("told", bookings):
-        _keep_wordings(session, user_id, spool)
-        session.execute(
-            "INSERT INTO contribution_bookings (user_id, contribution, position, booking)"
-            " SELECT $1::TEXT, $2::BIGINT, told.position, known.number FROM told"
-            " JOIN booking_wordings AS known ON known.user_id = $1 AND known.digest = told.digest",
-            *(user_id, sequence),
-        )
+    bookings = spool.keys(each.places for each in reported).select("place", "digest")
+    numbers = _keep_wordings(session, user_id, bookings, spool)
+    session.append(
+        "contribution_bookings",
+        bookings.join(numbers, on="digest", how="left", maintain_order="left").select(
+            "booking", position=pl.int_range(pl.len()), user_id=pl.lit(user_id), contribution=pl.lit(sequence)
+        ),
+    )
 
 
 def forget_repeat(
@@ -146,24 +146,29 @@ def _statement_of(contribution: Contribution) -> StatementRecord:
     return contribution.blocks[0].statement
 
 
-def _keep_wordings(session: Session, user_id: str, spool: Spool) -> None:
-    """Store the new wordings, each under a number."""
-    new = session.frame(
-        "SELECT (SELECT coalesce(max(number), 0) FROM booking_wordings WHERE user_id = $1)"
-        " + row_number() OVER (ORDER BY min(position)) AS number, min(place) AS place, digest FROM told"
-        " WHERE digest NOT IN (SELECT digest FROM booking_wordings WHERE user_id = $1 AND digest IS NOT NULL)"
-        " GROUP BY digest",
-        user_id,
-        schema={"number": pl.Int64(), "place": pl.UInt32(), "digest": pl.String()},
-    ).sort("place")
+def _keep_wordings(session: Transaction, user_id: str, bookings: pl.DataFrame, spool: Spool) -> pl.DataFrame:
+    """Store the wordings of these bookings (`place`, `digest`) that are new, each under a number, and return the
+    numbers of all: `digest`, `booking`."""
+    with session.stage("told", bookings):
+        known = session.frame(
+            "SELECT digest, number AS booking FROM booking_wordings WHERE user_id = $1"
+            " AND digest IN (SELECT digest FROM told)",
+            user_id,
+            schema={"digest": pl.String(), "booking": pl.Int64()},
+        )
+    unknown = bookings.lazy().join(known.lazy(), on="digest", how="anti", maintain_order="left")
+    new = frame_of(unknown.unique("digest", keep="first", maintain_order=True))
+    if new.is_empty():
+        return known
+    [row] = session.rows("SELECT coalesce(max(number), 0) AS highest FROM booking_wordings WHERE user_id = $1", user_id)
+    new = new.with_columns(booking=pl.int_range(1, pl.len() + 1) + row["highest"]).sort("place")
     done = 0
     for places, wordings in spool.pieces(new["place"].to_list()):
         texts = pl.Series("wording", [wording.decode() for wording in wordings], dtype=pl.String)
-        session.append(
-            "booking_wordings",
-            new.slice(done, len(places)).select("number", "digest", texts, user_id=pl.lit(user_id)),
-        )
+        piece = new.slice(done, len(places)).select("digest", texts, number="booking", user_id=pl.lit(user_id))
+        session.append("booking_wordings", piece)
         done += len(places)
+    return pl.concat([known, new.select(known.columns)])
 
 
 def of_accounts(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Contribution]:

@@ -12,7 +12,7 @@ from analytics.classification.classify import classify, with_leaves
 from analytics.classification.facts import LEAVES
 from analytics.classification.leaves import OF_KINDS, OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory, Rule
-from analytics.frames import CLASSIFIABLE
+from analytics.frames import CLASSIFIABLE, frame_of
 from analytics.search_text import searchable_text
 from storage import journal, rules
 from storage.database import Session, Transaction
@@ -81,13 +81,8 @@ class Derivation(Struct, frozen=True):
 
     def _readable(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with the columns of CLASSIFIABLE."""
-        kinds = pl.DataFrame(
-            {"account_id": list(self.kinds), "account_kind": list(self.kinds.values())},
-            schema={"account_id": pl.String, "account_kind": pl.String},
-        )
-        return rows.with_columns(merchant_name=pl.col("source_merchant_name")).join(
-            kinds, on="account_id", how="left", maintain_order="left"
-        )
+        kind = pl.col("account_id").replace_strict(self.kinds, default=None, return_dtype=pl.String)
+        return rows.with_columns(merchant_name="source_merchant_name", account_kind=kind)
 
     def _as_chosen(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows, with the user's choice for a single booking in place of what rules say; if the user chose no leaf,
@@ -117,7 +112,7 @@ class Derivation(Struct, frozen=True):
 def with_search_text(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with `search_text`: merchant, counterpart and purpose in the spellings that a search compares."""
     text = pl.concat_str("merchant_name", "counterpart_name", "purpose", separator="\n", ignore_nulls=True)
-    return rows.with_columns(search_text=searchable_text(text))
+    return frame_of(rows.lazy().with_columns(search_text=searchable_text(text)))
 
 
 def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None = None) -> pl.DataFrame:

@@ -1,67 +1,43 @@
 """The flag isPotentialDuplicate, set at import on new rows that look like one that came from elsewhere."""
 
-from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 
 import polars as pl
 
 from analytics.frames import LOOKALIKES
-from analytics.potential_duplicates import DAYS_APART_MAX, flag
+from analytics.potential_duplicates import DAYS_APART_MAX, KEYS, flag
 from storage.database import Transaction
 from storage.importing.spool import CHUNK_ROWS, days_at_once
 
 MARGIN = timedelta(days=DAYS_APART_MAX)
-ARRIVED = "id IN (SELECT id FROM arrived)"
-COLUMNS = ", ".join(LOOKALIKES)
+WRITTEN = {name: LOOKALIKES[name] for name in ("id", "account_id", "booking_date")}
+NEAR = "user_id = $1 AND account_id = ANY($2::TEXT[]) AND booking_date BETWEEN $3 AND $4 AND NOT is_adjusting_entry"
+FROM_SEVERAL = (  # equal rows of one batch are real
+    f"SELECT {', '.join(KEYS)} FROM transactions WHERE {NEAR} GROUP BY {', '.join(KEYS)}"
+    " HAVING min(batch_id) <> max(batch_id) OR min(connection_id) <> max(connection_id)"
+)
+CANDIDATES = (
+    f"SELECT {', '.join(LOOKALIKES)} FROM transactions WHERE {NEAR} AND ({', '.join(KEYS)}) IN ({FROM_SEVERAL})"
+)
 
 
-def flag_new(session: Transaction, user_id: str, ids: pl.Series) -> None:
-    """Flag those of the new rows that another batch or connection may have brought before."""
-    if ids.is_empty():
-        return
-    with session.stage("arrived", ids.alias("id").to_frame()):
-        days = session.frame(
-            "SELECT booking_date, account_id, count(*) AS n FROM transactions"
-            f" WHERE user_id = $1 AND {ARRIVED} GROUP BY booking_date, account_id",
-            user_id,
-            schema={"booking_date": pl.Date(), "account_id": pl.String(), "n": pl.Int64()},
-        )
-        accounts, dates = days["account_id"].unique().to_list(), days["booking_date"].unique().sort().to_list()
-        if not dates or not _come_from_several(session, user_id, accounts, dates[0], dates[-1]):
-            return  # equal rows of one batch are real
-        flagged: list[str] = []
-        for share in days_at_once(days.group_by("booking_date").agg(pl.sum("n")), CHUNK_ROWS):
-            of_days = share["booking_date"]
-            flagged += _look_alikes(session, user_id, accounts, of_days[0], of_days[-1])
+def flag_new(session: Transaction, user_id: str, written: pl.DataFrame) -> None:
+    """Flag those of the rows that were just written (WRITTEN) that another batch or connection may have brought
+    before."""
+    accounts = written["account_id"].unique().to_list()
+    flagged: list[str] = []
+    for share in days_at_once(written, CHUNK_ROWS):
+        first, last = share["booking_date"][0], share["booking_date"][-1]
+        about = user_id, accounts, first - MARGIN, last + MARGIN
+        if not session.rows(f"{FROM_SEVERAL} LIMIT 1", *about):
+            continue
+        near = session.frame(CANDIDATES, *about, schema=LOOKALIKES)
+        is_new, is_later = pl.col("id").is_in(written["id"].implode()), pl.col("booking_date") > last
+        new = near.filter(is_new, pl.col("booking_date").is_between(first, last)).sort("booking_date", "id")
+        earlier = near.filter(~(is_new & is_later))  # and those of this share, in their order
+        flagged += sorted(flag(new, earlier)) if not new.is_empty() else []
     if flagged:
         session.execute(
             "UPDATE transactions SET is_potential_duplicate = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
             *(user_id, flagged),
         )
-
-
-def _come_from_several(session: Transaction, user_id: str, accounts: Sequence[str], first: date, last: date) -> bool:
-    batches = session.rows(
-        "SELECT DISTINCT batch_id, connection_id FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
-        " AND booking_date BETWEEN $3 AND $4 AND NOT is_adjusting_entry LIMIT 2",
-        *(user_id, accounts, first - MARGIN, last + MARGIN),
-    )
-    return len(batches) > 1
-
-
-def _look_alikes(session: Transaction, user_id: str, accounts: Sequence[str], first: date, last: date) -> list[str]:
-    """The ids of the potential duplicates among the new rows of these days; new rows of later days do not count as
-    earlier ones."""
-    new = session.frame(
-        f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND {ARRIVED} AND booking_date BETWEEN $2 AND $3"
-        " ORDER BY booking_date, id",
-        *(user_id, first, last),
-        schema=LOOKALIKES,
-    )
-    around = session.frame(
-        f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
-        f" AND booking_date BETWEEN $3 AND $4 AND NOT (booking_date > $5 AND {ARRIVED})",
-        *(user_id, accounts, first - MARGIN, last + MARGIN, last),
-        schema=LOOKALIKES,
-    )
-    return sorted(flag(new, around))

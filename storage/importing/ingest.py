@@ -8,8 +8,9 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from analytics.classification.rules import Rule
 from analytics.records import AccountRecord, InvalidRecord
-from storage import accounts, connections, journal, rules
+from storage import accounts, connections, journal
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, same_accounts, transfer_pairs
@@ -77,7 +78,7 @@ def store(
     if not changes.is_empty():
         _check_number(session, user.id)
         changes = pl.concat([changes, journal.change_rows(settle_words(session, user.id), "modified")])
-        rule_tags.apply(session, user.id, rules.of_user(session, user.id), changes["transaction_id"].to_list())
+        rule_tags.apply(session, user.id, run.rules, changes["transaction_id"].to_list())
     changes = _each_once(changes)
     version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
     return ImportReport(accounts=reports, changes=changes, data_version=version)
@@ -104,7 +105,7 @@ def replay(
         derivation = Derivation.of_user(session, user.id)
         into = AccountBatch(run.teller, contribution.account_id, contribution.batch_id, spool, derivation)
         into.merge(contribution.source_id, reported)
-        run.changes += into.changes
+        run.written += into.written
     run.flag_duplicates()
 
 
@@ -119,6 +120,8 @@ class _Import:
         self.choice = choice
         self.unnamed = unnamed
         self.changes = [pl.DataFrame(schema=journal.CHANGES)]
+        self.written: list[pl.DataFrame] = []
+        self.rules: Sequence[Rule] = ()
 
     def add(self, batch: ReadBatch) -> list[AccountReport]:
         """Merge one batch, all statements of an account together, because keys are unique in a file or are no keys. The
@@ -137,11 +140,12 @@ class _Import:
             if account.is_anonymous:  # the files of one container are about one account
                 unnamed[account.stable_key, account.currency] = whose
             self.bring(whose.account, whose.account_id)
-            if self.teller.is_live:
+            if self.teller.is_live and not whose.is_remembered:
                 remember(self.teller, account, whose)
             owners.setdefault(whose.account_id, whose)
             parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in reported]
         derivation = Derivation.of_user(self.session, self.user.id)
+        self.rules = derivation.rules
         reports: list[AccountReport] = []
         for (part, id_), reported in parts.items():
             batch_id = _part_of(batch, part)
@@ -164,6 +168,7 @@ class _Import:
             into = AccountBatch(self.teller, id_, batch_id, batch.spool, derivation)
             reports.append(into.merge(source, reported))
             self.changes += into.changes
+            self.written += into.written
             if batch.spool.with_words:
                 self._take_over_words(batch.spool, id_, reported)
         return reports
@@ -202,8 +207,8 @@ class _Import:
 
     def flag_duplicates(self) -> None:
         """Flag new rows that look like bookings from elsewhere."""
-        there = pl.concat(self.changes).filter(pl.col("change") != "removed")
-        duplicate_flags.flag_new(self.session, self.user.id, there["transaction_id"].unique())
+        if self.written:
+            duplicate_flags.flag_new(self.session, self.user.id, pl.concat(self.written))
 
 
 def _part_of(batch: ReadBatch, part: int) -> str:

@@ -127,11 +127,13 @@ class Spool:
         self._wordings, self._keys, self._latest = [], [], NO_KEYS
 
 
-def days_at_once(days: pl.DataFrame, rows_max: int) -> list[pl.DataFrame]:
-    """The days (`booking_date` with `n` rows) in order, neighbouring ones together in groups of about `rows_max`
+def days_at_once(rows: pl.DataFrame, rows_max: int) -> list[pl.DataFrame]:
+    """The days of these rows (`booking_date`) in order, neighbouring ones together in groups of about `rows_max`
     rows."""
-    ordered = days.sort("booking_date")
-    return ordered.with_columns(share=(pl.col("n").cum_sum() - pl.col("n")) // rows_max).partition_by("share")
+    days = rows.group_by("booking_date").agg(n=pl.len()).sort("booking_date")
+    if rows.height <= rows_max:
+        return [days] if rows.height else []
+    return days.with_columns(share=(pl.col("n").cum_sum() - pl.col("n")) // rows_max).partition_by("share")
 
 
 def without_nul(record: R) -> R:

@@ -154,14 +154,14 @@ def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[
     """Write, resize or remove adjusting entries so that every gap between statements is explained, and no more."""
     session, user_id = teller.session, teller.user.id
     missing = _gaps(session, user_id, account_id, last_day)
-    stored = session.frame(
+    rows = session.rows(
         "SELECT id, amount AS was, added_state FROM transactions"
         " WHERE user_id = $1 AND account_id = $2 AND is_adjusting_entry",
         *(user_id, account_id),
-        schema={"id": pl.String(), "was": MONEY, "added_state": feed.STATES["added_state"]},
     )
-    if missing.is_empty() and stored.is_empty():
+    if missing.is_empty() and not rows:
         return []
+    stored = pl.DataFrame(rows, schema={"id": pl.String(), "was": MONEY, "added_state": feed.STATES["added_state"]})
     gone = stored.join(missing, on="id", how="anti").select("id", account_id=pl.lit(account_id))
     settled = missing.join(stored, on="id", how="left", maintain_order="left")
     fresh = settled.filter(pl.col("amount").ne_missing(pl.col("was")))

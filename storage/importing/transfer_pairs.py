@@ -7,30 +7,29 @@ from analytics.transfers import pair
 from storage.database import Transaction
 from storage.importing.derivation import derive_again, write
 
-MAY_BE_A_LEG = (  # the user has another account, and no stranger's IBAN is on the other side
-    "(SELECT count(*) > 1 FROM accounts WHERE user_id = $1)"
-    " AND upper(replace(coalesce(counterpart_iban, ''), ' ', '')) IN"
-    " (SELECT upper(replace(coalesce(iban, ''), ' ', '')) FROM accounts WHERE user_id = $1 UNION ALL SELECT '')"
+ACCOUNTS = (  # one in question is hidden, and may be a duplicate of another one
+    "SELECT id, iban, hidden_at IS NOT NULL AND perhaps_same_as IS NOT NULL AS is_in_question FROM accounts"
+    " WHERE user_id = $1 ORDER BY position, id"
 )
-IN_QUESTION = "SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL AND perhaps_same_as IS NOT NULL"
 PAIRING = ("transfer_account_id", "transfer_id", "transfer_rule")
 
 
 def pair_again(session: Transaction, user_id: str) -> list[str]:
     """Bring the user's stored pairs up to date, late legs included, and return the ids of the rows that changed. An
     account that may be a duplicate of another one has no legs, because the other one has them."""
+    owned = session.rows(ACCOUNTS, user_id)
+    ibans = {(row["iban"] or "").replace(" ", "").upper() for row in owned}  # a leg names no stranger's
     stored = session.frame(
         f"SELECT {', '.join(LEGS)}, {', '.join(f'{name} AS old_{name}' for name in PAIRING)}"
-        f" FROM transactions WHERE user_id = $1 AND (transfer_account_id IS NOT NULL OR {MAY_BE_A_LEG})",
-        user_id,
+        " FROM transactions WHERE user_id = $1 AND (transfer_account_id IS NOT NULL"
+        " OR upper(replace(coalesce(counterpart_iban, ''), ' ', '')) = ANY($2::TEXT[]))",
+        *(user_id, ["", *ibans] if len(owned) > 1 else []),
         schema={**LEGS, **{f"old_{name}": pl.String() for name in PAIRING}},
     )
     if stored.is_empty():
         return []
-    accounts = session.frame(
-        "SELECT id, iban FROM accounts WHERE user_id = $1 ORDER BY position, id", user_id, schema=OWN_ACCOUNTS
-    )
-    in_question = [row["id"] for row in session.rows(IN_QUESTION, user_id)]
+    accounts = pl.DataFrame([(row["id"], row["iban"]) for row in owned], schema=OWN_ACCOUNTS, orient="row")
+    in_question = [row["id"] for row in owned if row["is_in_question"]]
     legs = stored.filter(~pl.col("account_id").is_in(in_question)).select(list(LEGS))
     paired = stored.join(pair(legs, accounts), on="id", how="left")
     is_changed = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"old_{name}")) for name in PAIRING)

@@ -253,9 +253,8 @@ def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
             user_id,
         )
     )
-    by_size = parts.sort(pl.col("amount").abs(), descending=True, maintain_order=True)
-    largest = by_size.unique("id", keep="first")
-    return {id_: ChosenCategory(*place) for id_, _, *place in largest.iter_rows()}
+    by_size = sorted(parts.iter_rows(), key=lambda part: abs(part[1]), reverse=True)  # equal ones stay in their order
+    return {id_: ChosenCategory(*place) for id_, _, *place in reversed(by_size)}
 
 
 def different_tags(session: Session, user_id: str) -> set[str]:

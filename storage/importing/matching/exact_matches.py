@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from analytics.frames import frame_of
 from storage.importing.matching.booking_keys import CONTENT, PROVIDER
 from storage.importing.matching.evidence import references_contradict
 from storage.importing.matching.stored_bookings import base_of, reported_prints
@@ -19,6 +20,7 @@ from storage.importing.teller import FILES
 
 MONEY = ("booking_date", "amount", "currency")
 PAIRS: dict[str, pl.DataType] = {"place": pl.UInt32(), "stored_id": pl.String()}
+NO_PAIRS = pl.DataFrame(schema=PAIRS)
 
 REPORTED = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "fingerprint")  # of spool.KEYS
 COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "references")
@@ -43,8 +45,10 @@ def prepare_bookings(reported: pl.DataFrame, source: str) -> pl.DataFrame:
     counts.
     """
     claimed = reported.select(REPORTED).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
-    if claimed["claim"].null_count() < claimed.height:
+    if claimed["claim"].drop_nulls().is_duplicated().any():
         claimed = _each_claim_once(claimed)
+    if not claimed["claim"].has_nulls():
+        return claimed.with_columns(base=pl.lit(PROVIDER) + pl.col("provider_id")).select(COMPARED)
     references = claimed.select(strongest=pl.col("references").str.split(PARTING)).explode("strongest")
     repeated = references.filter(pl.col("strongest").is_duplicated() | (pl.col("strongest") == "")).unique()
     pieces = [claimed.clear(), *claimed.iter_slices(CHUNK_ROWS)]  # what is needed in between takes much room
@@ -69,8 +73,9 @@ def exact_matches(reported: pl.DataFrame, stored: pl.DataFrame) -> Matches:
         reported, stored = left_over(reported, stored, pairs)
 
     own = reported.filter(pl.col("own_id").is_not_null())
-    by_own_id = own.join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
-    take(by_own_id.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
+    if not own.is_empty():
+        own = own.join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
+    take(own.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
     if reported.is_empty() or stored.is_empty():
         return Matches(found[0], reported, stored, are_references_lasting=True)
     of_others = stored.filter("is_other_source")["id"].implode()
@@ -112,14 +117,9 @@ def left_over(reported: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame)
 def new_identities(reported: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
     """The identity of each new booking: its base with the next ordinal; `highest` has the `highest` stored ordinal of
     each `base`."""
-    if reported.is_empty():
-        return reported["base"].alias("identity")
-    number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
-    bases = reported.select("base", number=number.over("base") if reported["base"].is_duplicated().any() else pl.lit(1))
-    bases = bases.join(highest, on="base", how="left", maintain_order="left").select(
-        "base", number=pl.col("number") + pl.col("highest").fill_null(0)
-    )
-    return bases.select(identity=pl.concat_str("base", "number", separator="#"))["identity"]
+    number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("base") + pl.col("highest").fill_null(0)
+    numbered = reported.lazy().select("base").join(highest.lazy(), on="base", how="left", maintain_order="left")
+    return frame_of(numbered.select(identity=pl.concat_str("base", number, separator="#")))["identity"]
 
 
 def _with_base(claimed: pl.DataFrame, repeated: pl.DataFrame) -> pl.DataFrame:
@@ -167,7 +167,7 @@ def _pair_others_words(reported: pl.DataFrame, stored: pl.DataFrame) -> pl.DataF
     """Pairs of a booking and a row that another source last reported in the same words, whatever the row's own
     words."""
     if stored["claims"].null_count() == stored.height:
-        return pl.DataFrame(schema=PAIRS)
+        return NO_PAIRS
     near = reported_prints(stored.join(reported, on=MONEY, how="semi")).with_columns(fingerprint="reported")
     pairs = _pair(reported, near.unique(("id", "fingerprint")).sort("id"), ("fingerprint",))
     return pairs.unique("stored_id", keep="first", maintain_order=True)
@@ -190,8 +190,9 @@ def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.Data
 
 def _pair(reported: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Pairs (`place`, `stored_id`) of the n-th booking and the n-th row with equal keys."""
-    if reported.is_empty() or rows.is_empty():
-        return pl.DataFrame(schema=PAIRS)
+    near = rows if reported.is_empty() else rows.join(reported, on=keys, how="semi")
+    if reported.is_empty() or near.is_empty():
+        return NO_PAIRS
     number = pl.int_range(pl.len()).over(keys).alias("number")
-    ours, theirs = reported.select("place", *keys, number), rows.select(pl.col("id").alias("stored_id"), *keys, number)
-    return ours.join(theirs, on=[*keys, "number"]).select("place", "stored_id")
+    ours, theirs = reported.lazy().select("place", *keys, number), near.lazy().select(*keys, number, stored_id="id")
+    return frame_of(ours.join(theirs, on=[*keys, "number"]).select("place", "stored_id"))

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from analytics.frames import MONEY
+from analytics.frames import MONEY, frame_of
 from analytics.records import TransactionRecord
 from storage.database import Row, as_json
 from storage.importing import contributions
@@ -53,6 +53,8 @@ the row's day is reported completely or asked for is said by the windows of the 
 NO_BOOKINGS = pl.DataFrame(schema=STORED)
 _OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
+_PARTED = "length(identity) - strpos(reverse(identity), '#')"  # the length of the key before the ordinal
+BASE, ORDINAL = f"substr(identity, 1, {_PARTED})", f"substr(identity, {_PARTED} + 2)"
 IN_FULL = f"id, identity, reference_keys, source_merchant_name, {', '.join(_SAID)}"
 
 
@@ -163,21 +165,15 @@ class StoredBookings:
 
     def highest(self, bases: pl.Series) -> pl.DataFrame:
         """The `highest` ordinal ever stored under each of these keys (`base`)."""
-        if bases.is_empty():
-            return pl.DataFrame(schema={"base": pl.String(), "highest": pl.Int64()})
+        tables = ("transactions", *self._waiting)
+        each = (f"SELECT identity FROM {name} WHERE user_id = $1 AND account_id = $2" for name in tables)
         with self._session.stage("wanted", bases.unique().alias("base").to_frame()):
-            found = [
-                self._session.frame(
-                    f"SELECT identity FROM {table} WHERE user_id = $1 AND account_id = $2 AND"
-                    " substr(identity, 1, length(identity) - strpos(reverse(identity), '#'))"
-                    " IN (SELECT base FROM wanted)",
-                    *(self._user_id, self._account_id),
-                    schema={"identity": pl.String()},
-                )
-                for table in ("transactions", *self._waiting)
-            ]
-        ordinal = pl.col("identity").str.extract(r"(\d+)$").cast(pl.Int64)
-        return pl.concat(found).group_by(base=base_of("identity")).agg(highest=ordinal.max())
+            rows = self._session.rows(
+                f"SELECT {BASE} AS base, max({ORDINAL}::BIGINT) AS highest FROM ({' UNION ALL '.join(each)}) AS stored"
+                f" WHERE {BASE} IN (SELECT base FROM wanted) GROUP BY 1",
+                *(self._user_id, self._account_id),
+            )
+        return pl.DataFrame(rows, schema={"base": pl.String(), "highest": pl.Int64()})
 
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
         """The rows (STORED), in their order, for comparisons one by one."""
@@ -235,10 +231,15 @@ class StoredBookings:
         first = pl.format("{}:{}", source, own_id.fill_null(""))
         name = f"{self._teller.source}:"
         is_ours = pl.col("first_claim").str.starts_with(name)
-        rows = rows.with_columns(first_claim=pl.when(pl.col("claims").is_null()).then(first)).with_columns(
-            claim=pl.when(is_ours).then("first_claim"),
-            reported_print=pl.when(is_ours).then("fingerprint"),
-            is_other_source=source != self._teller.source,
+        first_claim = pl.when(pl.col("claims").is_null()).then(first)
+        plan = (
+            rows.lazy()
+            .with_columns(first_claim=first_claim)
+            .with_columns(
+                claim=pl.when(is_ours).then("first_claim"),
+                reported_print=pl.when(is_ours).then("fingerprint"),
+                is_other_source=source != self._teller.source,
+            )
         )
         several = rows.filter(pl.col("claims").is_not_null()).select("id", "claims").iter_rows()
         claims = ((id_, *claim) for id_, known in several for claim in json.loads(known).items())
@@ -246,11 +247,11 @@ class StoredBookings:
         if ours:
             schema = {"id": pl.String, "claim": pl.String, "reported_print": pl.String}
             last = pl.DataFrame(ours, schema=schema, orient="row").unique("id", keep="last")
-            rows = rows.update(last, on="id", how="left")
+            plan = plan.update(last.lazy(), on="id", how="left")
         is_first_under_reference = ~pl.col("is_other_source") & ~is_base_without_reference()
-        rows = rows.with_columns(
+        plan = plan.with_columns(
             has_its_references=HAS_REPORTED if self._teller.is_live else is_first_under_reference,
             is_whole=is_whole(windows),
             is_asked_for=is_asked_for(windows),
         )
-        return rows.select(*STORED).sort("created_at", pl.col("identity").str.len_chars(), "identity")
+        return frame_of(plan.select(*STORED).sort("created_at", pl.col("identity").str.len_chars(), "identity"))
