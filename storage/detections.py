@@ -35,8 +35,8 @@ def present_version(session: Session, user_id: str) -> int:
 def keep(
     session: Session, user_id: str, account_ids: Iterable[str], *, data_version: int, day: date, found: pl.DataFrame
 ) -> None:
-    """Replace the recurring payments that are stored for these accounts. Raises Conflict where somebody who computed them
-    at the same time was first."""
+    """Replace the recurring payments that are stored for these accounts. Raises Conflict where somebody else, who
+    computed them at the same time, was first."""
     which = {"user_id": user_id, "id": _key(user_id, account_ids)}
     values = {"data_version": data_version, "day": day, "found": _text(found)}
     if not set_values(session, "detections", which, **values):

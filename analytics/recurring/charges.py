@@ -1,5 +1,7 @@
 """The bookings that may belong to a recurring payment at all (docs/recurring.md, "What is left out")."""
 
+from functools import cache
+
 import polars as pl
 
 from analytics.frames import frame_of
@@ -13,6 +15,8 @@ PIECE_ROWS = 25_000  # rows whose texts are folded at a time: limits memory, cha
 RETURN_DAYS = 10  # a returned direct debit is booked back within ten days
 
 TEXTS = {"counterpart_name": "name", "purpose": "note", "merchant_name": "brand"}
+TOPICS = {"left_out": LEFT_OUT, "depot": DEPOT, "shop_depot": SHOP_DEPOT, "is_return": RETURN}
+FLAGS = ("is_potential_duplicate", "is_adjusting_entry")
 EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"]
 
 
@@ -35,35 +39,36 @@ def eligible_payments(
 
 def _that_may_recur(charges: pl.DataFrame, days: pl.LazyFrame, *, of_any_kind: bool, incoming: bool) -> pl.DataFrame:
     """The bookings of the evidence that `may_recur` or are the `is_return` of one."""
-    evidence = (
-        charges.lazy()
-        .join(days, on="user_id")
-        .filter(
-            pl.col("booking_date") <= pl.col("today"),
-            pl.col("booking_date") > pl.col("since"),
-            ~pl.col("is_potential_duplicate").fill_null(False),
-            ~pl.col("is_adjusting_entry").fill_null(False),
-            pl.col("amount") != 0,
-        )
+    evidence = charges.lazy().join(days, on="user_id").filter(_is_evidence()).drop(*FLAGS, "since").pipe(frame_of)
+    return (
+        _with_texts(evidence)
+        .lazy()
+        .with_columns(_what_may_recur(of_any_kind=of_any_kind, incoming=incoming))
+        .filter(pl.col("may_recur") | pl.col("is_return"))
+        .drop("account_id", "transfer_account_id", "is_no_payment")
+        .pipe(frame_of)
     )
+
+
+@cache
+def _is_evidence() -> pl.Expr:
+    is_past = pl.col("booking_date").is_between("since", "today", closed="right")
+    return is_past & (pl.col("amount") != 0) & ~pl.any_horizontal(pl.col(each).fill_null(False) for each in FLAGS)
+
+
+@cache
+def _what_may_recur(*, of_any_kind: bool, incoming: bool) -> list[pl.Expr]:
     comes_in = pl.col("amount") > 0
     may_recur = pl.lit(value=True) if incoming else ~comes_in
     if not of_any_kind:
         is_excluded = pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False) & ~(comes_in & (pl.col("type") == "salary"))
         may_recur &= ~(is_excluded | is_between_own() | pl.col("is_no_payment"))
-    return (
-        _with_texts(evidence.drop("since").pipe(frame_of))
-        .lazy()
-        .with_columns(
-            pl.when(comes_in).then(pl.col("user_id") + MARK).otherwise("user_id"),
-            -pl.col("amount").abs(),
-            price=pl.col("amount").abs().cast(pl.Float64),
-            may_recur=may_recur,
-        )
-        .filter(pl.col("may_recur") | pl.col("is_return"))
-        .drop("account_id", "transfer_account_id", "is_potential_duplicate", "is_adjusting_entry", "is_no_payment")
-        .pipe(frame_of)
-    )
+    return [
+        pl.when(comes_in).then(pl.col("user_id") + MARK).otherwise("user_id"),
+        -pl.col("amount").abs(),
+        pl.col("amount").abs().cast(pl.Float64).alias("price"),
+        may_recur.alias("may_recur"),
+    ]
 
 
 def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
@@ -73,25 +78,26 @@ def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
     written = pl.concat([rows[column] for column in TEXTS])
     texts = written.unique().drop_nulls()
     numbers = written.cast(pl.Enum(texts)).to_physical()
-    said = texts.to_frame("text").lazy().select(_folded_text("text")).with_columns(ascii=in_ascii(pl.col("text")))
-    found = (
-        pl.col("ascii").str.contains(pattern).gather(numbers).fill_null(False).alias(topic)
-        for topic, pattern in {"left_out": LEFT_OUT, "depot": DEPOT, "shop": SHOP_DEPOT, "is_return": RETURN}.items()
-    )
-    each = said.select(pl.col("text").gather(numbers), *found).pipe(frame_of)
+    text, ascii, found = _text_and_topics()
+    said = texts.to_frame("text").lazy().select(text).with_columns(ascii).select("text", *found)
+    each = said.select(pl.col("text").gather(numbers), pl.col(*TOPICS).gather(numbers).fill_null(False)).pipe(frame_of)
     name, note, brand = (each.slice(place * rows.height, rows.height) for place in range(len(TEXTS)))
-    left_out, depot, shop = (name[topic] | note[topic] for topic in ("left_out", "depot", "shop"))
-    is_no_payment = (left_out | (depot & ~shop)).alias("is_no_payment")
-    texted = rows.hstack(
-        [column["text"].alias(key) for key, column in zip(TEXTS.values(), (name, note, brand), strict=True)]
+    left_out, depot, shop = (name[topic] | note[topic] for topic in ("left_out", "depot", "shop_depot"))
+    return rows.hstack(
+        [
+            *(said["text"].alias(key) for key, said in zip(TEXTS.values(), (name, note, brand), strict=True)),
+            note["is_return"],
+            (left_out | (depot & ~shop)).alias("is_no_payment"),
+        ]
     )
-    return texted.hstack([note["is_return"], is_no_payment])
 
 
-def _folded_text(column: str) -> pl.Expr:
-    """The folded text without spaces around it; null where it is empty."""
-    text = fold_column(pl.col(column)).str.strip_chars()
-    return pl.when(text != "").then(text)
+@cache
+def _text_and_topics() -> tuple[pl.Expr, pl.Expr, list[pl.Expr]]:
+    """The folded text without spaces around it, null where it is empty; the same in ASCII; and each of the topics."""
+    text = fold_column(pl.col("text")).str.strip_chars()
+    found = [pl.col("ascii").str.contains(pattern).alias(topic) for topic, pattern in TOPICS.items()]
+    return pl.when(text != "").then(text), in_ascii(pl.col("text")).alias("ascii"), found
 
 
 def drop_returned(payments: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
