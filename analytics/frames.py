@@ -14,7 +14,8 @@ _OPTIMIZATIONS = pl.QueryOptFlags.none(comm_subexpr_elim=True, projection_pushdo
 
 def frame_of(plan: pl.LazyFrame) -> pl.DataFrame:
     """The rows of a plan, computed in memory and in the order of its steps."""
-    return plan.collect(engine="in-memory", optimizations=_OPTIMIZATIONS)
+    # `collect` would hand each step to the threads of Polars and wait for it, `collect_all` hands them the plan
+    return pl.collect_all([plan], engine="in-memory", optimizations=_OPTIMIZATIONS)[0]
 
 
 BOOKINGS: dict[str, pl.DataType] = {

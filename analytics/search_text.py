@@ -12,9 +12,12 @@ def fold_column(text: pl.Expr) -> pl.Expr:
 
 def plain_text(text: pl.Expr) -> pl.Expr:
     """`plain` on a column of strings; nulls stay null."""
-    decomposed = text.str.head(PLAIN_LENGTH_MAX).str.normalize("NFKD").str.head(PLAIN_LENGTH_MAX)
-    bare = decomposed.str.replace_all(r"\p{M}", "").str.to_lowercase()
-    return bare.str.replace_many(list(SPECIAL_LETTERS), list(SPECIAL_LETTERS.values()))
+    text = text.str.head(PLAIN_LENGTH_MAX)
+    odd = pl.when(text.str.len_bytes() != text.str.len_chars()).then(text)  # few, and most steps are for them alone
+    bare = odd.str.normalize("NFKD").str.head(PLAIN_LENGTH_MAX).str.replace_all(r"\p{M}", "").str.to_lowercase()
+    return pl.coalesce(
+        bare.str.replace_many(list(SPECIAL_LETTERS), list(SPECIAL_LETTERS.values())), text.str.to_lowercase()
+    )
 
 
 def searchable_text(text: pl.Expr) -> pl.Expr:

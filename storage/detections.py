@@ -9,7 +9,7 @@ from decimal import Decimal
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
-from storage.database import Session, add_row_unless_there, as_json, set_values
+from storage.database import Session, add_row, as_json, set_values
 
 
 def find(session: Session, user_id: str, account_ids: Iterable[str], *, day: date) -> tuple[int, pl.DataFrame | None]:
@@ -35,12 +35,12 @@ def present_version(session: Session, user_id: str) -> int:
 def keep(
     session: Session, user_id: str, account_ids: Iterable[str], *, data_version: int, day: date, found: pl.DataFrame
 ) -> None:
-    """Replace the recurring payments that are stored for these accounts."""
+    """Replace the recurring payments that are stored for these accounts. Raises Conflict where somebody else, who
+    computed them at the same time, was first."""
     which = {"user_id": user_id, "id": _key(user_id, account_ids)}
     values = {"data_version": data_version, "day": day, "found": _text(found)}
     if not set_values(session, "detections", which, **values):
-        # Of two that compute at once, the first may stay: their results are equal
-        add_row_unless_there(session, "detections", **which, **values)
+        add_row(session, "detections", **which, **values)
 
 
 def _key(user_id: str, account_ids: Iterable[str]) -> str:

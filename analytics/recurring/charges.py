@@ -15,17 +15,20 @@ PIECE_ROWS = 25_000  # rows whose texts are folded at a time: limits memory, cha
 RETURN_DAYS = 10  # a returned direct debit is booked back within ten days
 
 TEXTS = {"counterpart_name": "name", "purpose": "note", "merchant_name": "brand"}
+TOPICS = {"left_out": LEFT_OUT, "depot": DEPOT, "shop_depot": SHOP_DEPOT, "is_return": RETURN}
+FLAGS = ("is_potential_duplicate", "is_adjusting_entry")
 EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"]
 
 
 def eligible_payments(
     charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, incoming: bool = False
 ) -> pl.DataFrame:
-    """The bookings of the evidence that may recur, oldest first, each with its `row` number, its `price` and a negative
-    amount; `of_any_kind` includes those that pay for nothing, such as savings. Incoming ones are there if they are
-    wanted, and the id of their user has a mark."""
+    """The bookings of the evidence that may recur, oldest first, each with its `row` number, its `price`, the folded
+    texts `name`, `note` and `brand`, and a negative amount; `of_any_kind` includes those that pay for nothing, such as
+    savings. Incoming ones are there if they are wanted, and the id of their user has a mark."""
+    days = users.lazy().select("user_id", "today", since=pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo"))
     pieces = [
-        _that_may_recur(_evidence(piece, users), of_any_kind=of_any_kind, incoming=incoming)
+        _that_may_recur(piece, days, of_any_kind=of_any_kind, incoming=incoming)
         for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]
     ]
     rows = pl.concat(pieces).lazy()
@@ -34,67 +37,67 @@ def eligible_payments(
     return drop_returned(payments, rows.filter("is_return").pipe(frame_of)).with_row_index("row")
 
 
-def _evidence(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
+def _that_may_recur(charges: pl.DataFrame, days: pl.LazyFrame, *, of_any_kind: bool, incoming: bool) -> pl.DataFrame:
+    """The bookings of the evidence that `may_recur` or are the `is_return` of one."""
+    evidence = charges.lazy().join(days, on="user_id").filter(_is_evidence()).drop(*FLAGS, "since").pipe(frame_of)
     return (
-        charges.lazy()
-        .join(users.lazy().select("user_id", "today"), on="user_id")
-        .filter(
-            pl.col("booking_date") <= pl.col("today"),
-            pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo"),
-            ~pl.col("is_potential_duplicate").fill_null(False),
-            ~pl.col("is_adjusting_entry").fill_null(False),
-            pl.col("amount") != 0,
-        )
+        _with_texts(evidence)
+        .lazy()
+        .with_columns(_what_may_recur(of_any_kind=of_any_kind, incoming=incoming))
+        .filter(pl.col("may_recur") | pl.col("is_return"))
+        .drop("account_id", "transfer_account_id", "is_no_payment")
         .pipe(frame_of)
     )
 
 
-def _that_may_recur(rows: pl.DataFrame, *, of_any_kind: bool, incoming: bool) -> pl.DataFrame:
-    """The rows that `may_recur` or are the `is_return` of one, with the folded texts `name`, `note` and `brand`."""
+@cache
+def _is_evidence() -> pl.Expr:
+    is_past = pl.col("booking_date").is_between("since", "today", closed="right")
+    return is_past & (pl.col("amount") != 0) & ~pl.any_horizontal(pl.col(each).fill_null(False) for each in FLAGS)
+
+
+@cache
+def _what_may_recur(*, of_any_kind: bool, incoming: bool) -> list[pl.Expr]:
     comes_in = pl.col("amount") > 0
     may_recur = pl.lit(value=True) if incoming else ~comes_in
     if not of_any_kind:
         is_excluded = pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False) & ~(comes_in & (pl.col("type") == "salary"))
-        may_recur &= ~(is_excluded | is_between_own() | _is_no_payment())
-    return (
-        _with_texts(rows)
-        .with_columns(
-            pl.when(comes_in).then(pl.col("user_id") + MARK).otherwise("user_id"),
-            -pl.col("amount").abs(),
-            price=pl.col("amount").abs().cast(pl.Float64),
-            may_recur=may_recur,
-        )
-        .filter(pl.col("may_recur") | pl.col("is_return"))
-        .drop("account_id", "transfer_account_id", "is_potential_duplicate", "is_adjusting_entry")
-        .pipe(frame_of)
+        may_recur &= ~(is_excluded | is_between_own() | pl.col("is_no_payment"))
+    return [
+        pl.when(comes_in).then(pl.col("user_id") + MARK).otherwise("user_id"),
+        -pl.col("amount").abs(),
+        pl.col("amount").abs().cast(pl.Float64).alias("price"),
+        may_recur.alias("may_recur"),
+    ]
+
+
+def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the folded texts `name`, `note` and `brand`; `is_no_payment`: whether the wording says that money
+    was saved, settled, lent, withdrawn in cash or charged by the bank itself; and `is_return`: whether the purpose says
+    that money of a charge came back. Each text is read once, however many rows have it."""
+    written = pl.concat([rows[column] for column in TEXTS])
+    texts = written.unique().drop_nulls()
+    numbers = written.cast(pl.Enum(texts)).to_physical()
+    text, ascii, found = _text_and_topics()
+    said = texts.to_frame("text").lazy().select(text).with_columns(ascii).select("text", *found)
+    each = said.select(pl.col("text").gather(numbers), pl.col(*TOPICS).gather(numbers).fill_null(False)).pipe(frame_of)
+    name, note, brand = (each.slice(place * rows.height, rows.height) for place in range(len(TEXTS)))
+    left_out, depot, shop = (name[topic] | note[topic] for topic in ("left_out", "depot", "shop_depot"))
+    return rows.hstack(
+        [
+            *(said["text"].alias(key) for key, said in zip(TEXTS.values(), (name, note, brand), strict=True)),
+            note["is_return"],
+            (left_out | (depot & ~shop)).alias("is_no_payment"),
+        ]
     )
 
 
-def _with_texts(rows: pl.DataFrame) -> pl.LazyFrame:
-    """The rows with the folded texts `name`, `note` and `brand`, and `is_return`: whether the purpose says that money
-    of a charge came back. Each text is folded once, however many rows have it."""
-    texts = pl.concat([rows[column] for column in TEXTS]).unique().drop_nulls().to_frame("text")
-    said = texts.lazy().select("text", said=_folded_text("text"))
-    said = said.with_columns(is_return=in_ascii(pl.col("said")).str.contains(RETURN)).pipe(frame_of).lazy()
-    texted = rows.lazy()
-    for column, name in TEXTS.items():
-        added = [pl.col("said").alias(name), *(["is_return"] if name == "note" else [])]
-        texts_of = said.select(pl.col("text").alias(column), *added)
-        texted = texted.join(texts_of, on=column, how="left", maintain_order="left")
-    return texted
-
-
 @cache
-def _is_no_payment() -> pl.Expr:
-    """Whether the wording says that money was saved, settled, lent, withdrawn in cash or charged by the bank itself."""
-    wording = in_ascii(pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True))
-    return wording.str.contains(LEFT_OUT) | (wording.str.contains(DEPOT) & ~wording.str.contains(SHOP_DEPOT))
-
-
-def _folded_text(column: str) -> pl.Expr:
-    """The folded text without spaces around it; null where it is empty."""
-    text = fold_column(pl.col(column)).str.strip_chars()
-    return pl.when(text != "").then(text)
+def _text_and_topics() -> tuple[pl.Expr, pl.Expr, list[pl.Expr]]:
+    """The folded text without spaces around it, null where it is empty; the same in ASCII; and each of the topics."""
+    text = fold_column(pl.col("text")).str.strip_chars()
+    found = [pl.col("ascii").str.contains(pattern).alias(topic) for topic, pattern in TOPICS.items()]
+    return pl.when(text != "").then(text), in_ascii(pl.col("text")).alias("ascii"), found
 
 
 def drop_returned(payments: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:

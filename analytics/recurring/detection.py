@@ -15,7 +15,7 @@ from analytics.recurring.groups import candidate_groups, with_group_keys
 from analytics.recurring.payees import WHOSE, with_payee
 from analytics.recurring.prices import describe_groups
 from analytics.recurring.report import report_streams
-from analytics.recurring.rhythm import fits, likely, with_axes
+from analytics.recurring.rhythm import fits, likely
 
 CHARGES_MIN = 2  # the fewest that show a rhythm
 PLACED = {"group": pl.UInt64, "row": pl.UInt32, "frequency": pl.String, "lattice": pl.String, "score": pl.Float64}
@@ -48,7 +48,7 @@ def detect(
     del charges  # the frames below need the memory
     if payments.height < CHARGES_MIN:
         return NONE
-    rows = with_group_keys(with_axes(with_payee(payments)))
+    rows = with_group_keys(with_payee(payments))
     del payments
     left = rows
     streams: Streams = defaultdict(list)

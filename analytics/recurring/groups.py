@@ -7,6 +7,7 @@ import polars as pl
 
 from analytics.frames import frame_of
 from analytics.recurring.payees import WHOSE
+from analytics.recurring.rhythm import with_axes
 
 RECENT_MONTHS = 8  # a contract that changed its price, its day or its name is found by its last charges
 MONTH_DAY_STEP = 5  # two collections of one mandate are more than this many days of the month apart
@@ -38,34 +39,35 @@ RECENT_RANK = 2  # levels from this rank on use only the last months, which is a
 
 
 def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
-    """The charges with the keys of groups besides payee, mandate, IBAN and price: `recent` (true or null),
-    `day_band`; and `payee_id`, one number for each payee of a user in a currency."""
+    """The charges with their place on each axis; with the keys of groups besides payee, mandate, IBAN and price:
+    `recent` (true or null), `day_band`; and `payee_id`, one number for each payee of a user in a currency."""
     recently = pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")
-    dated = charges.lazy().with_columns(
-        recent=pl.when(recently).then(True),
-        month_day=pl.col("booking_date").dt.day().cast(pl.Int32),
-        payee_id=pl.struct(*WHOSE, "payee").hash(),
+    return (
+        with_axes(charges.lazy())
+        .with_columns(recent=pl.when(recently).then(True), payee_id=pl.struct(*WHOSE, "payee").hash())
+        .join(day_bands(charges.lazy()), on="row", how="left", maintain_order="left")
+        .pipe(frame_of)
     )
-    mandate_days = dated.select(*WHOSE, "contract_key", "month_day").drop_nulls().unique()
-    keys = [*WHOSE, "contract_key", "month_day"]
-    bands = day_bands(mandate_days)
-    return dated.join(bands, on=keys, how="left", maintain_order="left").pipe(frame_of)
 
 
-def day_bands(days: pl.LazyFrame) -> pl.LazyFrame:
-    """The days of the month on which a mandate was used, divided into bands where they are far apart. The month is a
-    circle cut open at its widest gap, so that the 30th and the 1st stay together."""
-    mandate = [*WHOSE, "contract_key"]
+def day_bands(charges: pl.LazyFrame) -> pl.LazyFrame:
+    """The `day_band` of each `row` with a contract: the days of the month on which a mandate was used are divided where
+    they are far apart. The month is a circle cut open at its widest gap, so that the 30th and the 1st stay together."""
     day = pl.col("month_day")
     around = 31 + day.first() - day.last()
     return (
-        days.sort(*mandate, "month_day")
-        .with_columns(gap=pl.coalesce(day - day.shift(1), around).over(mandate))
-        .with_columns(start=day.sort_by("gap", "month_day").last().over(mandate))
+        charges.filter(pl.col("contract_key").is_not_null())
+        .select(
+            "row",
+            month_day=pl.col("booking_date").dt.day().cast(pl.Int32),
+            mandate=pl.struct(*WHOSE, "contract_key").hash(),
+        )
+        .sort("mandate", "month_day")
+        .with_columns(gap=pl.coalesce(day - day.shift(1), around).over("mandate"))
+        .with_columns(start=day.sort_by("gap", "month_day").last().over("mandate"))
         .with_columns(turned=(day - pl.col("start")) % 31)
-        .sort(*mandate, "turned")
-        .with_columns(day_band=(pl.col("turned").diff() > MONTH_DAY_STEP).fill_null(False).cum_sum().over(mandate))
-        .select(*mandate, "month_day", "day_band")
+        .sort("mandate", "turned")
+        .select("row", day_band=(pl.col("turned").diff() > MONTH_DAY_STEP).fill_null(False).cum_sum().over("mandate"))
     )
 
 

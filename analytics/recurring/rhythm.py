@@ -2,10 +2,13 @@
 
 import math
 from functools import cache
+from typing import TypeVar
 
 import polars as pl
 
 from analytics.frames import frame_of
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 DAYS_PER_MONTH = 365.2425 / 12
 DAYS_PER_BUSINESS_DAY = 7 / 5
@@ -39,7 +42,7 @@ POINTS_AT_ONCE = 50_000  # charges placed on lattices at a time: limits memory, 
 TYPICAL_SHARE = 0.9  # the spread is that of the best nine tenths: one late collection is not a habit
 
 
-def with_axes(charges: pl.DataFrame) -> pl.DataFrame:
+def with_axes(charges: Frame) -> Frame:
     """The charges with three coordinates of the booking date: `days`, `business` days, `months`."""
     date = pl.col("booking_date")
     return charges.with_columns(
@@ -91,13 +94,15 @@ def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFr
         .pipe(frame_of)
         .lazy()
     )
-    rough = points.group_by("fit").agg(rough=pl.arctan2(turn.sin().sum(), turn.cos().sum()) / math.tau)
-    turned = points.join(rough, on="fit").with_columns(offset=axis_position() / pl.col("period") - pl.col("rough"))
-    refined = turned.group_by("fit").agg(
-        phase=pl.col("rough").first() + wrapped.filter(wrapped.abs() <= WRAP).median().fill_null(0.0)
+    rough = pl.arctan2(turn.sin().sum(), turn.cos().sum()).over("fit") / math.tau
+    near_by = wrapped.filter(wrapped.abs() <= WRAP)
+    placed = (
+        points.with_columns(rough=rough)
+        .with_columns(offset=axis_position() / pl.col("period") - pl.col("rough"))
+        .with_columns(phase=pl.col("rough") + near_by.median().over("fit").fill_null(0.0))
     )
     return (
-        on_lattice(points.join(refined, on="fit"))
+        on_lattice(placed)
         .group_by("fit")
         .agg(
             pl.col("phase").first(),
