@@ -7,13 +7,10 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from auth.tokens.keys import FILE_NAME as KEYS_FILE
-from auth.tokens.keys import KeyRing
 from tests.citus import CITUS_URL, Citus, Watch
 from tests.citus import NOW as NOW
 from tests.engines import ENGINE, NONE, OpenStore, programs
@@ -181,17 +178,6 @@ def empty_store(path: Path) -> OpenStore:
 
 def empty_folder(path: Path) -> Path:
     """A new data folder with such a store and the keys of a start, as `open_services` would make them in half a
-    second. Over PostgreSQL the keys are in the store, and made there."""
-    path.mkdir(mode=0o700)
-    ENGINE.empty_store(path / "bankdata.duckdb").close()
-    if ENGINE.name == "duckdb":
-        (path / KEYS_FILE).touch(mode=0o600)
-        (path / KEYS_FILE).write_bytes(_keys())
+    second."""
+    ENGINE.empty_folder(path)
     return path
-
-
-@cache
-def _keys() -> bytes:
-    with TemporaryDirectory() as folder:
-        KeyRing(Path(folder), now=NOW)
-        return (Path(folder) / KEYS_FILE).read_bytes()

@@ -3,9 +3,7 @@
 import hashlib
 from datetime import date
 from importlib import resources
-from typing import Any
 
-import orjson
 from starlette.concurrency import run_in_threadpool
 
 from analytics.periods import last_of_twelve_months
@@ -26,7 +24,7 @@ from storage.users import User
 OF_LINK = Rate(requests=60, seconds=60)  # per user, who may have subscribed on several devices
 OF_REFUSED = Rate(requests=60, seconds=60)  # per network address
 
-DESCRIPTION: dict[str, Any] = orjson.loads((resources.files("handlers.calendar") / "calendar-api.json").read_bytes())
+DESCRIPTION = (resources.files("handlers.calendar") / "calendar-api.json").read_bytes()
 
 
 def calendar_api(services: Services, limiter: Limiter) -> Api:

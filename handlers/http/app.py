@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
 from connexion import ConnexionMiddleware
 from connexion.http_facts import METHODS
 from connexion.middleware.lifespan import LifespanMiddleware
+from connexion.middleware.main import API as DescribedApi
 from connexion.middleware.response_validation import ResponseValidationMiddleware
 from connexion.operations import AbstractOperation
 from connexion.resolver import Resolver
-from connexion.spec import OpenAPISpecification
 from msgspec import Struct, field
 from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http import call
 from handlers.http.addresses import Addresses, Network
+from handlers.http.descriptions import specification
 from handlers.http.documentation import documentation
 from handlers.http.hosts import Hosts
 from handlers.http.outermost import Outermost, UnknownPage
@@ -38,18 +38,16 @@ SHARED_PATHS = ("/api/", "/.well-known/")
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
-# The tests check descriptions against OpenAPI's schema; at each start that took a sixth of the time (decision 133)
-OpenAPISpecification.openapi_schema = {}
-
 
 class Api(Struct, frozen=True, kw_only=True):
-    """A description besides the main contract, such as the OAuth endpoints, with its own operations.
+    """The text of a description besides the main contract, such as that of the OAuth endpoints, with its own
+    operations.
 
     `failure_answer` answers failures under its paths in the words of its own protocol (`call.FailureAnswer`). `guard`
     replaces the main contract's guard. `same_paths` maps further spellings of its paths to the described ones.
     """
 
-    description: Mapping[str, Any]
+    description: bytes
     operations: Mapping[str, Operation]
     base_path: str = ""
     failure_answer: call.FailureAnswer = call.no_own_words
@@ -85,7 +83,7 @@ def create_app(
     failures that pass and are answered with 503. `turns` is given where something else calls the operations too, so
     that both wait in the same line.
     """
-    main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
+    main = Api(description=contract, operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
     _check_operations(apis)
     _check_security(main)
@@ -101,17 +99,19 @@ def create_app(
         import_name="handlers",
         lifespan=lifespan,
         middlewares=middlewares,
-        validate_responses=validate_responses,
     )
     for api in apis:
         # The order of checks is decision 29: 429, then 401, 403, 400, 404. Other APIs limit requests in their own way
         first = limits(limiter, rate) if api is main else partial(_own_words, failure_answer=api.failure_answer)
-        application.add_api(
-            dict(api.description),
+        # What `add_api` does, which would copy and resolve the description for each application anew
+        described = DescribedApi(
+            specification(api.description),
             base_path=api.base_path,
             resolver=Resolver(api.operations.__getitem__),
             steps=[first, api.guard or guard, validation, call_operation],
+            validate_responses=validate_responses,
         )
+        application.apis.append(described)
     _build(application)
     return Outermost(
         application,
@@ -145,7 +145,7 @@ def _check_security(api: Api) -> None:
 
 
 def _operations_of(api: Api) -> list[Mapping[str, Any]]:
-    paths = api.description["paths"].values()
+    paths = specification(api.description)["paths"].values()
     return [operation for path in paths for method, operation in path.items() if method in METHODS]
 
 

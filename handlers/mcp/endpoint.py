@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 
 from auth.principal import Principal
 from handlers.http.app import Api
+from handlers.http.descriptions import specification
 from handlers.http.errors import BadRequest, Refusal, TooManyRequests
 from handlers.http.errors import error_answer as refusal_answer
 from handlers.http.request import Answer, Operation, Request
@@ -35,8 +36,9 @@ CAPABILITIES: Json = {"tools": {}, "prompts": {}}
 LISTS_LAST_MS = 300_000  # clients list anew after five minutes what a grant allows, or when a call is refused
 
 
-DESCRIPTION: Json = orjson.loads((resources.files("handlers.mcp") / "mcp-api.json").read_bytes())
-SERVER_INFO = {"name": "bankdata", "title": DESCRIPTION["info"]["title"], "version": DESCRIPTION["info"]["version"]}
+DESCRIPTION = (resources.files("handlers.mcp") / "mcp-api.json").read_bytes()
+INFO = orjson.loads(DESCRIPTION)["info"]
+SERVER_INFO = {"name": "bankdata", "title": INFO["title"], "version": INFO["version"]}
 
 
 Method = Callable[[Message, Principal], Json]
@@ -56,7 +58,7 @@ def mcp_api(
     """The description of the assistants' interface, with its one operation. `operations` are those of the contract;
     `rate` is the budget of one grant. Raises ValueError where handlers/mcp/tools.json and the code name different
     tools."""
-    described = Contract(orjson.loads(contract))
+    described = Contract(specification(contract).spec)
     endpoint = Endpoint(
         services,
         catalogue(described),

@@ -6,7 +6,6 @@ from operator import getitem
 from typing import Any
 
 from connexion.http_facts import METHODS
-from connexion.json_schema import resolve_refs
 
 from handlers.names import Json
 
@@ -15,10 +14,11 @@ _ALTERNATIVES = frozenset({"anyOf", "oneOf", "allOf", "not"})
 
 
 class Contract:
-    """The parts of the contract that tools are made of, without references: its operations, scopes and schemas."""
+    """The parts of the contract that tools are made of: its operations, scopes and schemas."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document: Json = resolve_refs(document)  # type: ignore[no-untyped-call]
+    def __init__(self, document: Json) -> None:
+        """`document` has no references any more."""
+        self._document = document
         self.operations: dict[str, tuple[str, str, Json]] = {
             operation["operationId"]: (path, method, operation)
             for path, item in self._document["paths"].items()

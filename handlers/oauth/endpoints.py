@@ -51,7 +51,7 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
         return answer
 
     return Api(
-        description=described,
+        description=orjson.dumps(described),
         operations={
             "registerClient": limit(endpoints.register),
             "issueToken": limit(endpoints.token),

@@ -4,13 +4,14 @@
 import hashlib
 import html
 import re
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from urllib.parse import urlsplit
 
-import orjson
 from starlette.routing import Route
 
+from handlers.http.descriptions import specification
 from handlers.http.documentation import MEDIA_TYPES
 from handlers.http.fixed_files import fixed_file, stylesheet
 
@@ -45,6 +46,7 @@ def page_routes(*, public_url: str, auth_url: str, contract: bytes) -> list[Rout
     ]
 
 
+@cache
 def _files() -> dict[str, bytes]:
     """The modules, the stylesheet and the icon, by their names below /assets/<hash>/."""
     folder = resources.files("handlers.page") / "static"
@@ -66,8 +68,7 @@ def _without_comments(content: bytes) -> bytes:
 
 def _document(*, base: str, assets: str, public: str, auth: str, contract: bytes) -> bytes:
     """index.html with the addresses of this server and the scopes of its contract."""
-    description = orjson.loads(contract)
-    scopes = description["components"]["securitySchemes"]["oauth2"]["flows"]["authorizationCode"]["scopes"]
+    scopes = specification(contract).security_schemes["oauth2"]["flows"]["authorizationCode"]["scopes"]
     values = {
         "base": base,
         "assets": assets,

@@ -8,9 +8,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from importlib import resources
-from typing import Any
 
-import orjson
 from connexion.operations import AbstractOperation
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -37,7 +35,7 @@ OF_GRANT = Rate(requests=3_000, seconds=600)  # per grant; an app pages from 197
 OF_REFUSED = Rate(requests=60, seconds=60)  # per network address
 OF_CLAIMS = Rate(requests=30, seconds=60)
 
-DESCRIPTION: dict[str, Any] = orjson.loads((resources.files("handlers.simplefin") / "simplefin-api.json").read_bytes())
+DESCRIPTION = (resources.files("handlers.simplefin") / "simplefin-api.json").read_bytes()
 
 _BASIC = re.compile(rb"[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+=*) *")
 

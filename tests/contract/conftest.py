@@ -277,7 +277,7 @@ def make_app() -> MakeApp:
 
 @pytest.fixture(scope="session")
 def app(make_app: MakeApp) -> ASGIApp:
-    """The application of all tests that change nothing about it (reading the contract takes a tenth of a second)."""
+    """The application of all tests that change nothing about it."""
     return make_app()
 
 

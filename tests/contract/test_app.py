@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import orjson
 import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from handlers.http.app import CONTRACT_FILE, Api
+from handlers.http.descriptions import specification
 from handlers.http.errors import BadRequest, Refusal
 from handlers.http.request import Answer, Request
 
@@ -18,11 +20,11 @@ MakeApp = Callable[..., ASGIApp]
 Connect = Callable[..., TestClient]
 
 
-def described(*ids: str) -> dict[str, Any]:
+def described(*ids: str) -> bytes:
     """A description with one POST for each id."""
     responses = {"200": {"description": "ok"}}
     paths = {f"/oauth/{name}": {"post": {"operationId": name, "responses": responses}} for name in ids}
-    return {"openapi": "3.0.3", "info": {"title": "other", "version": "1"}, "paths": paths}
+    return orjson.dumps({"openapi": "3.0.3", "info": {"title": "other", "version": "1"}, "paths": paths})
 
 
 async def echo(request: Request) -> dict[str, Any]:
@@ -66,6 +68,25 @@ def test_every_operation_on_data_asks_for_one_scope(make_app: MakeApp, written: 
     contract = CONTRACT_FILE.read_text().replace(written, wrong, 1).encode()
     with pytest.raises(ValueError, match=message):
         make_app(contract=contract)
+
+
+@pytest.mark.requirement("loop.startup")
+def test_a_description_is_read_once_whoever_serves_it_and_each_application_answers_by_its_own_functions(
+    make_app: MakeApp, connect: Connect
+) -> None:
+    async def other(_request: object) -> dict[str, Any]:
+        return {"accounts": [], "undescribed": True}
+
+    async def wrong(_request: object) -> dict[str, Any]:
+        return {}
+
+    first = make_app()
+    read = specification.cache_info().misses
+    apps = (first, make_app({"listAccounts": other}), make_app({"listAccounts": wrong}, validate_responses=False))
+    assert specification.cache_info().misses == read
+    answers = [connect(app).get("/api/v1/accounts") for app in apps]
+    assert [(answer.status_code, len(answer.json())) for answer in answers] == [(200, 1), (200, 2), (200, 0)]
+    assert connect(make_app({"listAccounts": wrong})).get("/api/v1/accounts").status_code == 500
 
 
 @pytest.mark.requirement("loop.threads")

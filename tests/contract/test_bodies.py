@@ -213,7 +213,8 @@ def form(make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient]) -
     async def token(_request: object, *, body: dict[str, str]) -> dict[str, str]:
         return body
 
-    return connect(make_app(extra_apis=[Api(description=FORM_API, operations={"token": token})]), token=None)
+    api = Api(description=orjson.dumps(FORM_API), operations={"token": token})
+    return connect(make_app(extra_apis=[api]), token=None)
 
 
 @pytest.mark.requirement("loop.form")

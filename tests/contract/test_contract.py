@@ -13,6 +13,7 @@ from connexion.spec import OpenAPISpecification, Specification
 from openapi_spec_validator import validate
 
 from handlers.http.app import CONTRACT_FILE
+from handlers.http.descriptions import specification
 from handlers.server import application
 from handlers.services import open_services
 from handlers.settings import load
@@ -49,8 +50,10 @@ def schema(name: str) -> dict[str, Any]:
 def test_connexion_finds_all_descriptions_of_the_service_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = pkgutil.get_data("connexion", "resources/schemas/v3.0/schema.json")
     monkeypatch.setattr(OpenAPISpecification, "openapi_schema", orjson.loads(schema or b""))
+    specification.cache_clear()
     with closing(open_services(load({}, data_dir=empty_folder(tmp_path / "data")))) as services:
         application(services)
+    assert specification.cache_info().misses == 5  # each was read anew, and checked
     untyped: Any = Specification
     with pytest.raises(InvalidSpecification):
         untyped.load({"openapi": "3.0.3", "info": {"title": "t"}, "paths": {}})

@@ -8,6 +8,7 @@ import pytest
 
 from analytics.classification.rules import Rule
 from handlers.http.app import CONTRACT_FILE
+from handlers.http.descriptions import specification
 from handlers.mcp.catalogue import Catalogue, catalogue
 from handlers.mcp.endpoint import Endpoint
 from handlers.mcp.orders import looks_like_instructions
@@ -54,7 +55,7 @@ def test_ten_tools_are_listed_with_schemas_of_the_contract(demo_user: Assistant)
     assert search["additionalProperties"] is False
     assert "GROCERIES" in search["properties"]["categories"]["description"]
     assert (search["properties"]["perPage"]["maximum"], search["properties"]["perPage"]["default"]) == (50, 10)
-    for made in catalogue(Contract(json.loads(CONTRACT_FILE.read_bytes()))).tools.values():
+    for made in catalogue(Contract(specification(CONTRACT_FILE.read_bytes()).spec)).tools.values():
         made.validator.check_schema(made.validator.schema)
     for tool in tools:
         assert tool["annotations"]["readOnlyHint"] is (tool["name"] != "refresh_bank_data")
