@@ -18,6 +18,7 @@ from storage.importing.teller import Teller
 
 NEW_ACCOUNT = "new"  # the choice of an account that is not there yet
 OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again
+BANK_CODE_DIGITS, ACCOUNT_DIGITS = 8, 10  # of a German IBAN
 KNOWN_BOOKINGS_MIN = 3  # that prove whose file it is: fewer, such as a fee of the bank, stand in many accounts
 
 
@@ -59,8 +60,9 @@ def owner(teller: Teller, account: AccountRecord) -> Owner:
     )
     known = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR (currency = $4 AND (iban = $3"
-        " OR (iban IS NULL AND stable_key = ANY($5::TEXT[])))))",
+        " OR (iban IS NULL AND stable_key = ANY($5::TEXT[])) OR (iban LIKE 'DE%' AND substr(iban, 5) = $6))))",
         *(user.id, [by_key, by_iban], account.iban, account.currency, _german_keys(account.iban)),
+        _german_number(account.stable_key),
     )
     alias = {row["source_id"]: row["account_id"] for row in aliases}
     ids = [row["id"] for row in known]
@@ -183,10 +185,17 @@ def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str
 
 
 def _german_keys(iban: str | None) -> list[str]:
-    """Bank code and number of a German account: older versions stored them as the key of files without an IBAN."""
+    """Bank code and number of a German account, as files without an IBAN write them."""
     if iban is None or not iban.startswith("DE"):
         return []
     return [f"{iban[4:12]}/{number}" for number in (iban[12:], iban[12:].lstrip("0"))]
+
+
+def _german_number(key: str) -> str | None:
+    """What follows the check digits in the IBAN of a German bank code and account number; None for another key."""
+    code, _, number = key.partition("/")
+    is_german = len(code) == BANK_CODE_DIGITS and len(number) <= ACCOUNT_DIGITS and (code + number).isdecimal()
+    return code + number.zfill(ACCOUNT_DIGITS) if is_german and number else None
 
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:

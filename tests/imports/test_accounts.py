@@ -136,6 +136,21 @@ def test_an_account_that_gains_an_iban_stays_the_account_and_meets_other_files_o
     assert amounts(eva) == [10, 11, 12]
 
 
+@pytest.mark.requirement("accounts.german-iban")
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_an_iban_and_its_bank_code_with_number_are_one_account_in_either_order(
+    eva: Household, write: Write, order: tuple[int, int]
+) -> None:
+    told = [
+        write("a.sta", mt940("70020270/1234567", ("0102", "C", "10,00", "x"))),  # HypoVereinsbank: makes no IBAN
+        write("b.xml", camt("DE86700202700001234567", "2026-01-02 | 10.00 | Someone | x |")),
+    ]
+    for number in order:
+        eva.bring(told[number])
+    only(eva)
+    assert amounts(eva) == [10]
+
+
 @pytest.mark.requirement("accounts.resolve")
 def test_an_own_name_survives_imports_and_can_be_taken_away(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))

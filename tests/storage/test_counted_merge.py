@@ -79,10 +79,14 @@ BATCH = """
     2026-11-02 | -6.00 | B | y | references=servicer:7/1
 """
 WHOLE = "2026-11-02 | -11.00 | | Sammler | references=servicer:7"
+CSV_WHOLE = "2026-11-02 | -11.00 | | Sammel-Ueberweisung"
 
 
 @pytest.mark.requirement("import.batches")
-@pytest.mark.parametrize(("first", "second", "rows"), [(BATCH, WHOLE, 2), (WHOLE, BATCH, 1)])
+@pytest.mark.parametrize(
+    ("first", "second", "rows"),
+    [(BATCH, WHOLE, 2), (WHOLE, BATCH, 1), (BATCH, CSV_WHOLE, 2), (CSV_WHOLE, BATCH, 1)],
+)
 def test_a_batch_told_by_its_details_and_as_a_whole_is_booked_once(
     bank: Bank, first: str, second: str, rows: int
 ) -> None:
@@ -96,6 +100,22 @@ def test_a_batch_told_by_its_details_and_as_a_whole_is_booked_once(
 def test_details_that_do_not_add_up_to_the_whole_are_bookings_of_their_own(bank: Bank) -> None:
     bank.bring(bookings("2026-11-02 | -12.00 | | Sammler | references=servicer:7"))
     assert bank.bring(bookings(BATCH)).new_transactions == 2
+
+
+@pytest.mark.requirement("import.batches")
+@pytest.mark.parametrize("further", ["references=servicer:8", "counterpart_iban=DE02120300000000202051"])
+def test_a_booking_with_a_reference_or_an_account_that_no_detail_has_is_not_their_batch(
+    bank: Bank, further: str
+) -> None:
+    bank.bring(bookings(BATCH, counterpart_iban="DE89370400440532013000"))
+    assert bank.bring(bookings(f"2026-11-02 | -11.00 | C | z | {further}")).new_transactions == 1
+
+
+@pytest.mark.requirement("import.batches")
+def test_of_two_bookings_of_the_sum_the_one_without_a_counterpart_is_the_batch(bank: Bank) -> None:
+    bank.bring(bookings(BATCH))
+    assert bank.bring(bookings(f"2026-11-02 | -11.00 | Kino | zwei Karten\n{CSV_WHOLE}")).new_transactions == 1
+    assert "Kino" in [row["counterpart_name"] for row in bank.rows()]
 
 
 @pytest.mark.requirement("import.line-breaks")

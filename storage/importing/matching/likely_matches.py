@@ -58,7 +58,7 @@ class Remaining:
         """Match bookings and rows of one day and amount: the details of a batch with the whole, then by equal
         references, then by the evidence of the fields; then one to one the rest of days that are reported completely,
         and of the rows that another source of the account reported (`reported_elsewhere`). A person has said that both
-        sources have the same account, so day and amount are enough."""
+        sources have the same account, so day and amount are enough. Last come batches whose whole has no reference."""
         self._match_parts()
         if self._are_references_lasting:
             self._match_references()
@@ -67,6 +67,7 @@ class Remaining:
         for items, rows in self._buckets(_money, left):
             for item, row in zip(items, rows, strict=False):
                 self._take(item, row)
+        self._match_sums()
 
     def match_waiting(self, known: Iterable[tuple[int, str]], days: range) -> None:
         """Match bookings and rows of which one is pending or taken back, beside the pairs that are `known` by place and
@@ -208,6 +209,21 @@ class Remaining:
                     self._explain([item], rows)
                     break
 
+    def _match_sums(self) -> None:
+        """Match the details of a batch with a whole that has no reference in common with them, as in CSV, OFX and most
+        MT940: the same day and sum are enough, unless the whole states what none of the details does. A row that a
+        complete statement has by its details is left to that statement: they replace it."""
+        items_of = _by(_money, self.items.values())
+        for rows in _parts(self.rows.values()).values():
+            if item := _whole_of(rows, items_of[_money_of(rows)]):
+                items_of[_money(item)].remove(item)
+                self._explain([item], rows)
+        rows_of = _by(_money, (each for each in self.rows.values() if not each.is_whole))
+        for items in _parts(self.items.values()).values():
+            if row := _whole_of(items, rows_of[_money_of(items)]):
+                rows_of[_money(row)].remove(row)
+                self._explain(items, [row])
+
     def _explain(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
         """Note that these bookings together are these rows."""
         self.parts += product(items, rows)
@@ -300,15 +316,38 @@ def _parts(each: Iterable[T]) -> dict[tuple[str, date, str], list[T]]:
     return found
 
 
-def _sum(each: Iterable[T]) -> Decimal:
+def _sum(each: Iterable[Item | StoredRow]) -> Decimal:
     return sum((one.record.amount for one in each), Decimal(0))
 
 
-def _is_one_way(each: Iterable[T]) -> bool:
+def _is_one_way(each: Iterable[Item | StoredRow]) -> bool:
     """Whether all amounts have the same sign: credits and debits that happen to add up to a whole are not its
     details."""
     amounts = [one.record.amount for one in each]
     return min(amounts) >= 0 or max(amounts) <= 0
+
+
+def _money_of(parts: Sequence[Item | StoredRow]) -> Hashable:
+    """Day, sum and currency of details: the money of their whole."""
+    return parts[0].record.booking_date, _sum(parts), parts[0].record.currency
+
+
+def _whole_of(parts: Sequence[Item | StoredRow], among: Sequence[T]) -> T | None:
+    """The one of these with the money of the details that may be their batch, first one that names no counterpart."""
+    if len(parts) == 1 or not _is_one_way(parts):
+        return None
+    likely = sorted(among[:CANDIDATES_MAX], key=lambda each: each.record.counterpart_name is not None)
+    return next((each for each in likely if _may_be_whole(each.record, parts)), None)
+
+
+def _may_be_whole(whole: TransactionRecord, parts: Iterable[Item | StoredRow]) -> bool:
+    """Whether the references and identifiers of the booking are no others than those of one of the details."""
+    unnamed = replace(whole, counterpart_name=None, purpose=None)
+    return any(
+        not references_contradict(whole.references, each.record.references)
+        and evidence(unnamed, each.record, is_other_source=True) is not None
+        for each in parts
+    )
 
 
 def _texts(what: TransactionRecord) -> list[Hashable]:
