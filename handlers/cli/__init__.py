@@ -1,7 +1,6 @@
 """The command line `bankdata`. Its commands work whether or not a server runs; if one runs, it does the work."""
 
 import atexit
-import errno
 import gc
 import os
 import sys
@@ -47,11 +46,6 @@ class _Program(click.Group):
         except SystemExit as ended:
             code = int(ended.code or 0)
             raise
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still in the buffer fits nowhere
-            click.echo(f"Error: {error.strerror}.", err=True)
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

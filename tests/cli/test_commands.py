@@ -65,15 +65,6 @@ def test_a_command_whose_output_is_closed_ends_without_a_word() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.requirement("cli.quick")
-@pytest.mark.parametrize("typed", [["--version"], ["capacity", "--users=1", "--bookings=1", "--connections=1"]])
-def test_a_command_whose_output_fits_nowhere_says_so_in_a_line(typed: list[str]) -> None:
-    code = f"from handlers.cli import main; main({typed})"
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr) == (1, "Error: No space left on device.\n")
-
-
 @pytest.mark.requirement("cli.help")
 @pytest.mark.parametrize("path", sorted(ALL))
 def test_help_says_what_a_command_does_and_explains_every_option(path: str) -> None:

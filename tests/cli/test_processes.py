@@ -231,7 +231,10 @@ def test_a_command_whose_reader_has_gone_says_nothing_more(copied: Callable[[], 
 
 
 @pytest.mark.requirement("cli.one-sentence")
-@pytest.mark.parametrize("command", ["export --user solo --format jsonl", "accounts list"])
+@pytest.mark.parametrize(
+    "command",
+    ["export --user solo --format jsonl", "accounts list", "capacity --users 1 --bookings 1 --connections 1"],
+)
 def test_a_full_disk_behind_standard_output_is_one_sentence(copied: Callable[[], Path], command: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
