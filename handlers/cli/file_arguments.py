@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
@@ -54,16 +54,18 @@ def export(output: Path | None, data_dir: Path | None, **given: Any) -> None:
 
     Every format can be imported again and brings no new row.
     """
-    if output is not None:
+    is_stream = output is None or (output.exists() and not output.is_file())  # such as a pipe: a server has others
+    if not is_stream:
         run("export", data_dir, **given, path=output)
         return
     with TemporaryDirectory(prefix="bankdata-") as folder:
         path = Path(folder) / "export"
         terminal = Terminal(keeps_notes=True)
         run("export", data_dir, terminal=terminal, **given, path=path)
-        with standard_output(), path.open("rb") as stream:
-            copyfileobj(stream, sys.stdout.buffer)
-            sys.stdout.flush()  # raises where the reader has gone: then no note claims an export
+        to = nullcontext(sys.stdout.buffer) if output is None else output.open("wb")
+        with standard_output(), path.open("rb") as stream, to as reader:
+            copyfileobj(stream, reader)
+            reader.flush()  # raises where the reader has gone: then no note claims an export
         terminal.release()
 
 

@@ -230,6 +230,21 @@ def test_a_command_whose_reader_has_gone_says_nothing_more(copied: Callable[[], 
     assert process.wait(60) == 1
 
 
+@pytest.mark.requirement("export.pipe")
+def test_an_export_into_a_pipe_reaches_its_reader_whether_or_not_a_server_runs(copied: Callable[[], Path]) -> None:
+    data = copied()
+
+    def export(*to: str) -> str:
+        process = bankdata_process("export", "--user", "solo", "--format", "jsonl", "--data", data, *to)
+        return process.communicate(timeout=60)[0]
+
+    plain = export()
+    assert plain
+    assert export("--output", "/dev/stdout") == plain
+    with running(data):
+        assert export("--output", "/dev/stdout") == plain
+
+
 @pytest.mark.requirement("cli.one-sentence")
 @pytest.mark.parametrize(
     "command",
