@@ -125,8 +125,9 @@ def test_what_is_pending_has_no_id_and_the_set_is_complete() -> None:
 
 @pytest.mark.requirement("live.finapi")
 def test_finapis_own_adjustments_and_the_parts_of_a_split_are_left_out_and_its_hint_of_a_duplicate_is_kept() -> None:
+    of_finapi = {name: value for name, value in BOOKING.items() if name != "id"}
     found = bookings(
-        {**BOOKING, "id": 1, "isAdjustingEntry": True},
+        {**of_finapi, "isAdjustingEntry": True},
         {**BOOKING, "id": 2, "children": [3]},
         {**BOOKING, "id": 3, "parentId": 2},
         {**BOOKING, "id": 4, "isPotentialDuplicate": True},

@@ -54,13 +54,13 @@ def records(
         yield own
         last = _last_update(account)
         told_from = last - timedelta(days=TOLD_DAYS) if last is not None and is_whole else None
-        counts = Counter(str(each["id"]) for each in booked)
-        for each in booked:
-            if not (each.get("isAdjustingEntry") or each.get("parentId")):
-                record = _booked_record(each, own.currency, counts)
-                if is_first and told_from is not None:
-                    told_from = min(told_from, record.booking_date)
-                yield record
+        bookings = [each for each in booked if not (each.get("isAdjustingEntry") or each.get("parentId"))]
+        counts = Counter(str(each["id"]) for each in bookings)
+        for each in bookings:
+            record = _booked_record(each, own.currency, counts)
+            if is_first and told_from is not None:
+                told_from = min(told_from, record.booking_date)
+            yield record
         for each in pending or ():
             yield _pending_record(each, own.currency)
         yield StatementRecord(
