@@ -23,6 +23,13 @@ AccountKind = Literal[
 BookingStatus = Literal["booked", "pending"]
 
 
+class Discreet(Struct, frozen=True):
+    """A record with secrets: no log and no message that names it shows them."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"
+
+
 class InvalidRecord(Exception):
     """The source states something that cannot be a booking, or does not say whose booking it is."""
 

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from connectors.connector import Connection, Connector, Discreet, Json
+from analytics.records import Discreet
+from connectors.connector import Connection, Connector, Json
 
 
 class Sentence(Struct, frozen=True, kw_only=True):

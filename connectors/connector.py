@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
-from analytics.records import Batch
+from analytics.records import Batch, Discreet
 
 Json = Mapping[str, Any]
 
@@ -25,13 +25,6 @@ class Person(Struct, frozen=True, kw_only=True):
     user_agent: str
     accept: str
     accept_language: str
-
-
-class Discreet(Struct, frozen=True):
-    """A record with secrets: no log and no message that names it shows them."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(...)"
 
 
 class Connection(Discreet, frozen=True, kw_only=True):

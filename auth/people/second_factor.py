@@ -8,8 +8,8 @@ from typing import Literal
 import pyotp
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from msgspec import Struct
 
+from analytics.records import Discreet
 from auth import lifetimes
 from auth.events import Events
 from auth.instants import Now
@@ -28,7 +28,7 @@ ISSUER = "Banking Data Service"  # what the app shows above the code
 Kind = Literal["code", "recovery code", "passkey"]
 
 
-class SetUp(Struct, frozen=True, kw_only=True):
+class SetUp(Discreet, frozen=True, kw_only=True):
     """The data for setting up an app: the seed as letters, and an address with the seed for a QR code."""
 
     seed: str

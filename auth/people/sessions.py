@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
-from msgspec import Struct
-
+from analytics.records import Discreet
 from auth import lifetimes
 from auth.instants import Now
 from auth.secret_text import is_same, keyed_hash, new_secret, stored_hash
@@ -15,7 +14,7 @@ from storage.oauth.browsers import BrowserSession
 NOBODYS_MAX = 10_000  # sessions before sign-in, in all; a client without cookies gets a new one for each request
 
 
-class Browser(Struct, frozen=True, kw_only=True):
+class Browser(Discreet, frozen=True, kw_only=True):
     """A browser with a session. `secret` is the content of its cookie. `awaits_user_id` is a half signed-in user, whose
     password was right and whose second factor is still missing."""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from analytics.records import Discreet
 from auth import authorization_details, lifetimes
 from auth.errors import InvalidGrant, InvalidScope
 from auth.instants import Now
@@ -29,7 +30,7 @@ from storage.oauth.grants import Grant
 from storage.oauth.tokens import RefreshToken
 
 
-class TokenAnswer(Struct, frozen=True, kw_only=True):
+class TokenAnswer(Discreet, frozen=True, kw_only=True):
     """The answer of /oauth/token (decision 33)."""
 
     access_token: str

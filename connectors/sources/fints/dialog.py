@@ -24,6 +24,7 @@ from fints.models import SEPAAccount
 from fints.segments.statement import HKKAZ5, HKKAZ6, HKKAZ7
 from msgspec import Struct
 
+from analytics.records import Discreet
 from connectors.connector import Json, Misconfigured, ProviderUnavailable, SourceError, UserActionRequired
 from connectors.sources.fints.bank_line import BankLine, PagesWithoutEnd
 
@@ -54,7 +55,7 @@ class TanRefused(UserActionRequired):
     """The bank did not accept the approval. Begin again."""
 
 
-class Access(Struct, frozen=True, kw_only=True):
+class Access(Discreet, frozen=True, kw_only=True):
     """The credentials for a bank. `state` is the library's from the last dialog: without its system id, the bank takes
     us for a stranger and asks for a TAN. `medium` names one of several phones or cards."""
 
@@ -68,7 +69,7 @@ class Access(Struct, frozen=True, kw_only=True):
     medium: str | None = None
 
 
-class Challenge(Struct, frozen=True, kw_only=True):
+class Challenge(Discreet, frozen=True, kw_only=True):
     """A task for the customer, in the bank's words: approve in the app, or answer with a TAN. `paused` is the saved
     dialog; an approval in the app is checked after `wait` seconds."""
 

@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from auth.people.second_factor import SetUp
+from auth.people.sessions import Browser
+from auth.tokens.refresh_tokens import TokenAnswer
+
 ADDRESS = "testclient"  # what the in-process client is called
 
 
@@ -111,3 +115,17 @@ def test_no_line_holds_a_secret_a_name_or_an_address(fresh: Any, caplog: pytest.
 def test_no_part_of_the_server_shows_its_key_to_a_log_that_names_it(fresh: Any) -> None:
     key = repr(fresh.server.keys.secret("refresh successors"))
     assert [name for name, part in vars(fresh.server).items() if key in repr(part)] == []
+
+
+@pytest.mark.requirement("oauth.log")
+@pytest.mark.parametrize(
+    "record",
+    [
+        Browser(secret="s3cret", id_hash="h", user_id=None),
+        SetUp(seed="s3cret", address="otpauth://totp/x?secret=s3cret"),
+        TokenAnswer(access_token="s3cret", expires_in=3600, refresh_token="s3cret", scope="read:accounts"),
+    ],
+    ids=lambda record: type(record).__name__,
+)
+def test_no_record_with_a_secret_shows_it_to_a_log_that_names_it(record: object) -> None:
+    assert "s3cret" not in f"{record} {record!r}"
