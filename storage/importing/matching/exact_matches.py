@@ -192,7 +192,7 @@ def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.Data
 
 def _pair(reported: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Pairs (`place`, `stored_id`) of the n-th booking and the n-th row with equal keys."""
-    near = rows if reported.is_empty() else rows.join(reported, on=keys, how="semi")
+    near = rows if reported.is_empty() else rows.join(reported, on=keys, how="semi", maintain_order="left")
     if reported.is_empty() or near.is_empty():
         return NO_PAIRS
     are_counted = any(each.select(keys).is_duplicated().any() for each in (reported, near))
