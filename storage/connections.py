@@ -182,10 +182,8 @@ def bank_names(session: Session, user_id: str) -> dict[str, str]:
 
 def of_files(session: Session, user_id: str) -> set[str]:
     """The ids of the user's connections that read files."""
-    rows = session.rows(
-        "SELECT id FROM connections WHERE user_id = $1 AND connector = ANY($2::TEXT[])", user_id, list(FILE_CONNECTORS)
-    )
-    return {row["id"] for row in rows}
+    rows = session.rows("SELECT id, connector FROM connections WHERE user_id = $1", user_id)
+    return {row["id"] for row in rows if row["connector"] in FILE_CONNECTORS}
 
 
 def accounts_of(session: Session, user_id: str) -> dict[str, set[str]]:

@@ -34,7 +34,7 @@ def flag_new(session: Transaction, user_id: str, written: pl.DataFrame) -> None:
         near = session.frame(CANDIDATES, *about, schema=LOOKALIKES)
         is_new, is_later = pl.col("id").is_in(written["id"].implode()), pl.col("booking_date") > last
         new = near.filter(is_new, pl.col("booking_date").is_between(first, last)).sort("booking_date", "id")
-        earlier = near.filter(~(is_new & is_later))  # and those of this share, in their order
+        earlier = near.filter(~(is_new & is_later))  # a new row of a later day is not there yet
         flagged += sorted(flag(new, earlier)) if not new.is_empty() else []
     if flagged:
         session.execute(

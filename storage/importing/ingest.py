@@ -228,6 +228,8 @@ def _check_number(session: Transaction, user_id: str) -> None:
 def _each_once(changes: pl.DataFrame) -> pl.DataFrame:
     """The changes, one per transaction: a row added by this import is not also modified, and one added and removed is
     left out."""
+    if not changes["transaction_id"].is_duplicated().any():
+        return changes
     first, last = pl.col("change").first(), pl.col("change").last()
     is_gone = last == "removed"
     there = pl.when(is_gone).then(last).otherwise(pl.lit("modified"))

@@ -117,7 +117,9 @@ def left_over(reported: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame)
 def new_identities(reported: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
     """The identity of each new booking: its base with the next ordinal; `highest` has the `highest` stored ordinal of
     each `base`."""
-    number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("base") + pl.col("highest").fill_null(0)
+    is_first = not reported["base"].is_duplicated().any()
+    number = pl.lit(1) if is_first else pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("base")
+    number += pl.col("highest").fill_null(0)
     numbered = reported.lazy().select("base").join(highest.lazy(), on="base", how="left", maintain_order="left")
     return frame_of(numbered.select(identity=pl.concat_str("base", number, separator="#")))["identity"]
 
@@ -190,9 +192,10 @@ def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.Data
 
 def _pair(reported: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Pairs (`place`, `stored_id`) of the n-th booking and the n-th row with equal keys."""
-    near = rows if reported.is_empty() else rows.join(reported, on=keys, how="semi")
+    near = rows if reported.is_empty() else rows.join(reported, on=keys, how="semi", maintain_order="left")
     if reported.is_empty() or near.is_empty():
         return NO_PAIRS
-    number = pl.int_range(pl.len()).over(keys).alias("number")
+    are_counted = any(each.select(keys).is_duplicated().any() for each in (reported, near))
+    number = (pl.int_range(pl.len()).over(keys) if are_counted else pl.lit(0)).alias("number")
     ours, theirs = reported.lazy().select("place", *keys, number), near.lazy().select(*keys, number, stored_id="id")
     return frame_of(ours.join(theirs, on=[*keys, "number"]).select("place", "stored_id"))
