@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 import polars as pl
 
@@ -12,7 +11,6 @@ from analytics.recurring.charges import EVIDENCE_MONTHS
 MONTHS_OF_OLD_STREAMS = 4  # a stream that began in the first months of the evidence may be older
 
 
-@cache
 def identity() -> pl.Expr:
     """What the id of a stream is a `digest` of: the user, the first mandate or the payee, the frequency, and the
     stream's place among those with the same values.

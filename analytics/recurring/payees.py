@@ -64,7 +64,7 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     for by, ballot in (("payee", "brand_key"), ("iban_key", "payee"), ("contract_key", "payee")):
         alike = elect_payees(alike, by, ballot)
     alike = unite_payees(alike.with_columns(SIZE), PREFIX_LETTERS).with_columns(SIZE).pipe(frame_of).lazy()
-    near = alike.filter(pl.col("payee").n_unique().over("whose", pl.col("payee").str.head(STEM_LETTERS)) > 1)
+    near = alike.filter(pl.col("size") < pl.col("n").sum().over("whose", pl.col("payee").str.head(STEM_LETTERS)))
     united = unite_payees(said.select("alike", "price").join(near, on="alike"), STEM_LETTERS, "price")
     keys = alike.join(united.select("alike", united="payee").unique(), on="alike", how="left").select(
         "alike", "brand_key", "contract_key", "iban_key", payee=pl.coalesce("united", "payee")

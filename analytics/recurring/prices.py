@@ -19,54 +19,67 @@ ORDERED_MIN = 0.5  # share of standing orders among the charges (other rows may 
 def describe_groups(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The groups with properties of their amounts (`prices`, `constant`, `narrow`, `variation`), their gaps, whether
     they have a `contract`, and which `part` of the payee's charges they are."""
-    price, gap, mandate = pl.col("price"), pl.col("gap"), pl.col("contract_key")
     facts = charges.lazy().select("row", "payee_id", "days", "price", "contract_key", "type", "payee_n", "mandate_n")
-    follows = pl.col("group") == pl.col("group").shift(1)
+    each_charge, gaps, each_group, conclusions = _facts()
     return (
         members.lazy()
         .join(facts, on="row")
         .sort("group", "row")
-        .with_columns(
-            gap=pl.when(follows).then(pl.col("days").diff()),
-            changed=follows & ((price / price.shift(1) - 1).abs() > SAME_PRICE),
-            whole=price % 1 == 0,
-            ordered=(pl.col("type") == "standing_order").fill_null(False),
-        )
-        .with_columns(gap.is_between(low, high).alias(f"gaps_{name}") for name, (low, high) in GAP_DAYS.items())
+        .with_columns(**each_charge)
+        .with_columns(**gaps)
         .group_by("group")
-        .agg(
-            pl.col("payee_id").last(),
-            pl.col("payee_n", "mandate_n").max(),
-            pl.col("whole").all(),
-            pl.col("ordered", *(f"gaps_{name}" for name in GAP_DAYS)).mean(),
-            variation=price.std().fill_null(0.0) / price.mean(),
-            prices=price.n_unique(),
-            changes=pl.col("changed").sum(),
-            first_price=price.first(),
-            last_price=price.last(),
-            one_mandate=mandate.min() == mandate.max(),
-            contracted=mandate.count() / pl.len(),
-            gap_wobble=(gap.quantile(0.75) - gap.quantile(0.25)) / 2,
-        )
+        .agg(**each_group)
         .join(groups.lazy(), on="group")
-        .with_columns(
-            constant=is_constant(),
-            narrow=pl.col("variation") <= NARROW_VARIATION,
-            contract=has_contract(),
-            part=pl.col("n") / pl.col("payee_n"),
-        )
+        .with_columns(**conclusions)
         .pipe(frame_of)
     )
 
 
 @cache
+def _facts() -> tuple[dict[str, pl.Expr], ...]:
+    """The facts about each charge of a group, about its gap to the one before, about each group, and what follows."""
+    price, gap, mandate = pl.col("price"), pl.col("gap"), pl.col("contract_key")
+    follows = pl.col("group") == pl.col("group").shift(1)
+    gaps = {f"gaps_{name}": gap.is_between(low, high) for name, (low, high) in GAP_DAYS.items()}
+    return (
+        {
+            "gap": pl.when(follows).then(pl.col("days").diff()),
+            "changed": follows & ((price / price.shift(1) - 1).abs() > SAME_PRICE),
+            "whole": price % 1 == 0,
+            "ordered": (pl.col("type") == "standing_order").fill_null(False),
+        },
+        gaps,
+        {
+            "payee_id": pl.col("payee_id").last(),
+            "payee_n": pl.col("payee_n").max(),
+            "mandate_n": pl.col("mandate_n").max(),
+            "whole": pl.col("whole").all(),
+            "ordered": pl.col("ordered").mean(),
+            **{name: pl.col(name).mean() for name in gaps},
+            "variation": price.std().fill_null(0.0) / price.mean(),
+            "prices": price.n_unique(),
+            "changes": pl.col("changed").sum(),
+            "first_price": price.first(),
+            "last_price": price.last(),
+            "one_mandate": mandate.min() == mandate.max(),
+            "contracted": mandate.count() / pl.len(),
+            "gap_wobble": (gap.quantile(0.75) - gap.quantile(0.25)) / 2,
+        },
+        {
+            "constant": is_constant(),
+            "narrow": pl.col("variation") <= NARROW_VARIATION,
+            "contract": has_contract(),
+            "part": pl.col("n") / pl.col("payee_n"),
+        },
+    )
+
+
 def is_constant() -> pl.Expr:
     """Whether there is one price, or one that mostly stays the same and does not keep returning after it changed."""
     stays = pl.col("changes") <= (1 - SAME_STEPS_MIN) * (pl.col("n") - 1)
     return (pl.col("prices") == 1) | stays
 
 
-@cache
 def has_contract() -> pl.Expr:
     """Whether there is a single mandate of the payee's own, with most of its charges here, or a standing order."""
     split = pl.col("level").is_in(["mandate_day", "mandate_price"])

@@ -44,34 +44,39 @@ TYPICAL_SHARE = 0.9  # the spread is that of the best nine tenths: one late coll
 
 def with_axes(charges: Frame) -> Frame:
     """The charges with three coordinates of the booking date: `days`, `business` days, `months`."""
+    return charges.with_columns(**_axes())
+
+
+@cache
+def _axes() -> dict[str, pl.Expr]:
     date = pl.col("booking_date")
-    return charges.with_columns(
-        days=date.to_physical().cast(pl.Float64),
-        business=pl.business_day_count(pl.date(1990, 1, 1), date).cast(pl.Float64),
-        months=date.dt.year() * 12.0 + date.dt.month() + (date.dt.day() - 1) / date.dt.days_in_month(),
-    )
+    return {
+        "days": date.to_physical().cast(pl.Float64),
+        "business": pl.business_day_count(pl.date(1990, 1, 1), date).cast(pl.Float64),
+        "months": date.dt.year() * 12.0 + date.dt.month() + (date.dt.day() - 1) / date.dt.days_in_month(),
+    }
 
 
 def likely(groups: pl.DataFrame) -> pl.DataFrame:
     """One row per group and lattice where the number of charges fits the group's time span. Two charges can only have
     the rhythm of a calendar month, quarter or year."""
+    everything = groups.lazy().join(LATTICES.lazy(), how="cross").filter(_is_likely())
+    return everything.select("group", "n", *LATTICES.columns).pipe(frame_of)
+
+
+@cache
+def _is_likely() -> pl.Expr:
     slots = (pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1
-    return (
-        groups.lazy()
-        .join(LATTICES.lazy(), how="cross")
-        .filter(
-            (pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX), (pl.col("n") > 2) | (pl.col("axis") == "months")
-        )
-        .select("group", "n", *LATTICES.columns)
-        .pipe(frame_of)
-    )
+    is_dense = (pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX)
+    return is_dense & ((pl.col("n") > 2) | (pl.col("axis") == "months"))
 
 
 def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     """The likely pairs of group and lattice with their phase and measures of fit: share of charges within tolerance,
     slots, filled slots, coverage, repeats, spread and worst lateness in days, and the near core."""
-    shares = pairs.with_columns(share=pl.col("n").cum_sum() // POINTS_AT_ONCE).partition_by("share", include_key=False)
-    measured = pl.concat([_measure_fits(charges, members, share) for share in shares or [pairs]])
+    piece = (pairs["n"].cum_sum() // POINTS_AT_ONCE).alias("piece")
+    pieces = pairs.hstack([piece]).partition_by("piece", include_key=False)
+    measured = pl.concat([_measure_fits(charges, members, each) for each in pieces or [pairs]])
     return (
         pairs.lazy()
         .join(measured.lazy(), on="fit")
@@ -82,56 +87,49 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
 
 
 def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    turn = axis_position() / pl.col("period") * math.tau
-    wrapped = pl.col("offset") - pl.col("offset").round()
-    late = pl.col("late_days")
-    near = late.abs() <= NEAR_DAYS
     points = (
         pairs.lazy()
         .select("fit", "group", "axis", "period", "tolerance_days", "unit_days")
         .join(members.lazy(), on="group")
         .join(charges.lazy().select("row", "days", "business", "months"), on="row")
-        .pipe(frame_of)
-        .lazy()
     )
-    rough = pl.arctan2(turn.sin().sum(), turn.cos().sum()).over("fit") / math.tau
-    near_by = wrapped.filter(wrapped.abs() <= WRAP)
-    placed = (
-        points.with_columns(rough=rough)
-        .with_columns(offset=axis_position() / pl.col("period") - pl.col("rough"))
-        .with_columns(phase=pl.col("rough") + near_by.median().over("fit").fill_null(0.0))
-    )
-    return (
-        on_lattice(placed)
-        .group_by("fit")
-        .agg(
-            pl.col("phase").first(),
-            share=(late.abs() <= pl.col("tolerance_days")).mean(),
-            slots=pl.col("slot").max() - pl.col("slot").min() + 1,
-            filled=pl.col("slot").n_unique(),
-            spread_days=late.sort_by(late.abs(), late)
-            .head((pl.len() * TYPICAL_SHARE).ceil().cast(pl.UInt32))
-            .std()
-            .fill_null(0.0),
-            worst_days=late.abs().max(),
-            near_n=near.sum(),
-            near_filled=pl.col("slot").filter(near).n_unique(),
-        )
-        .pipe(frame_of)
-    )
+    for step in _steps_to_lattice():
+        points = points.with_columns(**step)
+    return points.group_by("fit").agg(**_measures()).pipe(frame_of)
 
 
 @cache
-def axis_position() -> pl.Expr:
-    """The position of a charge on the axis of its lattice."""
-    return pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
+def _steps_to_lattice() -> list[dict[str, pl.Expr]]:
+    """The steps to the `phase` of each fit, the `slot` of each charge on its lattice, and the number of days it is late
+    (`late_days`, negative: early)."""
+    turn, offset = pl.col("at") * math.tau, pl.col("offset")
+    wrapped = offset - offset.round()
+    near = wrapped.filter(wrapped.abs() <= WRAP)
+    axis = pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
+    return [
+        {"at": axis / pl.col("period")},
+        {"rough": pl.arctan2(turn.sin().sum(), turn.cos().sum()).over("fit") / math.tau},
+        {"offset": pl.col("at") - pl.col("rough")},
+        {"phase": pl.col("rough") + near.median().over("fit").fill_null(0.0)},
+        {"offset": pl.col("at") - pl.col("phase")},
+        {"slot": offset.round()},
+        {"late_days": (offset - pl.col("slot")) * pl.col("period") * pl.col("unit_days")},
+    ]
 
 
-def on_lattice(points: pl.LazyFrame) -> pl.LazyFrame:
-    """The points with the `slot` of each charge on its lattice and the number of days it is late (`late_days`,
-    negative: early)."""
-    return (
-        points.with_columns(offset=axis_position() / pl.col("period") - pl.col("phase"))
-        .with_columns(slot=pl.col("offset").round())
-        .with_columns(late_days=(pl.col("offset") - pl.col("slot")) * pl.col("period") * pl.col("unit_days"))
-    )
+@cache
+def _measures() -> dict[str, pl.Expr]:
+    """The measures of each fit."""
+    late, slot = pl.col("late_days"), pl.col("slot")
+    near = late.abs() <= NEAR_DAYS
+    typical = late.sort_by(late.abs(), late).head((pl.len() * TYPICAL_SHARE).ceil().cast(pl.UInt32))
+    return {
+        "phase": pl.col("phase").first(),
+        "share": (late.abs() <= pl.col("tolerance_days")).mean(),
+        "slots": slot.max() - slot.min() + 1,
+        "filled": slot.n_unique(),
+        "spread_days": typical.std().fill_null(0.0),
+        "worst_days": late.abs().max(),
+        "near_n": near.sum(),
+        "near_filled": slot.filter(near).n_unique(),
+    }
