@@ -1,7 +1,6 @@
 """The calendar test: the lattices, and how well a group of charges fits each of them."""
 
 import math
-from functools import cache
 from typing import TypeVar
 
 import polars as pl
@@ -42,33 +41,51 @@ POINTS_AT_ONCE = 50_000  # charges placed on lattices at a time: limits memory, 
 TYPICAL_SHARE = 0.9  # the spread is that of the best nine tenths: one late collection is not a habit
 
 
+DAY = pl.col("booking_date")
+AXES = {
+    "days": DAY.to_physical().cast(pl.Float64),
+    "business": pl.business_day_count(pl.date(1990, 1, 1), DAY).cast(pl.Float64),
+    "months": DAY.dt.year() * 12.0 + DAY.dt.month() + (DAY.dt.day() - 1) / DAY.dt.days_in_month(),
+}
+DENSITY = pl.col("n") / ((pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1)
+IS_LIKELY = DENSITY.is_between(DENSITY_MIN, DENSITY_MAX) & ((pl.col("n") > 2) | (pl.col("axis") == "months"))
+
+AXIS = pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
+AT, OFFSET, SLOT, LATE = pl.col("at"), pl.col("offset"), pl.col("slot"), pl.col("late_days")
+WRAPPED = OFFSET - OFFSET.round()
+TO_LATTICE = [  # to the phase of each fit, the slot of each charge, and how many days it is late (negative: early)
+    ("at", AXIS / pl.col("period")),
+    ("rough", pl.arctan2((AT * math.tau).sin().sum(), (AT * math.tau).cos().sum()).over("fit") / math.tau),
+    ("offset", AT - pl.col("rough")),
+    ("phase", pl.col("rough") + WRAPPED.filter(WRAPPED.abs() <= WRAP).median().over("fit").fill_null(0.0)),
+    ("offset", AT - pl.col("phase")),
+    ("slot", OFFSET.round()),
+    ("late_days", (OFFSET - SLOT) * pl.col("period") * pl.col("unit_days")),
+]
+NEAR = LATE.abs() <= NEAR_DAYS
+TYPICAL = LATE.sort_by(LATE.abs(), LATE).head((pl.len() * TYPICAL_SHARE).ceil().cast(pl.UInt32))
+MEASURES = {
+    "phase": pl.col("phase").first(),
+    "share": (LATE.abs() <= pl.col("tolerance_days")).mean(),
+    "slots": SLOT.max() - SLOT.min() + 1,
+    "filled": SLOT.n_unique(),
+    "spread_days": TYPICAL.std().fill_null(0.0),
+    "worst_days": LATE.abs().max(),
+    "near_n": NEAR.sum(),
+    "near_filled": SLOT.filter(NEAR).n_unique(),
+}
+
+
 def with_axes(charges: Frame) -> Frame:
     """The charges with three coordinates of the booking date: `days`, `business` days, `months`."""
-    return charges.with_columns(**_axes())
+    return charges.with_columns(**AXES)
 
 
-@cache
-def _axes() -> dict[str, pl.Expr]:
-    date = pl.col("booking_date")
-    return {
-        "days": date.to_physical().cast(pl.Float64),
-        "business": pl.business_day_count(pl.date(1990, 1, 1), date).cast(pl.Float64),
-        "months": date.dt.year() * 12.0 + date.dt.month() + (date.dt.day() - 1) / date.dt.days_in_month(),
-    }
-
-
-def likely(groups: pl.DataFrame) -> pl.DataFrame:
-    """One row per group and lattice where the number of charges fits the group's time span. Two charges can only have
-    the rhythm of a calendar month, quarter or year."""
-    everything = groups.lazy().join(LATTICES.lazy(), how="cross").filter(_is_likely())
+def likely(groups: pl.DataFrame, *conditions: pl.Expr) -> pl.DataFrame:
+    """One row per group and lattice where the number of charges fits the group's time span, and the `conditions` hold.
+    Two charges can only have the rhythm of a calendar month, quarter or year."""
+    everything = groups.lazy().join(LATTICES.lazy(), how="cross").filter(IS_LIKELY, *conditions)
     return everything.select("group", "n", *LATTICES.columns).pipe(frame_of)
-
-
-@cache
-def _is_likely() -> pl.Expr:
-    slots = (pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1
-    is_dense = (pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX)
-    return is_dense & ((pl.col("n") > 2) | (pl.col("axis") == "months"))
 
 
 def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -93,43 +110,6 @@ def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFr
         .join(members.lazy(), on="group")
         .join(charges.lazy().select("row", "days", "business", "months"), on="row")
     )
-    for step in _steps_to_lattice():
-        points = points.with_columns(**step)
-    return points.group_by("fit").agg(**_measures()).pipe(frame_of)
-
-
-@cache
-def _steps_to_lattice() -> list[dict[str, pl.Expr]]:
-    """The steps to the `phase` of each fit, the `slot` of each charge on its lattice, and the number of days it is late
-    (`late_days`, negative: early)."""
-    turn, offset = pl.col("at") * math.tau, pl.col("offset")
-    wrapped = offset - offset.round()
-    near = wrapped.filter(wrapped.abs() <= WRAP)
-    axis = pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
-    return [
-        {"at": axis / pl.col("period")},
-        {"rough": pl.arctan2(turn.sin().sum(), turn.cos().sum()).over("fit") / math.tau},
-        {"offset": pl.col("at") - pl.col("rough")},
-        {"phase": pl.col("rough") + near.median().over("fit").fill_null(0.0)},
-        {"offset": pl.col("at") - pl.col("phase")},
-        {"slot": offset.round()},
-        {"late_days": (offset - pl.col("slot")) * pl.col("period") * pl.col("unit_days")},
-    ]
-
-
-@cache
-def _measures() -> dict[str, pl.Expr]:
-    """The measures of each fit."""
-    late, slot = pl.col("late_days"), pl.col("slot")
-    near = late.abs() <= NEAR_DAYS
-    typical = late.sort_by(late.abs(), late).head((pl.len() * TYPICAL_SHARE).ceil().cast(pl.UInt32))
-    return {
-        "phase": pl.col("phase").first(),
-        "share": (late.abs() <= pl.col("tolerance_days")).mean(),
-        "slots": slot.max() - slot.min() + 1,
-        "filled": slot.n_unique(),
-        "spread_days": typical.std().fill_null(0.0),
-        "worst_days": late.abs().max(),
-        "near_n": near.sum(),
-        "near_filled": slot.filter(near).n_unique(),
-    }
+    for name, step in TO_LATTICE:
+        points = points.with_columns(step.alias(name))
+    return points.group_by("fit").agg(**MEASURES).pipe(frame_of)
