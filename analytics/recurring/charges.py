@@ -18,6 +18,14 @@ TEXTS = {"counterpart_name": "name", "purpose": "note", "merchant_name": "brand"
 TOPICS = {"left_out": LEFT_OUT, "depot": DEPOT, "shop_depot": SHOP_DEPOT, "is_return": RETURN}
 FLAGS = ("is_potential_duplicate", "is_adjusting_entry")
 EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"]
+IS_EVIDENCE = (
+    pl.col("booking_date").is_between("since", "today", closed="right")
+    & (pl.col("amount") != 0)
+    & ~pl.any_horizontal(pl.col(each).fill_null(False) for each in FLAGS)
+)
+FOLDED = fold_column(pl.col("text")).str.strip_chars()
+IN_ASCII = in_ascii(pl.col("text")).alias("ascii")
+ABOUT = [pl.col("ascii").str.contains(pattern).alias(topic) for topic, pattern in TOPICS.items()]
 
 
 def eligible_payments(
@@ -39,7 +47,7 @@ def eligible_payments(
 
 def _that_may_recur(charges: pl.DataFrame, days: pl.LazyFrame, *, of_any_kind: bool, incoming: bool) -> pl.DataFrame:
     """The bookings of the evidence that `may_recur` or are the `is_return` of one."""
-    evidence = charges.lazy().join(days, on="user_id").filter(_is_evidence()).drop(*FLAGS, "since").pipe(frame_of)
+    evidence = charges.lazy().join(days, on="user_id").filter(IS_EVIDENCE).drop(*FLAGS, "since").pipe(frame_of)
     return (
         _with_texts(evidence)
         .lazy()
@@ -48,12 +56,6 @@ def _that_may_recur(charges: pl.DataFrame, days: pl.LazyFrame, *, of_any_kind: b
         .drop("account_id", "transfer_account_id", "is_no_payment")
         .pipe(frame_of)
     )
-
-
-@cache
-def _is_evidence() -> pl.Expr:
-    is_past = pl.col("booking_date").is_between("since", "today", closed="right")
-    return is_past & (pl.col("amount") != 0) & ~pl.any_horizontal(pl.col(each).fill_null(False) for each in FLAGS)
 
 
 @cache
@@ -78,26 +80,13 @@ def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
     written = pl.concat([rows[column] for column in TEXTS])
     texts = written.unique().drop_nulls()
     numbers = written.cast(pl.Enum(texts)).to_physical()
-    text, ascii, found = _text_and_topics()
-    said = texts.to_frame("text").lazy().select(text).with_columns(ascii).select("text", *found)
-    each = said.select(pl.col("text").gather(numbers), pl.col(*TOPICS).gather(numbers).fill_null(False)).pipe(frame_of)
+    said = texts.to_frame("text").lazy().select(pl.when(FOLDED != "").then(FOLDED)).with_columns(IN_ASCII)
+    found = said.select("text", *ABOUT).select(pl.all().gather(numbers))
+    each = found.with_columns(pl.col(*TOPICS).fill_null(False)).pipe(frame_of)
     name, note, brand = (each.slice(place * rows.height, rows.height) for place in range(len(TEXTS)))
     left_out, depot, shop = (name[topic] | note[topic] for topic in ("left_out", "depot", "shop_depot"))
-    return rows.hstack(
-        [
-            *(said["text"].alias(key) for key, said in zip(TEXTS.values(), (name, note, brand), strict=True)),
-            note["is_return"],
-            (left_out | (depot & ~shop)).alias("is_no_payment"),
-        ]
-    )
-
-
-@cache
-def _text_and_topics() -> tuple[pl.Expr, pl.Expr, list[pl.Expr]]:
-    """The folded text without spaces around it, null where it is empty; the same in ASCII; and each of the topics."""
-    text = fold_column(pl.col("text")).str.strip_chars()
-    found = [pl.col("ascii").str.contains(pattern).alias(topic) for topic, pattern in TOPICS.items()]
-    return pl.when(text != "").then(text), in_ascii(pl.col("text")).alias("ascii"), found
+    folded = [said["text"].alias(key) for key, said in zip(TEXTS.values(), (name, note, brand), strict=True)]
+    return rows.hstack([*folded, note["is_return"], (left_out | (depot & ~shop)).alias("is_no_payment")])
 
 
 def drop_returned(payments: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:

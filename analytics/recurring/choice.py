@@ -6,7 +6,7 @@ from itertools import chain, permutations
 from statistics import median
 from typing import NamedTuple
 
-from analytics.recurring.evidence import Candidate
+from analytics.recurring.evidence import Candidate, Fit
 from analytics.recurring.frequencies import PERIOD_DAYS
 
 TURNS_MAX = 12  # rounds of choosing; three or four are common
@@ -58,10 +58,13 @@ Streams = dict[int, list[Placed]]
 
 def place(charge: DatedCharge, candidate: Candidate) -> Placed:
     """The charge on the lattice of the candidate."""
-    fit = candidate.fit
+    return Placed(charge, candidate, *_position(charge, candidate.fit))
+
+
+def _position(charge: DatedCharge, fit: Fit) -> tuple[int, float]:
     offset = getattr(charge, fit.axis) / fit.period - fit.phase
     slot = round(offset)
-    return Placed(charge, candidate, slot, (offset - slot) * fit.period * fit.unit_days)
+    return slot, (offset - slot) * fit.period * fit.unit_days
 
 
 def choose_groups(ranked: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int]]:
@@ -156,16 +159,16 @@ def further_charges(stream: Sequence[Placed], left: Iterable[DatedCharge]) -> li
     first_price, last_price = stream[0].charge.price, stream[-1].charge.price
     first, last = min(each.slot for each in stream), max(each.slot for each in stream)
     again, later, earlier = [], [], []
-    for placed in (place(charge, candidate) for charge in left):
-        price, late = placed.charge.price, abs(placed.late_days)
-        if first <= placed.slot <= last:
-            if price in prices and (is_contract or late <= tolerance):
-                again.append(placed)
-        elif late <= min(tolerance, NEXT_DAYS_MAX):
-            if placed.slot > last and NEXT_PRICE_MIN <= price / last_price <= NEXT_PRICE_MAX:
-                later.append(placed)
-            elif placed.slot < first and price / first_price <= NEXT_PRICE_MAX:
-                earlier.append(placed)
+    for charge in left:  # of thousands, as of card payments without a name, few are kept
+        slot, late_days = _position(charge, candidate.fit)
+        if first <= slot <= last:
+            if charge.price in prices and (is_contract or abs(late_days) <= tolerance):
+                again.append(Placed(charge, candidate, slot, late_days))
+        elif abs(late_days) <= min(tolerance, NEXT_DAYS_MAX):
+            if slot > last and NEXT_PRICE_MIN <= charge.price / last_price <= NEXT_PRICE_MAX:
+                later.append(Placed(charge, candidate, slot, late_days))
+            elif slot < first and charge.price / first_price <= NEXT_PRICE_MAX:
+                earlier.append(Placed(charge, candidate, slot, late_days))
     if not is_contract and len(again) > ABSORBED_MAX * len(stream):
         again = []
     return [*again, *in_next_slots(later, last), *in_next_slots(earlier, first)]

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 import polars as pl
 
@@ -12,20 +11,19 @@ from analytics.recurring.charges import EVIDENCE_MONTHS
 MONTHS_OF_OLD_STREAMS = 4  # a stream that began in the first months of the evidence may be older
 
 
-@cache
-def identity() -> pl.Expr:
-    """What the id of a stream is a `digest` of: the user, the first mandate or the payee, the frequency, and the
-    stream's place among those with the same values.
+KIND = ("user_id", "currency", pl.coalesce("mandate", "payee"), "frequency")
+EVIDENCE_START = pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS - MONTHS_OF_OLD_STREAMS}mo")
+BEGAN = pl.max_horizontal("first_charged", EVIDENCE_START).alias("began")
+PLACE = pl.struct(BEGAN, "month_day", pl.col("charge_ids").list.first()).rank("ordinal").over(KIND)
 
-    Neither further charges nor new prices change it, nor does the sliding of the evidence: streams that began before it
-    are distinguished by their day of the month. Ended ones are counted, so that a present stream does not take the id
-    of one that stopped.
-    """
-    kind = ["user_id", "currency", pl.coalesce("mandate", "payee"), "frequency"]
-    evidence_start = pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS - MONTHS_OF_OLD_STREAMS}mo")
-    began = pl.max_horizontal("first_charged", evidence_start)
-    place = pl.struct(began.alias("began"), "month_day", pl.col("charge_ids").list.first()).rank("ordinal").over(kind)
-    return pl.concat_str(*kind, place, separator="\x1f")
+IDENTITY = pl.concat_str(*KIND, PLACE, separator="\x1f")
+"""What the id of a stream is a `digest` of: the user, the first mandate or the payee, the frequency, and the stream's
+place among those with the same values.
+
+Neither further charges nor new prices change it, nor does the sliding of the evidence: streams that began before it are
+distinguished by their day of the month. Ended ones are counted, so that a present stream does not take the id of one
+that stopped.
+"""
 
 
 def named_as_in(some: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from analytics.recurring.groups import candidate_groups, with_group_keys
 from analytics.recurring.payees import WHOSE, with_payee
 from analytics.recurring.prices import describe_groups
 from analytics.recurring.report import report_streams
-from analytics.recurring.rhythm import fits, likely
+from analytics.recurring.rhythm import fits
 
 CHARGES_MIN = 2  # the fewest that show a rhythm
 PLACED = {"group": pl.UInt64, "row": pl.UInt32, "frequency": pl.String, "lattice": pl.String, "score": pl.Float64}
@@ -74,12 +74,11 @@ def streams_in(rows: pl.DataFrame) -> tuple[Streams, Sequence[int]]:
     mandate_n = pl.when(pl.col("contract_key").is_not_null()).then(pl.len().over(*WHOSE, "contract_key"))
     counted = rows.lazy().with_columns(payee_n=pl.len().over("payee_id"), mandate_n=mandate_n).pipe(frame_of)
     members, groups = candidate_groups(counted)
-    pairs = likely(groups)
-    if pairs.is_empty():  # as in most new accounts
+    if groups.is_empty():  # as in most new accounts
         return {}, ()
-    members = members.lazy().join(pairs.lazy(), on="group", how="semi").pipe(frame_of)
+    members = members.lazy().join(groups.lazy(), on="group", how="semi").pipe(frame_of)
     known = describe_groups(counted, members, groups)
-    candidates = accept_fits(fits(counted, members, worth_fitting(pairs, known)), known)
+    candidates = accept_fits(fits(counted, members, worth_fitting(known)), known)
     claims: dict[int, list[int]] = {group: [] for group in candidates}
     for group, row in members.lazy().filter(pl.col("group").is_in(list(claims))).pipe(frame_of).iter_rows():
         claims[group].append(row)

@@ -5,14 +5,13 @@ an expression of Polars takes longer to set up than to compute.
 """
 
 from collections import Counter
-from functools import cache
 from typing import NamedTuple
 
 import polars as pl
 
 from analytics.frames import frame_of
 from analytics.recurring.groups import RANKS, RECENT_RANK
-from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS
+from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS, likely
 
 # The rhythm (docs/recurring.md, "The calendar test")
 FEW = 4  # with so few charges, all must be on the lattice
@@ -56,19 +55,14 @@ FREE_AMOUNT_SPREAD_DAYS = ((9, 2.4), (6, 1.4), (4, 1.0))  # least charges, large
 CORE_FILLED_MIN, CORE_REPEATS_MAX, CHANCE_MAX = 0.85, 1.15, 0.001
 
 
-def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """The pairs of group and lattice whose amounts some rule below could accept if they keep to the calendar."""
-    amounts = groups.lazy().select("group", "contract", "constant", "narrow", "variation", "part")
-    promising = pairs.lazy().join(amounts, on="group").filter(_may_be_accepted())
-    return promising.select(pairs.columns).with_row_index("fit").pipe(frame_of)
+STEADY = pl.col("constant") | pl.col("narrow")
+BASKET = (pl.col("variation") <= BASKET_VARIATION) & pl.col("frequency").is_in(FAST)
+ALONE = (pl.col("part") >= PART_WHOLE) & pl.col("lattice").is_in(["month", "year"])
 
 
-@cache
-def _may_be_accepted() -> pl.Expr:
-    steady = pl.col("constant") | pl.col("narrow")
-    basket = (pl.col("variation") <= BASKET_VARIATION) & pl.col("frequency").is_in(FAST)
-    alone = (pl.col("part") >= PART_WHOLE) & pl.col("lattice").is_in(["month", "year"])
-    return pl.col("contract") | steady | basket | alone
+def worth_fitting(groups: pl.DataFrame) -> pl.DataFrame:
+    """The likely pairs of group and lattice whose amounts some rule below could accept if they keep to the calendar."""
+    return likely(groups, pl.col("contract") | STEADY | BASKET | ALONE).with_row_index("fit")
 
 
 class ChargeGroup(NamedTuple):
@@ -145,8 +139,8 @@ def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> dict[int, Candidate
     by_id = {row[0]: ChargeGroup._make(row) for row in groups.select(ChargeGroup._fields).iter_rows()}
     steady = [group.group for group in by_id.values() if has_steady_price(group)]
     may_pass = (pl.col("share") >= SHARE_MIN) | (pl.col("near_filled") >= LONG) | pl.col("group").is_in(steady)
-    likely = fits.lazy().filter(may_pass).select(Fit._fields).pipe(frame_of)
-    judged = [(by_id[fit.group], fit) for fit in map(Fit._make, likely.iter_rows())]
+    passing = fits.lazy().filter(may_pass).select(Fit._fields).pipe(frame_of)
+    judged = [(by_id[fit.group], fit) for fit in map(Fit._make, passing.iter_rows())]
     rhythmic = {group for group, fit in judged if group.level == "price" and is_rhythmic(group, fit)}
     explained = Counter[int]()
     for group in rhythmic:

@@ -7,7 +7,7 @@ import polars as pl
 
 from analytics.frames import frame_of
 from analytics.recurring.payees import WHOSE
-from analytics.recurring.rhythm import with_axes
+from analytics.recurring.rhythm import DENSITY_MAX, with_axes
 
 RECENT_MONTHS = 8  # a contract that changed its price, its day or its name is found by its last charges
 MONTH_DAY_STEP = 5  # two collections of one mandate are more than this many days of the month apart
@@ -72,8 +72,8 @@ def day_bands(charges: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The candidate groups: (members: group, row) and (groups: group, level, n, first_day, last_day). Of groups with
-    the same rows, only the coarsest is kept."""
+    """The candidate groups: (members: group, row) and (groups: group, level, n, first_day, last_day), without those
+    that are charged too often for a weekly payment. Of groups with the same rows, only the coarsest is kept."""
     members = (
         charges.lazy()
         .select("row", "days", *_group_at_each_level())
@@ -82,6 +82,7 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
         .with_columns(pl.col("level").cast(LEVEL_NAMES))
         .pipe(frame_of)
     )
+    weeks = (pl.col("last_day") - pl.col("first_day")) / 7 + 1
     groups = (
         members.lazy()
         .group_by("group")
@@ -92,7 +93,7 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
             first_day=pl.col("days").first(),
             last_day=pl.col("days").last(),
         )
-        .filter(pl.col("n") >= 2)
+        .filter(pl.col("n") >= 2, pl.col("n") / weeks <= DENSITY_MAX)
         .sort("level")
         .unique(["same", "n"], keep="first", maintain_order=True)
         .drop("same")

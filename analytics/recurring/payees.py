@@ -52,19 +52,30 @@ def as_written(name: pl.Expr) -> pl.Expr:
     return pl.when(short != "").then(short).otherwise(name)
 
 
+VIA = TEXT.str.contains(BEGINNING).fill_null(False).alias("via")
+IS_NAMED = pl.any_horizontal(pl.col("name", "brand").is_not_null(), "via", pl.col("counterpart_iban").is_null())
+# A purpose says nothing of the payee where there is an account
+TOLD = [pl.when(IS_NAMED).then(TEXT).alias("text"), pl.when("via").then("note").alias("asked")]
+ALIKE = pl.struct(*WHOSE, *SAID).hash().alias("alike")
+BRAND = pl.when(~pl.col("brand").str.contains(BEGINNING)).then("brand")
+# All texts and then all brands, because a pattern of letters takes 0.3 ms to make
+SPELLED = behind_intermediary(pl.col("text"), pl.col("asked"), via=pl.col("via")).append(BRAND).alias("spelled")
+KEYS = key_of(pl.col("spelled"))
+
+
 def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     """The charges with `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null
     for an intermediary), `contract_key` and `iban_key` (null when via), and without the columns they were read from:
     `name`, `note`, `brand` and `mandate_reference`. What many charges say is read once."""
-    said = charges.lazy()
-    for step in _sayings():
-        said = said.with_columns(**step)
-    said = said.drop("name", "note").pipe(frame_of).lazy()
+    told = (
+        charges.lazy().with_columns(VIA).with_columns(TOLD).with_columns(ALIKE).with_columns(n=pl.len().over("alike"))
+    )
+    said = told.drop("name", "note").pipe(frame_of).lazy()
     alike = said.select("alike", "n", *WHOSE, *SAID).unique("alike").pipe(frame_of).pipe(_with_keys)
     for by, ballot in (("payee", "brand_key"), ("iban_key", "payee"), ("contract_key", "payee")):
         alike = elect_payees(alike, by, ballot)
     alike = unite_payees(alike.with_columns(SIZE), PREFIX_LETTERS).with_columns(SIZE).pipe(frame_of).lazy()
-    near = alike.filter(pl.col("payee").n_unique().over("whose", pl.col("payee").str.head(STEM_LETTERS)) > 1)
+    near = alike.filter(pl.col("size") < pl.col("n").sum().over("whose", pl.col("payee").str.head(STEM_LETTERS)))
     united = unite_payees(said.select("alike", "price").join(near, on="alike"), STEM_LETTERS, "price")
     keys = alike.join(united.select("alike", united="payee").unique(), on="alike", how="left").select(
         "alike", "brand_key", "contract_key", "iban_key", payee=pl.coalesce("united", "payee")
@@ -73,23 +84,9 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     return rest.join(keys, on="alike", how="left", maintain_order="left").drop("alike").pipe(frame_of)
 
 
-@cache
-def _sayings() -> list[dict[str, pl.Expr]]:
-    """The steps to what a charge says of its payee, and to `alike`, one number for the `n` charges that say the same. A
-    purpose says nothing of the payee where there is an account."""
-    is_named = pl.any_horizontal(pl.col("name", "brand").is_not_null(), "via", pl.col("counterpart_iban").is_null())
-    return [
-        {"via": TEXT.str.contains(BEGINNING).fill_null(False)},
-        {"text": pl.when(is_named).then(TEXT), "asked": pl.when("via").then("note")},
-        {"alike": pl.struct(*WHOSE, *SAID).hash()},
-        {"n": pl.len().over("alike")},
-    ]
-
-
 def _with_keys(alike: pl.DataFrame) -> pl.LazyFrame:
     """The rows, each of which stands for `n` charges that say the same, with the keys that each has by itself."""
-    names, key = _names_and_key()
-    keys = alike.lazy().select(names).select(key).pipe(frame_of).to_series()
+    keys = alike.lazy().select(SPELLED).select(KEYS).pipe(frame_of).to_series()
     own = pl.when(~pl.col("via"))
     return (
         alike.lazy()
@@ -102,15 +99,6 @@ def _with_keys(alike: pl.DataFrame) -> pl.LazyFrame:
         )
         .drop(*WHOSE, *SAID[:4], "text_key")
     )
-
-
-@cache
-def _names_and_key() -> tuple[pl.Expr, pl.Expr]:
-    """The names of payees, all texts and then all brands, and the key of each: a pattern of letters takes 0.3 ms to
-    make, and is made once for both."""
-    text = behind_intermediary(pl.col("text"), pl.col("asked"), via=pl.col("via"))
-    brand = pl.when(~pl.col("brand").str.contains(BEGINNING)).then("brand")
-    return text.append(brand).alias("name"), key_of(pl.col("name"))
 
 
 def elect_payees(alike: pl.LazyFrame, by: str, ballot: str) -> pl.LazyFrame:

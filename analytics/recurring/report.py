@@ -6,7 +6,7 @@ import polars as pl
 
 from analytics.classification.intermediaries import are_intermediaries
 from analytics.frames import SUBSCRIPTIONS, frame_of
-from analytics.recurring.contract_ids import digest, identity
+from analytics.recurring.contract_ids import IDENTITY, digest
 from analytics.recurring.frequencies import CHARGES_A_YEAR, OVER_AFTER
 from analytics.recurring.payees import as_written, behind_intermediary
 from analytics.recurring.rhythm import LATTICES
@@ -15,42 +15,6 @@ WINDOW_MONTHS = 6  # interface 4.7
 TODAY = pl.col("today")
 TRUE_UP = 1.9  # a single amount this many times the median is the yearly settlement of an instalment
 NEXT_AFTER = dict(LATTICES.select("lattice", "next_after").iter_rows())
-
-
-def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:
-    """The listed streams, or all of them with `with_ended`, as `analytics.frames.SUBSCRIPTIONS`; `streams` has (group,
-    row, frequency, lattice, score)."""
-    charges = (
-        streams.lazy()
-        .join(rows.lazy(), on="row")
-        .sort("booking_date", "id")
-        .filter(~is_true_up())
-        .group_by("group")
-        .agg(
-            pl.col("user_id", "today", "currency", "frequency", "lattice", "score").last(),
-            pl.col("payee").mode().min(),
-            mandate=pl.col("contract_key").drop_nulls().first(),
-            month_day=pl.col("booking_date").dt.day().median(),
-            first_charged=pl.col("booking_date").first(),
-            last_charged=pl.col("booking_date").last(),
-            amount=-pl.col("amount").last(),
-            occurrences=(pl.col("booking_date") >= window_start()).sum(),
-            charge_ids=pl.col("id"),
-            **names(),
-        )
-        .with_columns(via=are_intermediaries(pl.col("written")), identity=identity())
-        .with_columns(behind=behind_intermediary(pl.col("written"), pl.col("written_note"), via=pl.col("via")))
-        .with_columns(merchant_name=stream_name())
-        .pipe(frame_of)
-    )
-    named = charges.lazy().with_columns(id=pl.Series(map(digest, charges["identity"]), dtype=pl.String))
-    listed = (named if with_ended else named.filter(is_listed())).with_columns(
-        confidence=pl.col("score").clip(0.0, 1.0),
-        next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
-        yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),
-    )
-    ordered = listed.sort("user_id", "yearly", "merchant_name", "id", descending=[False, True, False, False])
-    return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items()).pipe(frame_of)
 
 
 def window_start(today: pl.Expr = TODAY) -> pl.Expr:
@@ -74,32 +38,58 @@ def is_listed(today: pl.Expr = TODAY) -> pl.Expr:
     return (pl.col("last_charged") >= window_start(today)) & ~is_over(today)
 
 
-@cache
-def is_true_up() -> pl.Expr:
-    """Whether a charge is a single amount far above the others of its stream."""
-    lone = pl.len().over("group", "price") == 1
-    return lone & (pl.col("price") > TRUE_UP * pl.col("price").median().over("group")) & (pl.len().over("group") > 2)
+LONE = pl.len().over("group", "price") == 1
+# A single amount far above the others of its stream
+IS_TRUE_UP = LONE & (pl.col("price") > TRUE_UP * pl.col("price").median().over("group")) & (pl.len().over("group") > 2)
+
+BOOKED = pl.col("booking_date")
+IS_NAMED = pl.col("counterpart_name").is_not_null()
+TELLING = IS_NAMED | ~IS_NAMED.any()  # the rows with a name, or all when none has one
+DESCRIPTION = {
+    **{name: pl.col(name).last() for name in ("user_id", "today", "currency", "frequency", "lattice", "score")},
+    "payee": pl.col("payee").mode().min(),
+    "mandate": pl.col("contract_key").drop_nulls().first(),
+    "month_day": BOOKED.dt.day().median(),
+    "first_charged": BOOKED.first(),
+    "last_charged": BOOKED.last(),
+    "amount": -pl.col("amount").last(),
+    "occurrences": (pl.col("booking_date") >= window_start()).sum(),
+    "charge_ids": pl.col("id"),
+    "brand": pl.col("merchant_name").filter(pl.col("brand_key").is_not_null()).mode().min(),
+    "written": pl.coalesce("counterpart_name", "merchant_name", "purpose").filter(TELLING).last(),
+    "written_note": pl.col("purpose").filter(TELLING).last(),
+    **{name: pl.col(name).last() for name in ("creditor_id", "counterpart_iban")},
+}
+VIA = are_intermediaries(pl.col("written")).alias("via")
+BEHIND = behind_intermediary(pl.col("written"), pl.col("written_note"), via=pl.col("via")).alias("behind")
+# The commonest enriched name that is no intermediary's; else the bank's latest text, without the intermediary and
+# reference numbers; else the creditor id or the IBAN. People understand a purpose and not a creditor id, so the purpose
+# comes first, unlike in decision 21
+NAME = pl.coalesce("brand", as_written(pl.col("behind")), "creditor_id", "counterpart_iban", pl.lit("Unknown"))
+YEARLY = pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0))
+OUTLOOK = {
+    "confidence": pl.col("score").clip(0.0, 1.0),
+    "next_expected": pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
+    "yearly": YEARLY,
+}
 
 
-@cache
-def names() -> dict[str, pl.Expr]:
-    """The columns from which `stream_name` chooses the name of a stream, taken from its charges."""
-    named = pl.col("counterpart_name").is_not_null()
-    telling = named | ~named.any()  # the rows with a name, or all when none has one
-    return {
-        "brand": pl.col("merchant_name").filter(pl.col("brand_key").is_not_null()).mode().min(),
-        "written": pl.coalesce("counterpart_name", "merchant_name", "purpose").filter(telling).last(),
-        "written_note": pl.col("purpose").filter(telling).last(),
-        "creditor_id": pl.col("creditor_id").last(),
-        "counterpart_iban": pl.col("counterpart_iban").last(),
-    }
-
-
-@cache
-def stream_name() -> pl.Expr:
-    """The name of a stream: the commonest enriched name that is no intermediary's; else the bank's latest text, without
-    the intermediary and reference numbers; else the creditor id or the IBAN.
-
-    People understand a purpose and not a creditor id, so the purpose comes first, unlike in decision 21.
-    """
-    return pl.coalesce("brand", as_written(pl.col("behind")), "creditor_id", "counterpart_iban", pl.lit("Unknown"))
+def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:
+    """The listed streams, or all of them with `with_ended`, as `analytics.frames.SUBSCRIPTIONS`; `streams` has (group,
+    row, frequency, lattice, score)."""
+    charges = (
+        streams.lazy()
+        .join(rows.lazy(), on="row")
+        .sort("booking_date", "id")
+        .filter(~IS_TRUE_UP)
+        .group_by("group")
+        .agg(**DESCRIPTION)
+        .with_columns(VIA, identity=IDENTITY)
+        .with_columns(BEHIND)
+        .with_columns(merchant_name=NAME)
+        .pipe(frame_of)
+    )
+    named = charges.lazy().with_columns(id=pl.Series(map(digest, charges["identity"]), dtype=pl.String))
+    listed = (named if with_ended else named.filter(is_listed())).with_columns(**OUTLOOK)
+    ordered = listed.sort("user_id", "yearly", "merchant_name", "id", descending=[False, True, False, False])
+    return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items()).pipe(frame_of)

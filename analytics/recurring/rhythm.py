@@ -1,7 +1,6 @@
 """The calendar test: the lattices, and how well a group of charges fits each of them."""
 
 import math
-from functools import cache
 from typing import TypeVar
 
 import polars as pl
@@ -42,36 +41,59 @@ POINTS_AT_ONCE = 50_000  # charges placed on lattices at a time: limits memory, 
 TYPICAL_SHARE = 0.9  # the spread is that of the best nine tenths: one late collection is not a habit
 
 
+DAY = pl.col("booking_date")
+AXES = {
+    "days": DAY.to_physical().cast(pl.Float64),
+    "business": pl.business_day_count(pl.date(1990, 1, 1), DAY).cast(pl.Float64),
+    "months": DAY.dt.year() * 12.0 + DAY.dt.month() + (DAY.dt.day() - 1) / DAY.dt.days_in_month(),
+}
+DENSITY = pl.col("n") / ((pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1)
+IS_LIKELY = DENSITY.is_between(DENSITY_MIN, DENSITY_MAX) & ((pl.col("n") > 2) | (pl.col("axis") == "months"))
+
+AXIS = pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
+AT, OFFSET, SLOT, LATE = pl.col("at"), pl.col("offset"), pl.col("slot"), pl.col("late_days")
+WRAPPED = OFFSET - OFFSET.round()
+TO_LATTICE = [  # to the phase of each fit, the slot of each charge, and how many days it is late (negative: early)
+    ("at", AXIS / pl.col("period")),
+    ("rough", pl.arctan2((AT * math.tau).sin().sum(), (AT * math.tau).cos().sum()).over("fit") / math.tau),
+    ("offset", AT - pl.col("rough")),
+    ("phase", pl.col("rough") + WRAPPED.filter(WRAPPED.abs() <= WRAP).median().over("fit").fill_null(0.0)),
+    ("offset", AT - pl.col("phase")),
+    ("slot", OFFSET.round()),
+    ("late_days", (OFFSET - SLOT) * pl.col("period") * pl.col("unit_days")),
+]
+NEAR = LATE.abs() <= NEAR_DAYS
+TYPICAL = LATE.sort_by(LATE.abs(), LATE).head((pl.len() * TYPICAL_SHARE).ceil().cast(pl.UInt32))
+MEASURES = {
+    "phase": pl.col("phase").first(),
+    "share": (LATE.abs() <= pl.col("tolerance_days")).mean(),
+    "slots": SLOT.max() - SLOT.min() + 1,
+    "filled": SLOT.n_unique(),
+    "spread_days": TYPICAL.std().fill_null(0.0),
+    "worst_days": LATE.abs().max(),
+    "near_n": NEAR.sum(),
+    "near_filled": SLOT.filter(NEAR).n_unique(),
+}
+
+
 def with_axes(charges: Frame) -> Frame:
     """The charges with three coordinates of the booking date: `days`, `business` days, `months`."""
-    date = pl.col("booking_date")
-    return charges.with_columns(
-        days=date.to_physical().cast(pl.Float64),
-        business=pl.business_day_count(pl.date(1990, 1, 1), date).cast(pl.Float64),
-        months=date.dt.year() * 12.0 + date.dt.month() + (date.dt.day() - 1) / date.dt.days_in_month(),
-    )
+    return charges.with_columns(**AXES)
 
 
-def likely(groups: pl.DataFrame) -> pl.DataFrame:
-    """One row per group and lattice where the number of charges fits the group's time span. Two charges can only have
-    the rhythm of a calendar month, quarter or year."""
-    slots = (pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1
-    return (
-        groups.lazy()
-        .join(LATTICES.lazy(), how="cross")
-        .filter(
-            (pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX), (pl.col("n") > 2) | (pl.col("axis") == "months")
-        )
-        .select("group", "n", *LATTICES.columns)
-        .pipe(frame_of)
-    )
+def likely(groups: pl.DataFrame, *conditions: pl.Expr) -> pl.DataFrame:
+    """One row per group and lattice where the number of charges fits the group's time span, and the `conditions` hold.
+    Two charges can only have the rhythm of a calendar month, quarter or year."""
+    everything = groups.lazy().join(LATTICES.lazy(), how="cross").filter(IS_LIKELY, *conditions)
+    return everything.select("group", "n", *LATTICES.columns).pipe(frame_of)
 
 
 def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     """The likely pairs of group and lattice with their phase and measures of fit: share of charges within tolerance,
     slots, filled slots, coverage, repeats, spread and worst lateness in days, and the near core."""
-    shares = pairs.with_columns(share=pl.col("n").cum_sum() // POINTS_AT_ONCE).partition_by("share", include_key=False)
-    measured = pl.concat([_measure_fits(charges, members, share) for share in shares or [pairs]])
+    piece = (pairs["n"].cum_sum() // POINTS_AT_ONCE).alias("piece")
+    pieces = pairs.hstack([piece]).partition_by("piece", include_key=False)
+    measured = pl.concat([_measure_fits(charges, members, each) for each in pieces or [pairs]])
     return (
         pairs.lazy()
         .join(measured.lazy(), on="fit")
@@ -82,56 +104,12 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
 
 
 def _measure_fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    turn = axis_position() / pl.col("period") * math.tau
-    wrapped = pl.col("offset") - pl.col("offset").round()
-    late = pl.col("late_days")
-    near = late.abs() <= NEAR_DAYS
     points = (
         pairs.lazy()
         .select("fit", "group", "axis", "period", "tolerance_days", "unit_days")
         .join(members.lazy(), on="group")
         .join(charges.lazy().select("row", "days", "business", "months"), on="row")
-        .pipe(frame_of)
-        .lazy()
     )
-    rough = pl.arctan2(turn.sin().sum(), turn.cos().sum()).over("fit") / math.tau
-    near_by = wrapped.filter(wrapped.abs() <= WRAP)
-    placed = (
-        points.with_columns(rough=rough)
-        .with_columns(offset=axis_position() / pl.col("period") - pl.col("rough"))
-        .with_columns(phase=pl.col("rough") + near_by.median().over("fit").fill_null(0.0))
-    )
-    return (
-        on_lattice(placed)
-        .group_by("fit")
-        .agg(
-            pl.col("phase").first(),
-            share=(late.abs() <= pl.col("tolerance_days")).mean(),
-            slots=pl.col("slot").max() - pl.col("slot").min() + 1,
-            filled=pl.col("slot").n_unique(),
-            spread_days=late.sort_by(late.abs(), late)
-            .head((pl.len() * TYPICAL_SHARE).ceil().cast(pl.UInt32))
-            .std()
-            .fill_null(0.0),
-            worst_days=late.abs().max(),
-            near_n=near.sum(),
-            near_filled=pl.col("slot").filter(near).n_unique(),
-        )
-        .pipe(frame_of)
-    )
-
-
-@cache
-def axis_position() -> pl.Expr:
-    """The position of a charge on the axis of its lattice."""
-    return pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
-
-
-def on_lattice(points: pl.LazyFrame) -> pl.LazyFrame:
-    """The points with the `slot` of each charge on its lattice and the number of days it is late (`late_days`,
-    negative: early)."""
-    return (
-        points.with_columns(offset=axis_position() / pl.col("period") - pl.col("phase"))
-        .with_columns(slot=pl.col("offset").round())
-        .with_columns(late_days=(pl.col("offset") - pl.col("slot")) * pl.col("period") * pl.col("unit_days"))
-    )
+    for name, step in TO_LATTICE:
+        points = points.with_columns(step.alias(name))
+    return points.group_by("fit").agg(**MEASURES).pipe(frame_of)

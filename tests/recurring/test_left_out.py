@@ -58,6 +58,7 @@ def test_kinds_of_bookings_that_are_no_payments_for_a_service(
         "ATM withdrawal",
         "geldopname",
         "výběr z bankomatu",
+        "výběr z",
         "Entgeltabschluss",
     ],
 )
