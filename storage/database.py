@@ -63,6 +63,10 @@ class StoreUnavailable(StoreError, Away):
     """The database does not answer at present. Nothing of this change was stored; try again in a moment."""
 
 
+class NoSuchTable(Exception):
+    """A statement names a table that a DuckDB store does not have."""
+
+
 class Conflict(Exception):
     """Another transaction changed the same rows first."""
 

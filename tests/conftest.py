@@ -166,9 +166,8 @@ def now() -> datetime:
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[OpenStore]:
     """An empty, migrated store and all its rows: a real one, of the chosen engine."""
-    opened = empty_store(tmp_path / "bankdata.duckdb")
-    yield opened
-    opened.close()
+    with ENGINE.passing_store(tmp_path / "bankdata.duckdb") as opened:
+        yield opened
 
 
 def empty_store(path: Path) -> OpenStore:

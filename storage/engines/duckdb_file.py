@@ -21,6 +21,7 @@ from storage.database import (
     Conflict,
     ConstraintViolated,
     Database,
+    NoSuchTable,
     Now,
     Row,
     StoreError,
@@ -417,6 +418,8 @@ def _translate_errors() -> Iterator[None]:
             raise store_full() from error
         if isinstance(error, duckdb.ConstraintException):
             raise ConstraintViolated(_first_line(error)) from error
+        if isinstance(error, duckdb.CatalogException) and "does not exist" in str(error):
+            raise NoSuchTable(_first_line(error)) from error
         if isinstance(error, duckdb.TransactionException):
             raise Conflict(_first_line(error)) from error
         raise

@@ -2,12 +2,13 @@
 
 import re
 from datetime import datetime
+from functools import cache
 from importlib import resources
 
 from msgspec import Struct
 
 from storage import users
-from storage.database import Session, Store, StoreError
+from storage.database import NoSuchTable, Session, Store, StoreError
 from storage.engines import distribution
 
 FILE_NAME = re.compile(r"(\d{3})_[a-z_]+\.sql")
@@ -19,6 +20,10 @@ INDEX_GONE = re.compile(r"(?:DROP INDEX|ALTER TABLE \w+ DROP CONSTRAINT) (\w+)$"
 NAMES_TAKEN = 15  # the number of the migration that needs Python to fill its table
 SCHEMA_VERSION = (
     "CREATE TABLE schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMP NOT NULL)"
+)
+HAS_VERSION = (
+    "SELECT table_name FROM information_schema.tables"
+    " WHERE table_name = 'schema_version' AND table_schema = current_schema()"
 )
 
 
@@ -40,14 +45,15 @@ class Migration(Struct, frozen=True):
         return int(said[1]) if said is not None else self.number
 
 
-def migrations() -> list[Migration]:
+@cache
+def migrations() -> tuple[Migration, ...]:
     """All migrations that this program knows, in order."""
     found = []
     for entry in (resources.files("storage") / "migrations").iterdir():
         match = FILE_NAME.fullmatch(entry.name)
         if match:
             found.append(Migration(int(match[1]), entry.name, entry.read_text(encoding="utf-8")))
-    return sorted(found, key=lambda migration: migration.number)
+    return tuple(sorted(found, key=lambda migration: migration.number))
 
 
 def migrate(store: Store, *, now: datetime) -> list[str]:
@@ -86,11 +92,12 @@ def version_needed_after(version: int) -> int:
 
 def current_version(session: Session) -> int:
     """The number of the last migration that ran; 0 for a new store."""
-    is_new = not session.rows(
-        "SELECT table_name FROM information_schema.tables"
-        " WHERE table_name = 'schema_version' AND table_schema = current_schema()"
-    )
-    return 0 if is_new else _highest_number(session)
+    if session.is_shared and not session.rows(HAS_VERSION):
+        return 0
+    try:
+        return _highest_number(session)
+    except NoSuchTable:  # DuckDB would take 10 ms of every start and command to list its tables
+        return 0
 
 
 def _highest_number(session: Session) -> int:
@@ -108,7 +115,8 @@ def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) 
     tables in use, new ones and what they replace, are left to `storage.migrations.later_indexes`."""
     with store.migrating() as session:
         # To ask whether there is a table at all takes 3 ms: a new store would be asked at each of its migrations
-        version = current_version(session) if migration.number == 1 else _highest_number(session)
+        is_new = migration.number == 1 and not session.rows(HAS_VERSION)
+        version = 0 if is_new else _highest_number(session)
         if version >= migration.number:
             return False
         with distribution.keep_distributed(session):

@@ -26,6 +26,7 @@ from storage.engines.distribution import Distributed
 from storage.engines.opening import open_database
 from tests.analytics.rate_server import ecb_zip, rate_server, response
 from tests.cli.conftest import bankdata
+from tests.conftest import empty_folder
 from tests.service.conftest import Said, free_port
 
 COFFEE = "Date,Description,Amount,Currency\n2026-03-01,Coffee,-3.50,EUR\n"
@@ -42,8 +43,9 @@ sys.stdin.read()
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A store with the user eva."""
-    assert bankdata("users", "add", "eva", "--random", "--data", tmp_path / "data").code == 0
-    return tmp_path / "data"
+    made = empty_folder(tmp_path / "data")
+    assert bankdata("users", "add", "eva", "--random", "--data", made).code == 0
+    return made
 
 
 @pytest.fixture

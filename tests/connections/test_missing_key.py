@@ -21,7 +21,7 @@ from storage import connections, jobs, users
 from storage.bank_access import connection_secrets
 from storage.bank_access.connection_keys import FILE_NAME, ConnectionKeys, KeyMissing
 from storage.database import StoreUnavailable
-from tests.conftest import NOW
+from tests.conftest import NOW, empty_folder
 from tests.engines import ENGINE
 from tests.service.conftest import BANKDATA, Said, environment
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.requirement("live.secrets")
 def folder(tmp_path: Path) -> Path:
     """The data folder of a store with one connection, whose secrets are sealed with the key beside it: on PostgreSQL,
     too, as before such stores had the keys."""
-    made = tmp_path / "data"
+    made = empty_folder(tmp_path / "data")
     with closing(open_services(ENGINE.settings(made))) as services:
         eva = users.add(
             services.everybody, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW

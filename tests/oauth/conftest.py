@@ -7,6 +7,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -32,8 +33,7 @@ from handlers.oauth.site import Site
 from storage import users
 from storage.database import StoreFull, StoreUnavailable
 from storage.users import User
-from tests.conftest import empty_store
-from tests.engines import OpenStore
+from tests.engines import ENGINE, OpenStore
 from tests.running import running
 
 PASSWORD = "umbrella-kettle-violin"
@@ -235,7 +235,7 @@ def worlds(folder: Path, keys_folder: Path) -> Iterator[Make]:
 
     def make(*, rate: Rate | None = None, passwords: Passwords = FAST, many: bool = False, **settings: Any) -> World:
         clock = Clock()
-        database = empty_store(folder / f"store{len(opened)}.duckdb")
+        database = stores.enter_context(ENGINE.passing_store(folder / f"store{len(opened)}.duckdb"))
         server = AuthorizationServer(
             database, keys_folder, policy(**settings), clock, passwords=passwords, has_other_processes=many
         )
@@ -252,11 +252,11 @@ def worlds(folder: Path, keys_folder: Path) -> Iterator[Make]:
         opened.append(world)
         return world
 
-    yield make
-    for world in opened:
-        for client in [world.http, *world.browsers]:
-            client.close()
-        world.database.close()
+    with ExitStack() as stores:
+        yield make
+        for world in opened:
+            for client in [world.http, *world.browsers]:
+                client.close()
 
 
 @pytest.fixture

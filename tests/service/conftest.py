@@ -120,10 +120,15 @@ def start(
     """Start a server and wait until it answers."""
     port = free_port()
     log = folder.with_name(f"{folder.name}.{port}.log")
+    told = {**ENGINE.environment(folder), **environment(is_measured, **{"RATE_LIMIT": "off", **(settings or {})})}
+    program: list[str | Path] = [BANKDATA]
+    if "COVERAGE_PROCESS_CONFIG" in told:
+        told["COVERAGE_AFTER_LOADING"] = told.pop("COVERAGE_PROCESS_CONFIG")
+        program = [sys.executable, "-P", Path(__file__).with_name("traced_server.py")]
     with log.open("w") as errors:
         process = subprocess.Popen(
-            [BANKDATA, command, "--data", folder, "--port", str(port), *arguments],
-            env={**ENGINE.environment(folder), **environment(is_measured, **{"RATE_LIMIT": "off", **(settings or {})})},
+            [*program, command, "--data", folder, "--port", str(port), *arguments],
+            env=told,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

@@ -8,7 +8,8 @@ from shutil import copy
 
 import pytest
 
-from storage.engines.duckdb_file import DuckDBFile
+from storage.database import Row
+from storage.engines.duckdb_file import DuckDBFile, _Cursor
 from storage.migrations import runner
 from storage.migrations.runner import StoreNewer
 from tests.engines import OpenStore
@@ -42,6 +43,24 @@ def test_a_store_of_a_newer_version_that_needs_no_newer_program_is_used(database
     database.execute(row, 999, now, newest + 1)
     with pytest.raises(StoreNewer):
         runner.migrate(database, now=now)
+
+
+@pytest.mark.engine("duckdb")
+@pytest.mark.requirement("store.newer")
+def test_a_start_learns_the_version_of_a_store_without_a_list_of_its_tables(
+    database: OpenStore, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    rows = _Cursor.rows
+
+    def watched(cursor: _Cursor, sql: str, *given: object) -> list[Row]:
+        asked.append(sql)
+        return rows(cursor, sql, *given)
+
+    monkeypatch.setattr(_Cursor, "rows", watched)
+    assert runner.migrate(database, now=now) == []
+    assert asked
+    assert not any("information_schema" in sql for sql in asked)
 
 
 @pytest.mark.requirement("store.newer")
