@@ -199,7 +199,7 @@ def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Hous
     eva.lines.clear()
     command(eva, "accounts list")
     assert [line.split("\t")[3:] for line in eva.lines] == [
-        [GIRO, "Commerzbank", "10 EUR as of 2026-01-02", "1 booking", "shown"],
+        [GIRO, "Commerzbank", "10.00 EUR as of 2026-01-02", "1 booking", "shown"],
         [SAVINGS, "Deutsche Kreditbank Berlin", "no balance EUR", "2 bookings", "hidden"],
     ]
     command(eva, "accounts show", account=SAVINGS, is_hidden=False)
