@@ -69,7 +69,7 @@ def import_files(
         except Closed:
             raise CommandError("The server is being stopped. Import the file again after its next start.") from None
         except OSError as error:
-            outcome.error = f"The file cannot be read: {error.strerror or error}."
+            outcome.error = f"The file cannot be read: {error.strerror or 'it is a pipe'}."
         refused += outcome.error is not None
         for line in [_as_json(outcome)] if is_json else _lines(outcome):
             report.line(line)
