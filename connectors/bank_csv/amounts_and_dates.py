@@ -16,6 +16,7 @@ _NUMBER = re.compile(r"([^0-9.,]{0,12}?)([.,]?[0-9](?:[0-9.,'’\s]*[0-9])?[.,]?
 _SIGNS = r"[-+−–()\s\u00a0*]*"
 _AFFIX = re.compile(rf"{_SIGNS}(?:(?:[A-Z]{{3}}|[$€£¥₹]|zł|Kč|kr|Ft|Fr|Rs|[SHDC]|DR|CR){_SIGNS}){{0,2}}")
 _SIDE = re.compile(r"[A-Z]{1,2}(?![A-Za-z])")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")  # or a figure with three decimals
 _NO_FIGURE = re.compile(r"[^0-9.,]")
 _CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
 _SYMBOLS = {"€": "EUR", "£": "GBP", "zł": "PLN", "Kč": "CZK", "₹": "INR"}  # "$" and "kr" name several currencies
@@ -74,7 +75,7 @@ def decimal_mark(samples: Iterable[str]) -> Mark | None:
         other: Mark = "." if last == "," else ","
         if number.count(last) > 1:
             marks.add(other)
-        elif min(comma, point) >= 0 or len(number) - number.rfind(last) != 4:
+        elif min(comma, point) >= 0 or not _THOUSANDS.fullmatch(number):
             marks.add(last)
     if len(marks) > 1:
         raise ValueError("two decimal marks")

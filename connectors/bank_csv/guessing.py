@@ -1,5 +1,6 @@
 """Guessing of an unknown layout, as the last resort: columns known by words or content, only without doubt."""
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -28,6 +29,7 @@ from connectors.connector import UnsupportedFile
 Row = Sequence[str]
 _SAMPLE_ROWS = 400
 _FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # occur in other columns, too
+_THREE_DECIMALS = re.compile(r"\b(?:BHD|IQD|JOD|KWD|LYD|OMR|TND)\b")
 _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 
@@ -54,7 +56,7 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
         for cell in _cells(fields.get(field, ()), header, data)
         if "amount" in kinds(cell)
     ]
-    mark = _mark(amounts, delimiter)
+    mark = _mark(amounts, [*preamble, header, *data], delimiter)
     dates = [cell for cell in _cells(fields["date"], header, data) if any(character.isdigit() for character in cell)]
     formats = _formats([cell for cell in dates if "date" in kinds(cell)])
     if dates and not formats:
@@ -98,7 +100,7 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
     if any(_is_amount_at_times(columns[index]) for index in range(width) if index not in (*dates, *amounts)):
         return None  # the amount may be the column that is not filled in every row
     formats = _formats(columns[dates[0]])
-    mark = _mark([cell for index in amounts for cell in columns[index]], "")
+    mark = _mark([cell for index in amounts for cell in columns[index]], data)
     if not formats:
         return None
     if len(amounts) == 2 and not is_balance(columns[amounts[0]], columns[amounts[1]], mark):
@@ -191,12 +193,21 @@ def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[
     return [row[place] for place in places for row in data if place < len(row) and row[place].strip()]
 
 
-def _mark(amounts: Sequence[str], delimiter: str) -> Mark:
+def _mark(amounts: Sequence[str], rows: Sequence[Row], delimiter: str | None = None) -> Mark:
+    """The decimal mark of the amounts, by their cells or else by what separates the columns. Where all of them have
+    three digits behind a mark that may be either, they are refused, unless a currency of three decimals is named."""
     try:
         mark = decimal_mark(amounts)
     except ValueError:
         raise UnsupportedFile(f"The CSV layout is unknown: amounts use two decimal marks. {_HINT}") from None
-    return mark or ("," if delimiter == ";" else ".")
+    usual: Mark = "," if delimiter == ";" else "."
+    doubtful = usual if delimiter else ",."
+    is_doubtful = mark is None and any(each in cell.strip(".,") for cell in amounts for each in doubtful)
+    if is_doubtful and not any(_THREE_DECIMALS.search(cell) for row in rows for cell in row):
+        raise UnsupportedFile(
+            f"The CSV layout is unknown: decimals and thousands of the amounts cannot be told apart. {_HINT}"
+        )
+    return mark or usual
 
 
 def _formats(dates: Sequence[str]) -> list[str]:

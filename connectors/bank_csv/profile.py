@@ -105,8 +105,8 @@ def profile_text(path: Path) -> str:
         raise ProfileError(f"{path.name}: larger than {PROFILE_BYTES_MAX} bytes")
     try:
         return path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise ProfileError(f"{path.name}: {error}") from None
+    except UnicodeDecodeError:
+        raise ProfileError(f"{path.name}: not a text in UTF-8") from None
 
 
 def parse_profiles(texts: Mapping[str, str]) -> tuple[Profile, ...]:

@@ -197,7 +197,11 @@ def _by_guessing(tried: Sequence[Head]) -> RecognisedFile:
     except UnsupportedFile as refusal:
         reason = str(refusal)
     for head in tried:
-        if shape := generic_shape(head.rows):
+        try:
+            shape = generic_shape(head.rows)
+        except UnsupportedFile as refusal:
+            shape, reason = None, str(refusal)
+        if shape is not None:
             profile, start, why = shape
             above = head.rows[start - 1] if start else ()  # words above the columns are their names, known or not
             has_figure = any(character.isdigit() for character in "".join(above))

@@ -72,8 +72,9 @@ def read_entry(entry: Texts, details: list[Texts], own: Own) -> list[Transaction
     if amounts is None:
         detail = details[0] if len(details) == 1 else _NOTHING
         return [_transaction(entry, detail, own, amount, details if len(details) > 1 else [])]
+    batch = reference("servicer", entry.get("AcctSvcrRef")) or f"batch:{len(details)}x{abs(amount)}"
     return [
-        _transaction(entry, detail, own, share, [], index=index)
+        _transaction(entry, detail, own, share, [], batch=batch, index=index)
         for index, (detail, share) in enumerate(zip(details, amounts, strict=True))
     ]
 
@@ -134,7 +135,7 @@ def _split_amounts(entry: Texts, details: list[Texts], total: Decimal) -> list[D
 
 
 def _transaction(
-    entry: Texts, detail: Texts, own: Own, amount: Decimal, joined: list[Texts], index: int | None = None
+    entry: Texts, detail: Texts, own: Own, amount: Decimal, joined: list[Texts], batch: str = "", index: int = 0
 ) -> TransactionRecord:
     code, gvc, swift_code = _codes(entry, detail, own, amount)
     is_return = "RtrInf" in detail or (code is not None and code[-4:] in _RETURNS)
@@ -148,7 +149,7 @@ def _transaction(
         booking_date=_booking_date(entry, detail, value_date, own),
         value_date=value_date,
         status="pending" if (entry.get("Sts/Cd") or entry.get("Sts") or "").strip() in _PENDING else "booked",
-        references=_references(entry, detail, index),
+        references=_references(entry, detail, f"{batch}/{index}" if batch else None),
         **party._asdict(),
         mandate_reference=clean_key(detail.get("Refs/MndtId")),
         end_to_end_id=clean_key(detail.get("Refs/EndToEndId")),
@@ -164,7 +165,7 @@ def _transaction(
         original_currency=original_currency,
         is_reversal=entry.get("RvslInd", "").strip() in ("true", "1"),
         is_return=is_return,
-        detail=index or 0,
+        detail=index,
     )
 
 
@@ -178,15 +179,14 @@ def _booking_date(entry: Texts, detail: Texts, value_date: date | None, own: Own
     return day
 
 
-def _references(entry: Texts, detail: Texts, index: int | None) -> tuple[str, ...]:
-    """The references of a transaction, the strongest first (sources 4.3); the import core decides whether they are
-    unique."""
-    servicer = reference("servicer", entry.get("AcctSvcrRef"))
+def _references(entry: Texts, detail: Texts, part: str | None) -> tuple[str, ...]:
+    """The references of a transaction, the strongest first (sources 4.3): of a detail that of its batch and its place,
+    so that a format which gives only the sum can be compared. The import core decides whether they are unique."""
     candidates = (
-        f"{servicer}/{index}" if servicer and index is not None else servicer,
+        part or reference("servicer", entry.get("AcctSvcrRef")),
         reference("servicer", detail.get("Refs/AcctSvcrRef")),
         reference("txid", detail.get("Refs/TxId")),
-        reference("ntryref", entry.get("NtryRef")) if index is None else None,
+        reference("ntryref", entry.get("NtryRef")) if part is None else None,
     )
     return tuple(dict.fromkeys(filter(None, candidates)))
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
+from handlers.json_shapes import money_text
 from handlers.operations.accounts import merge, separate
 from handlers.services import Services
 from storage import accounts, transactions, users
@@ -145,4 +146,4 @@ def note_questions(session: Session, report: Report, owner: User) -> None:
 
 def _balance(balance: Decimal | None, currency: str, day: date | None) -> str | None:
     """A balance as text, with the day for which its source stated it; None where there is none."""
-    return f"{balance.normalize():f} {currency} as of {day}" if balance is not None else None
+    return f"{money_text(balance, currency)} {currency} as of {day}" if balance is not None else None

@@ -16,6 +16,7 @@ from handlers.commands.accounts import note_questions
 from handlers.commands.connections import bank_name
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
+from handlers.json_shapes import money_text
 from handlers.services import Services
 from handlers.sync.concurrency import Closed
 from handlers.sync.detection import detect_after_import
@@ -68,7 +69,7 @@ def import_files(
         except Closed:
             raise CommandError("The server is being stopped. Import the file again after its next start.") from None
         except OSError as error:
-            outcome.error = f"The file cannot be read: {error.strerror or error}."
+            outcome.error = f"The file cannot be read: {error.strerror or 'it is a pipe'}."
         refused += outcome.error is not None
         for line in [_as_json(outcome)] if is_json else _lines(outcome):
             report.line(line)
@@ -230,6 +231,7 @@ def statement_line(statement: AccountStatement) -> str:
         + (f" from {statement.first_day} to {statement.last_day}" if statement.first_day else ""),
     ]
     if said.closing is not None:
-        parts.append(f"closing balance {said.closing:f}" + (f" on {said.closing_date}" if said.closing_date else ""))
+        closing = money_text(said.closing, statement.account.currency)
+        parts.append(f"closing balance {closing}" + (f" on {said.closing_date}" if said.closing_date else ""))
     parts.append({True: "adds up", False: "does NOT add up", None: "states no balances to check"}[statement.adds_up])
     return ", ".join(parts)

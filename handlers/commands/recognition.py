@@ -44,7 +44,7 @@ def explain_file(path: Path, profiles: Sequence[Profile], *, today: date) -> Gen
         yield from _as_profiles(layouts)
         return False
     except OSError as error:
-        yield f"{path}: refused: The file cannot be read: {error.strerror or error}."
+        yield f"{path}: refused: The file cannot be read: {error.strerror or 'it is a pipe'}."
         return False
     yield f"  {quantity(len(read.statements), 'statement')}:"
     for statement in read.statements:

@@ -40,6 +40,21 @@ def test_help_and_commands_of_a_server_load_none_of_what_it_has_loaded_already()
     assert loaded.stdout.split() == []
 
 
+WITHOUT_EXTRAS = """
+import importlib, pkgutil, sys
+sys.modules.update(dict.fromkeys(("fints", "psycopg", "psycopg_pool", "redis")))  # as where they are not installed
+import handlers.cli, handlers.commands
+for module in pkgutil.walk_packages(handlers.commands.__path__, "handlers.commands."):
+    importlib.import_module(module.name)
+"""
+
+
+@pytest.mark.requirement("cli.help")
+def test_every_command_can_be_loaded_without_the_packages_of_the_extras() -> None:
+    loaded = subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True)
+    assert (loaded.returncode, loaded.stderr) == (0, "")
+
+
 LEAVES = """
 from handlers.cli import main
 class Loaded:

@@ -35,7 +35,7 @@ def test_accounts_are_listed_renamed_hidden_merged_and_deleted(shell: Shell, wri
     ]
     shell("accounts", "show", "Haushalt", "--user", "eva")
 
-    assert [row[5] for row in shown] == ["no balance EUR", "0 EUR as of 2026-03-31"]
+    assert [row[5] for row in shown] == ["no balance EUR", "0.00 EUR as of 2026-03-31"]
     iban = shown[1][3]
     assert shell("accounts", "merge", "Haushalt", iban, "--user", "eva", code=1).stderr.endswith(UNASKED)
     merged = shell("accounts", "merge", "Haushalt", iban, "--user", "eva", "--yes")

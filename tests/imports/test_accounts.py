@@ -1,5 +1,6 @@
 """Accounts as people have them: named, hidden, merged, deleted, chosen for a file."""
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -151,6 +152,16 @@ def test_an_iban_and_its_bank_code_with_number_are_one_account_in_either_order(
     assert amounts(eva) == [10]
 
 
+@pytest.mark.requirement("import.batches")
+def test_a_batch_without_reference_counts_once_when_another_file_gives_its_sum(eva: Household, write: Write) -> None:
+    detail = '<TxDtls><AmtDtls><TxAmt><Amt Ccy="EUR">{}</Amt></TxAmt></AmtDtls></TxDtls>'
+    whole = camt(GIRO, "2026-01-02 | -14.00 | | Sammler |")
+    message = re.sub("<TxDtls>.*</TxDtls>", detail.format("10.00") + detail.format("4.00"), whole)
+    eva.bring(write("details.xml", message))
+    eva.bring(write("sum.sta", mt940("37040044/532013000", ("0102", "D", "14,00", "Sammler"))))
+    assert amounts(eva) == [-10, -4]
+
+
 @pytest.mark.requirement("accounts.resolve")
 def test_an_own_name_survives_imports_and_can_be_taken_away(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))
@@ -188,7 +199,7 @@ def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Hous
     eva.lines.clear()
     command(eva, "accounts list")
     assert [line.split("\t")[3:] for line in eva.lines] == [
-        [GIRO, "Commerzbank", "10 EUR as of 2026-01-02", "1 booking", "shown"],
+        [GIRO, "Commerzbank", "10.00 EUR as of 2026-01-02", "1 booking", "shown"],
         [SAVINGS, "Deutsche Kreditbank Berlin", "no balance EUR", "2 bookings", "hidden"],
     ]
     command(eva, "accounts show", account=SAVINGS, is_hidden=False)

@@ -1,6 +1,7 @@
 """Files that are damaged or hostile: a sentence, no crash, no half import; what is good beside them is imported."""
 
 import io
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -120,6 +121,15 @@ def test_a_file_that_is_not_there_is_told_and_the_others_are_imported(
     assert second == f"{tmp_path}: refused: The file cannot be read: Is a directory."
     assert result.stderr.endswith("Error: 2 of 3 files refused.\n")
     assert len(shell.rows("id")) == 1
+
+
+@pytest.mark.requirement("import.missing-file")
+def test_a_pipe_is_refused_as_one(shell: Shell) -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    done = shell("import", "--user", "eva", f"/dev/fd/{reading}", code=1)
+    os.close(reading)
+    assert done.stdout == f"/dev/fd/{reading}: refused: The file cannot be read: it is a pipe.\n"
 
 
 @pytest.mark.requirement("import.attacks")

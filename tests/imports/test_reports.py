@@ -77,6 +77,16 @@ def test_a_person_reads_rows_bookings_period_balance_and_sum(shell: Shell, state
 
 
 @pytest.mark.requirement("import.report")
+@pytest.mark.parametrize(("currency", "closing"), [("EUR", "76.50"), ("KWD", "76.500")])
+def test_a_person_reads_a_balance_with_the_decimals_of_its_currency(
+    shell: Shell, write: Callable[..., Path], currency: str, closing: str
+) -> None:
+    file = write("a.sta", f":20:1\n:25:1234\n:28C:1\n:60F:C260101{currency}76,5\n:62F:C260131{currency}76,5\n-\n")
+    assert f"closing balance {closing} on " in shell("import", "--user", "eva", file).stdout
+    assert f"\t{closing} {currency} as of " in shell("accounts", "list").stdout
+
+
+@pytest.mark.requirement("import.report")
 def test_a_file_that_comes_again_is_told_as_before(shell: Shell, write: Callable[..., Path]) -> None:
     file = write(
         "april.xml",

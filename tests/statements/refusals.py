@@ -286,6 +286,11 @@ def _unknown_csv() -> Iterator[Refusal]:
     yield Refusal(
         f"The CSV layout is unknown: amounts use two decimal marks. {HINT}", CSV + row.replace(",", "."), CSV + row
     )
+    yield Refusal(
+        f"The CSV layout is unknown: decimals and thousands of the amounts cannot be told apart. {HINT}",
+        CSV.replace("1,00", "1,000"),
+        CSV,
+    )
     swapped = f"The CSV layout is unknown: day and month of the dates cannot be told apart. {HINT}"
     yield Refusal(swapped, whole.replace("2026-01-01", "01/02/2026"), whole.replace("2026-01-01", "13/02/2026"))
     exim = "Account,Date,Narration,Reference Number,Amount\n1,13/02/2026,x,1,1.00\n"

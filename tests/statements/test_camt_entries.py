@@ -174,6 +174,15 @@ def test_a_batch_is_split_when_its_details_add_up(found: Gather, message: Text, 
 
 
 @pytest.mark.requirement("readers.camt.batch")
+def test_the_details_of_a_batch_without_reference_are_known_as_one_batch(
+    found: Gather, message: Text, entry: Text
+) -> None:
+    text = message(entry("14.00", more=BATCH.format(detail("10.00", "A") + detail("4.00", "B"))))
+    rows = found(read, text).transactions
+    assert [row.references for row in rows] == [("batch:2x14.00/0", "txid:A"), ("batch:2x14.00/1", "txid:B")]
+
+
+@pytest.mark.requirement("readers.camt.batch")
 @pytest.mark.parametrize(
     "second", [detail("2.33", "B"), detail("2.34", "B").replace("'EUR'", "'USD'"), detail("x", "B")]
 )

@@ -53,6 +53,23 @@ def test_header_words_of_many_languages_are_known(read_csv: Read, text: str, amo
 
 @pytest.mark.requirement("readers.csv.generic")
 @pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("Datum;Text;Betrag\n31.01.2026;a;-1.234\n", "-1234"),
+        ('Date,Text,Total\n2026-01-31,a,"-1,234"\n', "-1234"),
+        ("Datum;Text;Betrag;Währung\n31.01.2026;a;-1,234;KWD\n", "-1.234"),
+        ("Date,Text,Total (TND)\n2026-01-31,a,-1.234\n", "-1.234"),
+    ],
+)
+def test_three_digits_are_thousands_but_for_currencies_of_three_decimals(
+    read_csv: Read, text: str, amount: str
+) -> None:
+    (row,) = read_csv(text)[1]
+    assert row.amount == Decimal(amount)
+
+
+@pytest.mark.requirement("readers.csv.generic")
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("Farbe;Größe;Betrag\nrot;3;4,00\n", "no column is recognised as the booking date"),
@@ -62,6 +79,12 @@ def test_header_words_of_many_languages_are_known(read_csv: Read, text: str, amo
             "day and month of the dates cannot be told apart",
         ),
         ("Datum;Text;Betrag\n31.01.2026;a;1,50\n30.01.2026;b;2.5\n", "amounts use two decimal marks"),
+        (
+            "Datum;Text;Betrag\n31.01.2026;a;1,234\n30.01.2026;b;-2\n",
+            "decimals and thousands of the amounts cannot be told",
+        ),
+        ("Date,Text,Total\n2026-01-31,a,1.234\n2026-01-30,b,-25.000\n", "decimals and thousands of the amounts"),
+        ("2026-01-31;a;-1.234\n2026-01-30;b;-25.000\n", "decimals and thousands of the amounts"),
         ("Datum;Text;Betrag\nheute;a;1,50\n", "the dates have no known format|cannot be read"),
         ("Datum;Text;Betrag\n", "holds no bookings"),
         ("just a line of prose without any columns\n", "no line has two columns"),
@@ -154,6 +177,8 @@ def test_what_is_no_amount_is_not_read(text: str) -> None:
         (["1.234,5"], ","),
         (["1,234.50", "3"], "."),
         (["1,234"], None),
+        (["0,234"], ","),
+        (["1234.567"], "."),
         (["1.234.567"], ","),
         (["7"], None),
     ],

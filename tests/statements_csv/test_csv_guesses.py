@@ -96,6 +96,13 @@ def test_a_guess_that_leaves_open_what_was_spent_is_refused_and_no_other(amounts
 
 
 @pytest.mark.requirement("readers.csv.guesses")
+@pytest.mark.parametrize("row", ["01/02/2026,Rewe,Milk,-3.50", "2026-02-01,Rewe,Milk,-3.500"])
+def test_the_columns_of_a_table_whose_days_or_amounts_are_in_doubt_are_told_for_a_person_to_choose(row: str) -> None:
+    layout = layout_of(f"Date,Payee,Memo,Amount\n{row}\n")
+    assert [each.name for each in layout.columns] == ["Date", "Payee", "Memo", "Amount"]
+
+
+@pytest.mark.requirement("readers.csv.guesses")
 def test_of_a_table_that_nobody_knows_its_columns_are_told_for_a_person_to_choose() -> None:
     layout = layout_of("Tag;Wer;Wer;;\n02.03.2026;Rewe;Eva;3,50;1,00\n03.03.2026;Rewe;Eva;3,50;1,00\n")
     assert [(each.name, each.field, each.example) for each in layout.columns] == [

@@ -146,8 +146,9 @@ def test_a_folder_of_profiles_is_loaded_in_the_order_of_names_and_errors_name_th
         load_profiles(tmp_path)
     assert str(refusal.value) == f"c.json: larger than {PROFILE_BYTES_MAX} bytes"
     (tmp_path / "c.json").write_bytes(b'{"about": "\xff"}')
-    with pytest.raises(ProfileError, match=r"^c\.json: 'utf-8' codec can't decode byte 0xff"):
+    with pytest.raises(ProfileError) as refusal:
         load_profiles(tmp_path)
+    assert str(refusal.value) == "c.json: not a text in UTF-8"
 
 
 @pytest.mark.requirement("security.limits")
