@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from handlers.cli.server_or_here import data_option, group, open_service, plain_command, run, settings_of, user_option
-from handlers.cli.terminal import Terminal, standard_output, stop
+from handlers.cli.terminal import Terminal, stop, writing
 from handlers.settings import Settings
 
 EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
@@ -62,8 +62,11 @@ def export(output: Path | None, data_dir: Path | None, **given: Any) -> None:
         path = Path(folder) / "export"
         terminal = Terminal(keeps_notes=True)
         run("export", data_dir, terminal=terminal, **given, path=path)
-        to = nullcontext(sys.stdout.buffer) if output is None else output.open("wb")
-        with standard_output(), path.open("rb") as stream, to as reader:
+        with (
+            writing("standard output" if output is None else str(output)),
+            path.open("rb") as stream,
+            nullcontext(sys.stdout.buffer) if output is None else output.open("wb") as reader,
+        ):
             copyfileobj(stream, reader)
             reader.flush()  # raises where the reader has gone: then no note claims an export
         terminal.release()

@@ -30,7 +30,7 @@ class Terminal:
     def line(self, text: str) -> None:
         """Print a line of the result."""
         self.end()
-        with standard_output():
+        with writing():
             click.echo(text)
 
     def note(self, text: str) -> None:
@@ -125,15 +125,15 @@ def confirm(question: str) -> None:
 
 
 @contextmanager
-def standard_output() -> Iterator[None]:
-    """A context in which the result is written. If that fails the command ends: with the reason, or without a word
-    where the reader has gone."""
+def writing(place: str = "standard output") -> Iterator[None]:
+    """A context in which the result is written to this place. If that fails the command ends: with the reason, or
+    without a word where the reader has gone."""
     try:
         yield
     except BrokenPipeError:
         raise click.exceptions.Exit(1) from None
     except OSError as error:
-        stop(f"standard output: {error.strerror}.")
+        stop(f"{place}: {error.strerror}.")
 
 
 def stop(message: str) -> NoReturn:

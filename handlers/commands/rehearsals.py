@@ -19,7 +19,7 @@ from handlers.settings import Settings
 from storage import backup, store_facts, users
 from storage.database import Row, Store
 from storage.engines import distribution
-from storage.engines.opening import open_database
+from storage.engines.opening import NO_POSTGRESQL, open_database
 from storage.engines.restored_server import base_backup, restored_server
 from storage.holdings import holdings
 from storage.migrations import later_indexes, runner
@@ -161,11 +161,10 @@ def restore_drill(
 @contextmanager
 def _restore(backups: Path, url: str, *, at: datetime | None, point: str | None) -> Iterator[tuple[Path, str]]:
     """A context with the restored backup and the address of the database server that was started over it."""
-    from storage.engines.restored_cluster import (
-        node_folders,
-        restored_cluster,
-    )  # an upgrade is rehearsed without psycopg
-
+    try:
+        from storage.engines.restored_cluster import node_folders, restored_cluster
+    except ImportError as error:
+        raise CommandError(NO_POSTGRESQL) from error
     if not node_folders(backups):
         if point is not None:
             raise CommandError("A point is of a cluster, whose nodes have a folder each. Of one server say --at.")

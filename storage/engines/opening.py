@@ -4,6 +4,8 @@ from pathlib import Path
 
 from storage.database import Now, Store, StoreError, utc_now
 
+NO_POSTGRESQL = "PostgreSQL needs the extra `postgres`: pip install 'banking-data-service[postgres]'."
+
 
 def open_database(
     url: str,
@@ -32,7 +34,5 @@ def open_database(
     try:
         from storage.engines.postgresql import PostgreSQL
     except ImportError as error:
-        raise StoreError(
-            "PostgreSQL needs the extra `postgres`: pip install 'banking-data-service[postgres]'."
-        ) from error
+        raise StoreError(NO_POSTGRESQL) from error
     return PostgreSQL(url, now=now, app_url=app_url, connections_max=pool, prepare=prepare, is_serving=is_serving)

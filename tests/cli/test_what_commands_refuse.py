@@ -17,6 +17,7 @@ from handlers.cli.serving import _forget_demo
 from handlers.commands.control_socket import FILE_NAME, CommandError, Interrupted
 from handlers.commands.imports import import_files
 from handlers.commands.larger_stores import say
+from handlers.commands.rehearsals import restore_drill
 from handlers.commands.table import COMMANDS, perform
 from handlers.services import Services, content_of, open_services
 from handlers.settings import load
@@ -312,10 +313,17 @@ def test_what_was_spread_is_said(spread: tuple[str, ...], local: tuple[str, ...]
 
 
 @pytest.mark.requirement("cli.one-sentence")
-def test_a_database_whose_library_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "storage.engines.postgresql", None)
-    with pytest.raises(StoreError, match=r"PostgreSQL needs the extra `postgres`: pip install '.*\[postgres\]'\."):
+def test_a_database_whose_library_is_not_installed_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for module in ("postgresql", "restored_cluster"):
+        monkeypatch.setitem(sys.modules, f"storage.engines.{module}", None)
+    said = r"PostgreSQL needs the extra `postgres`: pip install '.*\[postgres\]'\."
+    with pytest.raises(StoreError, match=said):
         open_database("postgresql://db/bank")
+    settings = load({"BANKDATA_DATABASE_URL": "postgresql://db/bank"}, data_dir=tmp_path)
+    with pytest.raises(CommandError, match=said):
+        restore_drill(settings, Said(), backups=tmp_path, at=None)
 
 
 @pytest.mark.requirement("cli.one-sentence")
