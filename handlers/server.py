@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
+from polars.exceptions import PanicException
 from starlette.types import ASGIApp
 
 from auth.people.password_hashing import Busy
@@ -165,6 +166,7 @@ def application(
         shared_paths=(*oauth_shared_paths(services.authorization), PATH, SIMPLEFIN),
         unknown_page=unknown_address(services.authorization.policy),
         unavailable=(StoreUnavailable, StoreFull, Busy),
+        panics=(PanicException,),
         lifespan=lifespan,
         validate_responses=validate_responses,
     )

@@ -71,6 +71,7 @@ def create_app(
     lifespan: Lifespan | None = None,
     unknown_page: UnknownPage | None = None,
     unavailable: tuple[type[Exception], ...] = (),
+    panics: tuple[type[BaseException], ...] = (),
     validate_responses: bool = False,
     turns: Turns | None = None,
 ) -> ASGIApp:
@@ -80,8 +81,8 @@ def create_app(
     accepts any, which is for tests. `rate` None switches the limit off. `routes` are HTML pages and documents that are
     no operations. `shared_paths` are beginnings of paths, besides the contract's own, that scripts of other origins may
     read (oauth.md 2.11). `unknown_page` is shown to people who open an address that does not exist. `unavailable` are
-    failures that pass and are answered with 503. `turns` is given where something else calls the operations too, so
-    that both wait in the same line.
+    failures that pass and are answered with 503, `panics` those of compiled code, which are no Exception. `turns`
+    is given where something else calls the operations too, so that both wait in the same line.
     """
     main = Api(description=contract, operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -120,6 +121,7 @@ def create_app(
         hosts=hosts,
         unknown_page=unknown_page,
         unavailable=unavailable,
+        panics=panics,
     )
 
 

@@ -18,7 +18,6 @@ from handlers.http.hosts import Hosts
 from handlers.http.request import Answer
 from handlers.http.response_headers import PREFLIGHT, response_headers
 from handlers.http.steps.request_headers import weights
-from storage.boundary import is_failure
 
 logger = logging.getLogger("bankdata.errors")
 
@@ -38,12 +37,14 @@ class Outermost:
         hosts: Hosts | None = None,
         unknown_page: UnknownPage | None = None,
         unavailable: tuple[type[Exception], ...] = (),
+        panics: tuple[type[BaseException], ...] = (),
     ) -> None:
         """`shared_paths` are beginnings of the paths that scripts of other origins may read. `hosts` None accepts any
         host. Without `unknown_page`, people get the same 404 as programs. `unavailable` are the failures after which
-        trying again later helps."""
+        trying again later helps, `panics` those of compiled code, which are no Exception."""
         self._app = app
         self._unavailable = unavailable
+        self._failures: tuple[type[BaseException], ...] = (Exception, *panics)
         self._hosts = hosts
         self._addresses = addresses
         self._shared_paths = tuple(shared_paths)
@@ -89,8 +90,8 @@ class Outermost:
             # Only a server that stops cancels requests, those that took too long to end: it is no failure of theirs
             if not has_started:
                 await call.send_answer(send_with_headers, error_answer(Unavailable()))
-        except BaseException as error:
-            if has_started or not is_failure(error):
+        except self._failures as error:
+            if has_started:
                 raise
             if self._unknown_page is not None and not is_shared and _is_person_lost(scope, error):
                 page = self._unknown_page(Headers(scope=scope))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from polars.exceptions import PanicException
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
@@ -269,6 +270,7 @@ def make_app() -> MakeApp:
             "limiter": Limiter(),
             "rate": None,
             "validate_responses": True,
+            "panics": (PanicException,),
         }
         return create_app(**(given | arguments))
 
