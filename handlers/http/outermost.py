@@ -90,8 +90,8 @@ class Outermost:
             # Only a server that stops cancels requests, those that took too long to end: it is no failure of theirs
             if not has_started:
                 await call.send_answer(send_with_headers, error_answer(Unavailable()))
-        except self._failures as error:
-            if has_started:
+        except BaseException as error:
+            if has_started or not isinstance(error, self._failures):
                 raise
             if self._unknown_page is not None and not is_shared and _is_person_lost(scope, error):
                 page = self._unknown_page(Headers(scope=scope))

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.contract.demo_server import Demo
 from tests.page.conftest import Opening
-from tests.page.test_layouts import FEBRUARY
+from tests.page.test_layouts import FEBRUARY, kept_of
 from tests.page.test_own_rules import SAID, lines, rule_of
 
 
@@ -83,7 +83,7 @@ def test_what_is_kept_is_what_was_previewed_whenever_it_was_ticked(
     file.get_by_role("button", name="Import 1 new booking").click()
     expect(file.get_by_text("Imported: 1 new booking.")).to_be_visible()
     assert [each["currency"] for each in demo.read("/accounts", demo.token("empty"))["accounts"]] == ["CHF"]
-    page.get_by_role("button", name="Remove: a.csv").last.click()
+    kept_of(page).get_by_role("button", name="Remove: a.csv").click()
     expect(page.get_by_text("You will be asked again.")).to_be_visible()
     file.get_by_role("button", name="Undo").click()
     expect(file.get_by_text("The import was taken back.")).to_be_visible()

@@ -5,7 +5,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.contract.demo_server import Demo
 from tests.page.conftest import Opening
@@ -14,6 +14,11 @@ FEBRUARY = "Datum;Wer;Betrag\n02.02.2026;Rewe;3,50\n03.02.2026;Kino;12,00\n"
 MARCH = "Datum;Wer;Betrag\n02.03.2026;Rewe;4,10\n"
 
 pytestmark = pytest.mark.requirement("layouts.page")
+
+
+def kept_of(page: Page) -> Locator:
+    """The list of what is kept. It comes after an import, and a file that was chosen can be removed as well."""
+    return page.get_by_role("region", name="Kept for files like them")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -49,7 +54,7 @@ def test_the_signs_of_a_file_are_chosen_and_kept_and_the_next_file_is_imported_w
     [account] = demo.read("/accounts", token)["accounts"]
     rows = demo.read(f"/transactions?accountIds={account['id']}", token)["transactions"]
     assert [(row["amount"], row["currency"]) for row in rows] == [(-4.1, "CHF"), (-12, "CHF"), (-3.5, "CHF")]
-    page.get_by_role("button", name="Remove: february.csv").last.click()
+    kept_of(page).get_by_role("button", name="Remove: february.csv").last.click()
     expect(page.get_by_text("You will be asked again.")).to_be_visible()
     for undone in ("march.csv", "february.csv"):
         page.get_by_role("button", name=f"Undo: {undone}").click()
@@ -128,7 +133,7 @@ def test_of_a_container_a_guess_that_was_right_is_kept_beside_what_was_chosen(
     expect(file.get_by_text("Imported: 2 new bookings.")).to_be_visible()
     assert len(demo.read("/layouts", demo.token("empty", "write:imports"))["layouts"]) == 2
     for _ in range(2):
-        page.get_by_role("button", name="Remove: two.zip").last.click()
+        kept_of(page).get_by_role("button", name="Remove: two.zip").last.click()
         expect(page.get_by_text("You will be asked again.").last).to_be_visible()
     file.get_by_role("button", name="Undo").click()
     expect(file.get_by_text("The import was taken back.")).to_be_visible()
