@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
-from polars.exceptions import PanicException
 from starlette.types import ASGIApp
 
 from auth.people.password_hashing import Busy
@@ -51,7 +50,7 @@ from handlers.page.serving import page_routes
 from handlers.services import Services
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN
 from handlers.simplefin.endpoint import simplefin_api
-from storage.boundary import begin_thread
+from storage.boundary import begin_thread, is_failure
 from storage.database import StoreError, StoreFull, StoreUnavailable
 
 # Together with STOP_WITHIN of the sync engine, a whole shutdown stays below ten seconds
@@ -166,7 +165,7 @@ def application(
         shared_paths=(*oauth_shared_paths(services.authorization), PATH, SIMPLEFIN),
         unknown_page=unknown_address(services.authorization.policy),
         unavailable=(StoreUnavailable, StoreFull, Busy),
-        panics=(PanicException,),
+        is_failure=is_failure,
         lifespan=lifespan,
         validate_responses=validate_responses,
     )

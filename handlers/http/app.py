@@ -24,7 +24,7 @@ from handlers.http.addresses import Addresses, Network
 from handlers.http.descriptions import specification
 from handlers.http.documentation import documentation
 from handlers.http.hosts import Hosts
-from handlers.http.outermost import Outermost, UnknownPage
+from handlers.http.outermost import IsFailure, Outermost, UnknownPage
 from handlers.http.request import Operation
 from handlers.http.routing import Make, Operations, Routing
 from handlers.http.steps.dispatch import dispatch
@@ -62,6 +62,7 @@ def create_app(
     guard: Make,
     public_url: str,
     limiter: Limiter,
+    is_failure: IsFailure,
     rate: Rate | None = DEFAULT_RATE,
     trusted_proxies: Sequence[str | Network] = (),
     hosts: Hosts | None = None,
@@ -71,7 +72,6 @@ def create_app(
     lifespan: Lifespan | None = None,
     unknown_page: UnknownPage | None = None,
     unavailable: tuple[type[Exception], ...] = (),
-    panics: tuple[type[BaseException], ...] = (),
     validate_responses: bool = False,
     turns: Turns | None = None,
 ) -> ASGIApp:
@@ -81,8 +81,8 @@ def create_app(
     accepts any, which is for tests. `rate` None switches the limit off. `routes` are HTML pages and documents that are
     no operations. `shared_paths` are beginnings of paths, besides the contract's own, that scripts of other origins may
     read (oauth.md 2.11). `unknown_page` is shown to people who open an address that does not exist. `unavailable` are
-    failures that pass and are answered with 503, `panics` those of compiled code, which are no Exception. `turns`
-    is given where something else calls the operations too, so that both wait in the same line.
+    failures that pass and are answered with 503, `is_failure` tells failures from orders to end. `turns` is given where
+    something else calls the operations too, so that both wait in the same line.
     """
     main = Api(description=contract, operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -121,7 +121,7 @@ def create_app(
         hosts=hosts,
         unknown_page=unknown_page,
         unavailable=unavailable,
-        panics=panics,
+        is_failure=is_failure,
     )
 
 

@@ -21,6 +21,7 @@ from handlers.http.steps.request_headers import weights
 
 logger = logging.getLogger("bankdata.errors")
 
+IsFailure = Callable[[BaseException], bool]
 UnknownPage = Callable[[Headers], ASGIApp]
 """Gives the page for an address that does not exist, in the language that these headers ask for."""
 
@@ -34,17 +35,17 @@ class Outermost:
         *,
         addresses: Addresses,
         shared_paths: Sequence[str],
+        is_failure: IsFailure,
         hosts: Hosts | None = None,
         unknown_page: UnknownPage | None = None,
         unavailable: tuple[type[Exception], ...] = (),
-        panics: tuple[type[BaseException], ...] = (),
     ) -> None:
         """`shared_paths` are beginnings of the paths that scripts of other origins may read. `hosts` None accepts any
         host. Without `unknown_page`, people get the same 404 as programs. `unavailable` are the failures after which
-        trying again later helps, `panics` those of compiled code, which are no Exception."""
+        trying again later helps; `is_failure` tells failures from orders to end."""
         self._app = app
         self._unavailable = unavailable
-        self._failures: tuple[type[BaseException], ...] = (Exception, *panics)
+        self._is_failure = is_failure
         self._hosts = hosts
         self._addresses = addresses
         self._shared_paths = tuple(shared_paths)
@@ -91,7 +92,7 @@ class Outermost:
             if not has_started:
                 await call.send_answer(send_with_headers, error_answer(Unavailable()))
         except BaseException as error:
-            if has_started or not isinstance(error, self._failures):
+            if has_started or not self._is_failure(error):
                 raise
             if self._unknown_page is not None and not is_shared and _is_person_lost(scope, error):
                 page = self._unknown_page(Headers(scope=scope))

@@ -21,6 +21,7 @@ import handlers.http.app
 from handlers.http.routing import Routing
 from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import Limiter
+from storage.boundary import is_failure
 from tests.contract.conftest import OPERATIONS, authenticate
 
 EACH, ROUNDS = 300, 9
@@ -83,6 +84,7 @@ def application(
             guard=guard(authenticate, public_url="http://127.0.0.1:8000", billing_url="https://billing.example/plans"),
             public_url="http://127.0.0.1:8000",
             limiter=Limiter(),
+            is_failure=is_failure,
             rate=None,
         )
         return made

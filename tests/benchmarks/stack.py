@@ -40,6 +40,7 @@ from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.request import Request
 from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import Limiter
+from storage.boundary import is_failure
 
 PUBLIC_URL = "http://127.0.0.1:8000"
 PATH = "/api/v1/accounts"
@@ -112,6 +113,7 @@ def whole(keys: Path) -> ASGIApp:
     described = orjson.loads(contract)["paths"].values()
     ids = [operation["operationId"] for methods in described for operation in methods.values()]
     return create_app(
+        is_failure=is_failure,
         contract=contract,
         operations={**dict.fromkeys(ids, unused), "listAccounts": list_accounts},
         guard=guard(Tokens(keys).principal, public_url=PUBLIC_URL, billing_url=f"{PUBLIC_URL}/billing"),

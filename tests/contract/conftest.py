@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import uvicorn
-from polars.exceptions import PanicException
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
@@ -22,6 +21,7 @@ from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.peers import Peers
 from handlers.http.steps.guard import Authenticate, guard
 from handlers.http.steps.rate_limit import Limiter
+from storage.boundary import is_failure
 from tests.service.conftest import copied, demo_store
 
 __all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these too
@@ -270,7 +270,7 @@ def make_app() -> MakeApp:
             "limiter": Limiter(),
             "rate": None,
             "validate_responses": True,
-            "panics": (PanicException,),
+            "is_failure": is_failure,
         }
         return create_app(**(given | arguments))
 

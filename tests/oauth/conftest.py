@@ -31,6 +31,7 @@ from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_shared_paths
 from handlers.oauth.sign_in import page_routes
 from handlers.oauth.site import Site
 from storage import users
+from storage.boundary import is_failure
 from storage.database import StoreFull, StoreUnavailable
 from storage.users import User
 from tests.engines import ENGINE, OpenStore
@@ -303,6 +304,7 @@ def application(
 
     limiter = Limiter()
     return create_app(
+        is_failure=is_failure,
         contract=orjson.dumps(MAIN),
         operations={"accounts": who, "cashflow": who},
         guard=guard(bearer_check(server), public_url=server.policy.public_url, billing_url="https://billing.example/"),
