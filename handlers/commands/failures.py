@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import UnsupportedOperation
 from pathlib import Path
 
 from analytics.classification.rules import InvalidRule
@@ -34,6 +35,11 @@ SENTENCES = (
     InvalidWords,
 )
 """Failures whose text tells a person what is wrong."""
+
+
+def why_unreadable(error: OSError) -> str:
+    """The reason why a file cannot be read. Nobody can go back in a pipe, as reading a statement file does."""
+    return "it is a pipe" if isinstance(error, UnsupportedOperation) else error.strerror or str(error)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from handlers.commands.accounts import note_questions
 from handlers.commands.connections import bank_name
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import quantity
+from handlers.commands.failures import why_unreadable
 from handlers.json_shapes import money_text
 from handlers.services import Services
 from handlers.sync.concurrency import Closed
@@ -69,7 +70,7 @@ def import_files(
         except Closed:
             raise CommandError("The server is being stopped. Import the file again after its next start.") from None
         except OSError as error:
-            outcome.error = f"The file cannot be read: {error.strerror or 'it is a pipe'}."
+            outcome.error = f"The file cannot be read: {why_unreadable(error)}."
         refused += outcome.error is not None
         for line in [_as_json(outcome)] if is_json else _lines(outcome):
             report.line(line)

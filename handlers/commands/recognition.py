@@ -11,6 +11,7 @@ from connectors.bank_csv.reader import Explanation
 from connectors.connector import SourceError, as_sentence
 from connectors.statements import explain, format_name, read_records
 from handlers.commands.counts import quantity
+from handlers.commands.failures import why_unreadable
 from handlers.commands.imports import statement_line
 from storage.importing.batches import read_batch
 
@@ -44,7 +45,7 @@ def explain_file(path: Path, profiles: Sequence[Profile], *, today: date) -> Gen
         yield from _as_profiles(layouts)
         return False
     except OSError as error:
-        yield f"{path}: refused: The file cannot be read: {error.strerror or 'it is a pipe'}."
+        yield f"{path}: refused: The file cannot be read: {why_unreadable(error)}."
         return False
     yield f"  {quantity(len(read.statements), 'statement')}:"
     for statement in read.statements:

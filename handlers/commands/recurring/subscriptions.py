@@ -3,7 +3,7 @@
 from datetime import date
 from decimal import Decimal
 
-from analytics.currencies import in_digits
+from analytics.minor_digits import in_digits
 from analytics.recurring.added import AddedPayment
 from analytics.recurring.directions import INCOMING, OUTGOING
 from handlers.commands.accounts import AMOUNT
