@@ -15,6 +15,7 @@ SECOND_FACTOR_SETUP = timedelta(minutes=15)
 PASSKEY_ANSWER = timedelta(minutes=5)
 KNOWN_BROWSER = timedelta(days=180)
 CONSENT_REQUEST = timedelta(minutes=15)  # from an app's request to the answer of its user
+WAITING_REQUEST = timedelta(minutes=15)  # of an app or for a page, until somebody has signed in
 
 # Guesses of passwords
 WAIT_FIRST = timedelta(seconds=15)  # doubled with each further failure

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from auth import lifetimes
 from auth.people.sessions import Browser
 
-WAITING_LIFETIME = timedelta(minutes=15)
 WAITING_LENGTH_MAX = 2_800  # browsers keep 4,096 bytes of a cookie, and base64 lengthens the query by a third
 
 
@@ -37,7 +36,7 @@ class Cookies:
         """Keep an authorization request, still unchecked, or the path of a page until somebody has signed in; an empty
         query clears it."""
         value = base64.urlsafe_b64encode(query.encode()).decode().rstrip("=")
-        self._set_cookie(response, self.waiting, value, WAITING_LIFETIME if query else timedelta())
+        self._set_cookie(response, self.waiting, value, lifetimes.WAITING_REQUEST if query else timedelta())
 
     def waiting_query(self, cookies: Mapping[str, str]) -> str:
         """The query or path that `remember_waiting` kept; empty if none is kept."""
