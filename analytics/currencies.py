@@ -6,35 +6,18 @@ at most 20 digits and a rate at most 14, so no step can overflow.
 """
 
 from collections.abc import Collection, Iterable
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 
 import polars as pl
 
 from analytics.frames import FIGURE, RATES
+from analytics.minor_digits import minor_digits
 
 EURO = "EUR"
 NO_RATES = pl.DataFrame(schema=RATES)
 
-MINOR_DIGITS_USUAL = 2
-MINOR_DIGITS = {  # ISO 4217 list one: the currencies whose minor unit is not a hundredth
-    **{"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0, "RWF": 0},
-    **{"UGX": 0, "UYI": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0},
-    **{"BHD": 3, "IQD": 3, "JOD": 3, "KWD": 3, "LYD": 3, "OMR": 3, "TND": 3},
-    **{"CLF": 4, "UYW": 4},
-}
-
 _MONEY_SCALE = 5  # digits after the point in MONEY and FIGURE
 _EURO_RATE = 10**6  # the rate of the euro itself, in the unit of RATES
-
-
-def minor_digits(currency: str) -> int:
-    """The number of digits after the point in this currency (ISO 4217)."""
-    return MINOR_DIGITS.get(currency, MINOR_DIGITS_USUAL)
-
-
-def in_digits(amount: Decimal, currency: str) -> Decimal:
-    """The amount rounded to the digits of its currency, as it is listed; some banks state five."""
-    return amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_EVEN)
 
 
 def reporting_currency(account_currencies: Iterable[str], *, home: str) -> str:

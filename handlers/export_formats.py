@@ -12,7 +12,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from analytics.currencies import in_digits, minor_digits
+from analytics.minor_digits import in_digits, minor_digits
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.camt import writer as camt053
 from connectors.classified_records import UNCLASSIFIED, WORDS, Classification, OwnerWords, Pair, PartWords

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
-from analytics.currencies import minor_digits
 from analytics.integrity import AccountIntegrity, Kind, LedgerProblem, integrity
+from analytics.minor_digits import minor_digits
 from storage import accounts as stored_accounts
 from storage import integrity as stored
 from storage import transactions as stored_transactions

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from analytics.balances import BalanceSeries
-from analytics.currencies import in_digits, minor_digits
+from analytics.minor_digits import in_digits, minor_digits
 from analytics.recurring.history import History, Price, outlook_of
 from analytics.searching.comparison import Span
 from analytics.searching.totals import Sums

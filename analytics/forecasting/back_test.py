@@ -6,9 +6,9 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from analytics.currencies import in_digits
 from analytics.forecasting.ledgers import AccountLedger
 from analytics.forecasting.projection import Stream, project
+from analytics.minor_digits import in_digits
 
 TESTED_DAYS = 30
 ORIGINS_MAX = 6

@@ -13,8 +13,8 @@ from statistics import mean, median, pvariance, variance
 from msgspec import Struct
 from msgspec.structs import replace
 
-from analytics.currencies import in_digits, minor_digits
 from analytics.forecasting.ledgers import AccountLedger
+from analytics.minor_digits import in_digits, minor_digits
 from analytics.recurring.history import Charge, history
 
 WINDOW_DAYS = 182  # the rest per day is the mean over these days

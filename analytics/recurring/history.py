@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from analytics.currencies import in_digits
+from analytics.minor_digits import in_digits
 from analytics.periods import last_day
 from analytics.recurring.frequencies import CHARGES_A_YEAR, GRACE_DAYS, RHYTHMS, Unit
 

@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from analytics.cashflow import left_out
-from analytics.currencies import MINOR_DIGITS, MINOR_DIGITS_USUAL, NO_RATES, convert, foreign_currencies
+from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.letters import fold, plain
+from analytics.minor_digits import MINOR_DIGITS, MINOR_DIGITS_USUAL
 from analytics.refunds import NO_CATEGORY
 from analytics.search_text import searchable_text
 from analytics.searching.parts import NO_PARTS, in_own, is_split, with_part_in

@@ -10,8 +10,8 @@ from itertools import groupby
 
 import polars as pl
 
-from analytics.currencies import in_digits, minor_digits
 from analytics.frames import FIGURE, MONEY, frame_of
+from analytics.minor_digits import in_digits, minor_digits
 
 PARTS: dict[str, pl.DataType] = {
     "id": pl.String(),  # of the booking

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
+from analytics.minor_digits import minor_digits
 from connectors.bank_csv.amounts_and_dates import (
     FORMATS,
     currency_in,
@@ -29,7 +30,7 @@ from connectors.connector import UnsupportedFile
 Row = Sequence[str]
 _SAMPLE_ROWS = 400
 _FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # occur in other columns, too
-_THREE_DECIMALS = re.compile(r"\b(?:BHD|IQD|JOD|KWD|LYD|OMR|TND)\b")
+_CODE = re.compile(r"\b[A-Z]{3}\b")
 _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 
@@ -203,7 +204,7 @@ def _mark(amounts: Sequence[str], rows: Sequence[Row], delimiter: str | None = N
     usual: Mark = "," if delimiter == ";" else "."
     doubtful = usual if delimiter else ",."
     is_doubtful = mark is None and any(each in cell.strip(".,") for cell in amounts for each in doubtful)
-    if is_doubtful and not any(_THREE_DECIMALS.search(cell) for row in rows for cell in row):
+    if is_doubtful and 3 not in {minor_digits(code) for row in rows for cell in row for code in _CODE.findall(cell)}:
         raise UnsupportedFile(
             f"The CSV layout is unknown: decimals and thousands of the amounts cannot be told apart. {_HINT}"
         )

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from analytics.currencies import in_digits
 from analytics.letters import fold
+from analytics.minor_digits import in_digits
 from analytics.periods import six_months_before
 from analytics.recurring.added import AddedPayment, id_of
 from analytics.recurring.confirmations import CONFIRMED, DISMISSED, UNDECIDED, Decision, by_stream

@@ -20,7 +20,7 @@ from analytics.classification.rules import (
     render_rules,
     with_free_ids,
 )
-from analytics.currencies import in_digits
+from analytics.minor_digits import in_digits
 from analytics.periods import month_of
 from storage import accounts, rules
 from storage.accounts import StoredAccount

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.currencies import minor_digits, reporting_currency
+from analytics.currencies import reporting_currency
 from analytics.frames import BOOKINGS, FIGURE, RATES
+from analytics.minor_digits import minor_digits
 from tests.analytics import reference
 from tests.analytics.ledgers import TODAY, booking_rows, bookings, converted, frame, quotes, rate_rows
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.currencies import in_digits
 from analytics.forecasting.back_test import accuracy, origins
 from analytics.forecasting.flows import names_of, recurring_flows, streams_of
 from analytics.forecasting.ledgers import AccountLedger, DayMoved, joint_ledger
 from analytics.forecasting.projection import Projection, Stream, by_month, project, trend_weight
+from analytics.minor_digits import in_digits
 from analytics.recurring.detection import detect
 from analytics.recurring.history import Charge
 from tests.analytics.ledgers import TODAY

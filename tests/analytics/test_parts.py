@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from analytics.cashflow import monthly_cashflow
 from analytics.cashflow_categories import monthly_categories
-from analytics.currencies import in_digits, minor_digits
 from analytics.frames import BALANCES, BOOKINGS, RATES, SEARCHED
+from analytics.minor_digits import in_digits, minor_digits
 from analytics.refunds import refund_ids
 from analytics.searching.filters import Query, matching_rows
 from analytics.searching.parts import PARTS, apart, fit, shares

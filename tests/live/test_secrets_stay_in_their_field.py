@@ -11,6 +11,7 @@ import pytest
 
 from connectors.exchange_protocol import as_text
 from connectors.outgoing_http import Exchange
+from connectors.sources.fints.dialog import Access, Challenge
 from storage.bank_access.connection_keys import FILE_NAME
 from tests.days import today
 from tests.engines import opened
@@ -189,3 +190,11 @@ def test_a_trace_says_where_no_answer_came() -> None:
         method="GET", host="api.example", path="/accounts", parameters={}, status=None, content_type="", body=b""
     )
     assert as_text(asked) == "GET api.example/accounts\n  no answer\n"
+
+
+def test_what_opens_a_bank_and_its_saved_dialog_are_not_shown_where_they_are_named() -> None:
+    access = Access(url="https://bank.example", bank_code="10000000", login="s3cret", pin="s3cret", product="p")
+    challenge = Challenge(
+        text="Approve", is_in_app=True, wait=1.0, image=None, image_type="", paused={"state": "s3cret"}
+    )
+    assert "s3cret" not in f"{access!r} {challenge}"

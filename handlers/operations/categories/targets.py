@@ -10,7 +10,8 @@ import polars as pl
 from analytics.classification.facts import CATEGORIES, LEAVES, category_of
 from analytics.classification.leaves import OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory
-from analytics.currencies import NO_RATES, in_digits, minor_digits
+from analytics.currencies import NO_RATES
+from analytics.minor_digits import in_digits, minor_digits
 from analytics.periods import InvalidMonth, last_day, month_of
 from analytics.searching.comparison import Span
 from analytics.searching.totals import expenses_by_place

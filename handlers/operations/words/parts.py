@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, ChosenCategory, is_tag
-from analytics.currencies import in_digits, minor_digits
+from analytics.minor_digits import in_digits, minor_digits
 from handlers import json_shapes
 from handlers.http.errors import BadRequest
 from handlers.names import Json

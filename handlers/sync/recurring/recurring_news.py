@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 from msgspec.structs import replace
 
-from analytics.currencies import in_digits
+from analytics.minor_digits import in_digits
 from analytics.recurring.confirmations import DISMISSED, by_stream
 from analytics.recurring.history import Charge, history
 from analytics.recurring.news import KnownPayment, PaymentState, news_of, state_of
