@@ -58,6 +58,8 @@ def export(output: Path | None, data_dir: Path | None, **given: Any) -> None:
     if not is_stream:
         run("export", data_dir, **given, path=output)
         return
+    if output is None and sys.stdout is None:
+        raise click.UsageError("Standard output is closed: name a file with '--output'.")
     with TemporaryDirectory(prefix="bankdata-") as folder:
         path = Path(folder) / "export"
         terminal = Terminal(keeps_notes=True)

@@ -245,6 +245,18 @@ def test_an_export_into_a_pipe_reaches_its_reader_whether_or_not_a_server_runs(c
         assert export("--output", "/dev/stdout") == plain
 
 
+@pytest.mark.requirement("export.pipe")
+def test_an_export_with_standard_output_closed_asks_for_a_file(copied: Callable[[], Path]) -> None:
+    done = subprocess.run(
+        ["bash", "-c", '"$0" export --user solo --format jsonl --data "$1" >&-', BANKDATA, copied()],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "Error: Standard output is closed: name a file with '--output'."
+
+
 @pytest.mark.requirement("cli.one-sentence")
 @pytest.mark.parametrize(
     "command",
