@@ -20,8 +20,8 @@ OLD_BALANCE_DAYS = 7  # banks state balances on working days, and no run of holi
 
 
 class DatedBalance(Struct, frozen=True, kw_only=True):
-    """The balance of an account at the end of `day`, in the currency of the figures (None without a rate) and in its
-    own."""
+    """The balance of an account at the end of `day`: `balance` in the currency of the figures (None where there is no
+    exchange rate) and `own_balance` in its own."""
 
     account_id: str
     day: date
@@ -53,12 +53,13 @@ def balance_series(
     as_of: date | None = None,
 ) -> BalanceSeries:
     """The sum of the accounts (HOLDINGS; they are the selection) at the end of each of `days`, ascending and none after
-    `today`, from all their BOOKINGS, including adjusting entries.
+    `today`, from all their BOOKINGS, including adjusting entries. Accounts without a balance, or without a rate today,
+    are left out.
 
     Bookings after the day of an account's balance are not in the balance and change no point, so that the point of
-    today equals the snapshot's total. Other currencies count at the rate of each day, rounded per account; days before
-    the first rate of one of them have no point. The balance of each account is as of `as_of` (default: today), or of
-    the nearest day for which it is known: the day of its balance, or the day before its first booking.
+    today equals the snapshot's total. Other currencies count at the rate of each day, rounded per account; points begin
+    after the last day on which one of them has no rate. The balance of each account is as of `as_of` (default: today),
+    or of the nearest day for which it is known: the day of its balance, or the day before its first booking.
     """
     as_of = as_of or today
     held = _daily_balances(accounts, bookings, days=[*days, today, as_of], today=today, rates=rates)
@@ -91,8 +92,8 @@ def balance_series(
 
 
 def shown_days(every: Every, *, first: date, last: date) -> list[date]:
-    """The last days of the weeks (Sundays) or months from `first` to `last`, or all days, and `last` itself; at most
-    the latest 3,700 of them, none when `first` is after `last`."""
+    """The last days of the weeks (Sundays) or months from `first` to `last`, or all days, and `last` itself, oldest
+    first; at most the latest 3,700 of them, none when `first` is after `last`."""
     days: list[date] = []
     if first <= last:
         days.append(last)
@@ -171,8 +172,9 @@ def _daily_balances(
 
 
 def _running_sums(counted: pl.DataFrame, bookings: pl.DataFrame, *, rates: pl.DataFrame) -> pl.DataFrame:
-    """The running sums of bookings by account and day with bookings, oldest first, in the account's own currency:
-    columns id, booking_date, so_far (FIGURE)."""
+    """The running sums of bookings by account and day with bookings, oldest first, in the account's own currency (an
+    amount without a rate is zero): columns id, booking_date, so_far (FIGURE). Bookings after the account's `until` are
+    left out."""
     rows = bookings.select("account_id", "booking_date", "amount", "currency").join(
         counted.select(pl.col("id").alias("account_id"), pl.col("currency").alias("own"), "until"), on="account_id"
     )

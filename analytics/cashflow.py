@@ -47,7 +47,7 @@ def monthly_cashflow(
     oldest first, the month of `today` last (decision 3).
 
     Takes BOOKINGS; needs all of them only when `months` exceeds 120. Income and expenses are positive and net is their
-    difference (decision 13).
+    difference (decision 13). Adjusting entries and transfers within the selection count as neither (`left_out`).
     """
     is_long = months > HISTORY_MONTHS_MIN
     shown = shown_months(today, months, first_booking=first_booking(bookings, selection) if is_long else None)
@@ -144,7 +144,7 @@ def without_rate() -> pl.Expr:
 
 
 def counted_amount() -> pl.Expr:
-    """The amount that a row with `left_out` and `home_amount` adds to the figures."""
+    """The amount that a row adds to the figures: its `home_amount`, or 0 where `left_out` has a reason."""
     return pl.when(pl.col("left_out").is_null()).then("home_amount").otherwise(pl.lit(0, dtype=FIGURE))
 
 

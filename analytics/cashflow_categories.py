@@ -24,10 +24,11 @@ def monthly_categories(
     parts: pl.DataFrame = NO_PARTS,
 ) -> dict[date, list[tuple[str, Decimal]]]:
     """The expenses of each month (its first day; `months` follow each other) by category: amounts are positive and in
-    `currency`, the highest first, then by name.
+    `currency`, the highest first, then by name; a month without expenses has an empty list.
 
-    Rows count by sign, as in the cashflow, so that the amounts add up to its expenses; a row without category is OTHER
-    (decisions 13 to 15, 17, 19). Where there are `parts` (PARTS), the rows need ids.
+    Rows count by sign, as in the cashflow, so that the amounts add up to its expenses: those without a rate are left
+    out, those without category are OTHER (decisions 13 to 15, 17, 19), and a booking with `parts` (PARTS) counts by
+    them, for which the rows need ids.
     """
     found: dict[date, list[tuple[str, Decimal]]] = {month: [] for month in months}
     expenses = bookings.lazy().filter(

@@ -16,7 +16,8 @@ Former = tuple[date, Decimal, datetime]
 
 
 class DayTotals:
-    """Sums of the bookings of one account (analytics.frames.MOVED) by days, and their corrections (FORMER)."""
+    """Sums of the bookings of one account (analytics.frames.MOVED) by days, and the former amounts of those that were
+    corrected or taken back (FORMER)."""
 
     def __init__(self, moved: pl.DataFrame, former: pl.DataFrame) -> None:
         days = moved.group_by("booking_date").agg(pl.col("amount").sum(), pl.len()).sort("booking_date")
@@ -45,7 +46,7 @@ class DayTotals:
         return total
 
     def of_day(self, day: date) -> Sequence[Moved]:
-        """The bookings of a day, in no particular order."""
+        """The bookings of a day, each as its amount and when it became known, in no particular order."""
         place = bisect_left(self._days, day)
         if place == len(self._days) or self._days[place] != day:
             return ()
@@ -53,7 +54,8 @@ class DayTotals:
         return self._moved.slice(first, end - first).rows()
 
     def former_at(self, moment: datetime) -> Sequence[Former]:
-        """How the bookings at this moment differed from the present ones: the FORMER rows that ended after it."""
+        """The former amounts that ended after this moment, the earliest end first: by them, as far as they were known
+        then, the bookings differed from the present ones."""
         return self._former[bisect_right(self._ended, moment) :]
 
     def is_any_known_since(self, moment: datetime, first: date, last: date) -> bool:

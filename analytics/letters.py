@@ -16,7 +16,7 @@ _SPECIAL_TABLE = str.maketrans(SPECIAL_LETTERS)
 
 
 def fold(text: str) -> str:
-    """The folded text: lower case, no accents, ß as ss, and ä = ae = a, ö = oe = o, ü = ue = u.
+    """The folded text: lower case, no accents, ß as ss, and ä = ae = a, ö = oe = o, ü = ue = u, cut as in `plain`.
 
     Müller, Mueller and Muller all become "muller". The price is a rare false match, which is better than a miss: an e
     that really follows a, o or u is dropped, too ("Manuela" and "Manula" are one, "Poet" is "pot"). Folding twice
@@ -26,7 +26,7 @@ def fold(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The text in lower case, without accents and with ß as ss; every e stays. It is cut at PLAIN_LENGTH_MAX."""
+    """The text in lower case, without accents and with ß as ss; every e stays. It is cut at 4,000 letters."""
     if text.isascii():
         return text[:PLAIN_LENGTH_MAX].lower()
     decomposed = unicodedata.normalize("NFKD", text[:PLAIN_LENGTH_MAX])[:PLAIN_LENGTH_MAX]

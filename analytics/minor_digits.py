@@ -17,5 +17,5 @@ def minor_digits(currency: str) -> int:
 
 
 def in_digits(amount: Decimal, currency: str) -> Decimal:
-    """The amount rounded to the digits of its currency, as it is listed; some banks state five."""
+    """The amount rounded half to even to the digits of its currency, as it is listed; some banks state five."""
     return amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_EVEN)

@@ -17,8 +17,9 @@ def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
     `new`.
 
     Such a pair has the same amount and currency, booking dates at most 3 days apart, an equal counterpart (IBAN or
-    name) or a near-equal purpose, and comes from different batches or connections: equal rows of one batch are real.
-    Both frames are LOOKALIKES; rows of `stored` that are also in `new` are ignored. Nothing is ever dropped.
+    name) or purposes of which one contains the other, and comes from different batches or connections: equal rows of
+    one batch are real. Both frames are LOOKALIKES; rows of `stored` that are also in `new`, and adjusting entries, are
+    ignored. Nothing is ever dropped.
     """
     earlier = stored.lazy().join(new.lazy(), on=KEYS, how="semi").join(new.lazy(), on="id", how="anti")
     position = pl.int_range(pl.len(), dtype=pl.Int64)
@@ -61,7 +62,8 @@ def _lookalikes(arrived: pl.DataFrame, others: pl.DataFrame) -> list[str]:
 
 
 def _is_inside(short: str, long: str) -> pl.Expr:
-    """Whether one text is contained in the other: cut off at the end, or with the bank's own words around it."""
+    """Whether one text, of at least 12 characters, is contained in the other: cut off at the end, or with the bank's
+    own words around it."""
     return (pl.col(short).str.len_chars() >= NEAR_EQUAL_CHARACTERS_MIN) & pl.col(long).str.contains(
         pl.col(short), literal=True
     )

@@ -24,7 +24,7 @@ BookingStatus = Literal["booked", "pending"]
 
 
 class Discreet(Struct, frozen=True):
-    """A record with secrets: no log and no message that names it shows them."""
+    """A record with secrets, whose repr shows none of its fields, so that no log and no message does."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(...)"

@@ -14,8 +14,8 @@ RENT = "RENT"  # comes from the landlord to whom it was paid, or from a tenant
 
 
 def refund_places(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
-    """The places of the credits that are refunds: their counterpart was paid before, or on the same day, because
-    bookings have no time (decision 16).
+    """The places (column `place`) of the credits that are refunds: their counterpart was paid before, or on the same
+    day, because bookings have no time (decision 16).
 
     Rent counts only as a refund where rent was paid: a tenant's rent is no refund of one's own, whatever else the
     tenant was paid for.
@@ -58,7 +58,8 @@ def _by_counterpart(rows: pl.LazyFrame, *columns: str | pl.Expr) -> pl.LazyFrame
 
 
 def is_payment(selection: Collection[str]) -> pl.Expr:
-    """Whether a row is money that left the selection."""
+    """Whether a row is money that left the selection: negative, no adjusting entry and no transfer within the
+    selection."""
     return (pl.col("amount") < 0) & left_out(selection).is_null()
 
 

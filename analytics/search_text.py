@@ -6,12 +6,12 @@ from analytics.letters import PLAIN_LENGTH_MAX, SPECIAL_LETTERS, UMLAUT_SPELLED_
 
 
 def fold_column(text: pl.Expr) -> pl.Expr:
-    """`fold` on a column of strings; nulls stay null."""
+    """`analytics.letters.fold` on a column of strings; nulls stay null."""
     return plain_text(text).str.replace_all(UMLAUT_SPELLED_OUT.pattern, "${1}")
 
 
 def plain_text(text: pl.Expr) -> pl.Expr:
-    """`plain` on a column of strings; nulls stay null."""
+    """`analytics.letters.plain` on a column of strings; nulls stay null."""
     text = text.str.head(PLAIN_LENGTH_MAX)
     odd = pl.when(text.str.len_bytes() != text.str.len_chars()).then(text)  # few, and most steps are for them alone
     bare = odd.str.normalize("NFKD").str.head(PLAIN_LENGTH_MAX).str.replace_all(r"\p{M}", "").str.to_lowercase()
@@ -32,7 +32,8 @@ def searchable_text(text: pl.Expr) -> pl.Expr:
 
 
 def in_ascii(text: pl.Expr) -> pl.Expr:
-    """The folded text with `_` for each letter outside ASCII, and `~` for any other character outside it.
+    """The text, which is folded already, with `_` for each letter or digit outside ASCII, and `~` for any other
+    character outside it.
 
     It is for patterns that contain only words in ASCII and begin with `(?-u)`: they find the ends of words without a
     table of all letters, which costs a hundred times as much on texts with many others.

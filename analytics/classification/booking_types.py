@@ -11,14 +11,15 @@ from analytics.classification.phrases import Phrases, words_of
 
 
 class Verdict(NamedTuple):
-    """A derived value and the lasting name of the rule that gave it; the value is None when the rule gives none."""
+    """A derived value, and the lasting name of the rule that gave it ("gvc:105"); the value is None when the rule gives
+    none."""
 
     value: str | None
     rule: str
 
 
 class BookingFacts(NamedTuple):
-    """One booking as the tables of facts see it; blank texts are None."""
+    """What the classification reads of one booking; blank texts are None."""
 
     is_credit: bool
     name: str | None
@@ -65,8 +66,9 @@ US_SHOP = re.compile(  # DUNKIN #3311 PROVIDENCE RI: American cards print town a
 
 
 def booking_type(booking: BookingFacts) -> Verdict:
-    """One of the ten types of interface 2.4 with its rule: "other" where the facts fit no type, None where there are
-    none: no code, no name and no word."""
+    """The type of a booking, one of the ten of interface 2.4, with its rule: "other" where the facts fit no type, None
+    where there are none: no telling code, no name and no word. A credit that is a transfer or "other" and mentions pay
+    is a salary."""
     words = booking.purpose_words
     verdict = _from_codes(booking) or _from_words(booking)
     if verdict is None and booking.has_mandate:
@@ -93,7 +95,8 @@ def _speaks(booking: BookingFacts) -> bool:
 
 
 def _from_codes(booking: BookingFacts) -> Verdict | None:
-    """The type by rules 1 to 5, from codes; None where they leave it open."""
+    """The type by the first code that has one: ISO 20022, GVC, SWIFT, purpose code, merchant category code (rules 1 to
+    5 of sources 6.1); None where they leave it open."""
     sign = "+" if booking.is_credit else "-"
     iso, swift = (booking.bank_transaction_code or "").upper(), _swift_key(booking.swift_code)
     for value, rule in (
@@ -124,8 +127,8 @@ def _iso_type(code: str, sign: str) -> str | None:
 
 
 def _swift_key(code: str | None) -> str | None:
-    """The SWIFT code with FTRF and STRF replaced by NTRF, which means the same (MT940: S own message, N other message,
-    F first advice)."""
+    """The SWIFT code in capitals, with its first letter S or F replaced by N where the table knows that code, as FTRF
+    by NTRF, which means the same (MT940: S own message, N other message, F first advice); None for none."""
     if not code:
         return None
     key = code.strip().upper()
@@ -133,8 +136,9 @@ def _swift_key(code: str | None) -> str | None:
 
 
 def _from_words(booking: BookingFacts) -> Verdict | None:
-    """The type by rule 6: from the bank's text, else from the first words of the purpose or name, where many banks
-    print it."""
+    """The type by words (rule 6 of sources 6.1): from the bank's text, else, where no mandate decides, from a card
+    slip, the name or the first words of the purpose, where many banks print it, else from the codes of account
+    management. None where they leave it open."""
     name, purpose_words, has_iban = booking.name, booking.purpose_words, booking.iban is not None
     bank = _bank_word(booking.bank_text or "")
     slip = None if booking.has_mandate else _slip(purpose_words)  # whatever else a mandate says of cards

@@ -19,7 +19,8 @@ LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only w
 
 
 class Evidence(NamedTuple):
-    """A booking with its type and merchant, whether its counterpart is an own account, and the kind of that account."""
+    """A booking with its type (`kind`) and merchant, whether its counterpart is an own account, and the kind of that
+    account."""
 
     booking: BookingFacts
     kind: str | None
@@ -70,8 +71,8 @@ def _category_of_codes(booking: BookingFacts) -> Verdict | None:
 
 
 def _best_word(evidence: Evidence) -> Found[Keyword] | None:
-    """The deciding keyword: from the name, else from the purpose, else from the bank's text; in each the longest
-    one."""
+    """The keyword that decides, None for none: the longest one in the name, else in the purpose, else in the bank's
+    text. The name of a private person has none."""
     booking, merchant = evidence.booking, evidence.merchant
     is_nameless = merchant.label_words == booking.purpose_words
     counted = {"text"} if merchant.is_person is True else {"text", "company"}
@@ -100,7 +101,8 @@ def _settlement(bank_text: str | None) -> Found[Keyword] | None:
 
 
 def _outweighs(word: Found[Keyword], merchant: Merchant) -> bool:
-    """Whether a word about saving, rent or card settlement decides against the brand that carries the payment out."""
+    """Whether a keyword decides against the brand that carries the payment out: one about saving, any against a brand
+    of category OTHER, and electricity against a brand of SUBSCRIPTION. Keywords that count only in names never do."""
     assert merchant.brand is not None
     if word.meaning.scope not in ("text", "credit"):
         return False
@@ -126,8 +128,8 @@ def _says_more(hit: Found[Keyword], best: Found[Keyword]) -> bool:
 
 
 def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:
-    """Whether the counterpart may be a private person: known as one, or named by two to four plain words with no
-    company word and no mention of invoices."""
+    """Whether the counterpart may be a private person: known as one, or named by two to four plain words (not masked,
+    longer than a letter) with no company word and no mention of invoices."""
     if merchant.intermediary is not None or merchant.brand is not None:
         return False
     if merchant.is_person is not None:

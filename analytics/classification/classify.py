@@ -40,7 +40,8 @@ def classify(
     rules: Sequence[Rule] = (),
     corrections: Mapping[str, ChosenCategory] | None = None,
 ) -> pl.DataFrame:
-    """Derive type, category and merchant of every row (`CLASSIFIABLE`; other columns and the order stay).
+    """The rows (`CLASSIFIABLE`; other columns and the order stay) with type, category and merchant of each and the
+    rules that gave them (`DERIVED`).
 
     `own_ibans` are the user's own IBANs with the kind of the account (None when unknown), `rules` the user's rules in
     order, and `corrections` the chosen categories by `analytics.classification.rules.correction_key`. The chains are
@@ -57,8 +58,9 @@ def classify(
 
 
 def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rules: Sequence[Rule] = ()) -> pl.DataFrame:
-    """The rows (`CLASSIFIABLE`, with `category` and `category_rule`) with the leaf below their category, the one that
-    `classify` would have given."""
+    """The rows (`CLASSIFIABLE`, with `category` and `category_rule`) with the finer category that is derived below
+    their category, and its rule: `detailed_category` and `detailed_rule`, null for none. A finer one that the user
+    chose is not looked up."""
     own = {comparable_value("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     decided = (Verdict(value, rule or "") for value, rule in rows.select("category", "category_rule").iter_rows())
     leaves = [_derive(row, own, rules, {}, said)[6:8] for row, said in zip(_rows(rows), decided, strict=True)]
@@ -66,8 +68,8 @@ def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rule
 
 
 def _with_zeros(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with zeros in place of long numbers, which only identify a booking, card or contract; bookings that
-    differ in them alone are then derived once."""
+    """The rows with zeros in place of numbers of five digits or more, which only identify a booking, card or contract;
+    bookings that differ in them alone are then derived once."""
     texts = rows.select("counterpart_name", "merchant_name", "purpose", "mandate_reference")
     return rows.with_columns(
         pl.Series(text.name, [value and _NUMBER.sub(_zeros, value) for value in text], dtype=pl.String)
@@ -118,8 +120,8 @@ def _derive(
 def _users_choice(
     row: BookingFacts, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
 ) -> tuple[ChosenCategory, str] | None:
-    """The category that the user chose, and its rule: by a rule of theirs, else by an earlier correction; None where
-    neither applies."""
+    """The category that the user chose, and its rule: by a rule of theirs, else by an earlier correction for the
+    creditor id, IBAN or merchant (for an intermediary only the merchant); None where neither applies."""
     if rule is not None and rule.place is not None:
         return rule.place, f"user-rule:{rule.id}"
     if not corrections:
@@ -153,7 +155,7 @@ def _users_rule(row: BookingFacts, shop: Merchant, rules: Sequence[Rule]) -> Rul
 
 
 def _rows(rows: pl.DataFrame) -> Iterable[BookingFacts]:
-    """The rows as Python values; the words of purposes are folded and split by Polars, all at once."""
+    """The rows as BookingFacts; the words of purposes are folded and split by Polars, all at once."""
     prepared = rows.select(
         is_credit=pl.col("amount") > 0,
         name=_filled_text("merchant_name").fill_null(_filled_text("counterpart_name")),

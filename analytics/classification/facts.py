@@ -47,7 +47,7 @@ SignedCodes = Mapping[tuple[str, str], str]
 
 @cache
 def table(name: str) -> tuple[tuple[str, ...], ...]:
-    """The lines of one table in order, each as its columns."""
+    """The lines of the file of this name in `data`, in order, each as its columns; without comments and blank lines."""
     text = files("analytics.classification").joinpath("data", name).read_text(encoding="utf-8")
     lines = (line.rstrip() for line in text.splitlines())
     return tuple(tuple(line.split("\t")) for line in lines if line and not line.startswith("#"))
@@ -60,13 +60,13 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def edition() -> str:
-    """A hash of all tables, which differs from that of a version with more or fewer facts."""
+    """The SHA-256 of all tables, in hexadecimal: another one as soon as any fact has changed."""
     tables = sorted(files("analytics.classification").joinpath("data").iterdir(), key=lambda table: table.name)
     return hashlib.sha256(b"".join(table.read_bytes() for table in tables)).hexdigest()
 
 
 def signed_codes(name: str) -> SignedCodes:
-    """The values of a table by code and sign."""
+    """The values of a table by code and sign of the amount ("+", "-", or "*" for both)."""
     return {(code, sign): value for codes, sign, value in table(name) for code in codes.split()}
 
 
@@ -83,7 +83,7 @@ def spread(codes: str) -> range:
 
 
 class Leaf(NamedTuple):
-    """A finer category, as in `leaves.tsv`."""
+    """A line of `leaves.tsv`: a finer category (`code`), the category above it, its names, and its codes elsewhere."""
 
     code: str
     category: str

@@ -44,8 +44,8 @@ _BEGINNING = re.compile(BEGINNING)
 
 
 def is_intermediary(name: str | None) -> bool:
-    """Whether a counterpart only carries payments for others, so that its ids and IBANs say nothing about a
-    merchant."""
+    """Whether a counterpart's name begins like that of a company that only carries payments for others, so that its ids
+    and IBANs say nothing about a merchant; False for None."""
     return name is not None and _BEGINNING.search(fold(name)) is not None
 
 
@@ -55,8 +55,8 @@ def are_intermediaries(names: pl.Expr) -> pl.Expr:
 
 
 def intermediary_of(label_words: Sequence[str], *, has_star: bool) -> tuple[Intermediary, int] | None:
-    """The known intermediary whose words begin a label, and the number of these words; None for none. Short ones need a
-    star (SQ *)."""
+    """The known intermediary whose words begin a label, and the number of these words; None for none. Those of up to
+    four letters need a star (SQ *)."""
     for size in range(min(_WORDS_MAX, len(label_words)), 0, -1):
         start = tuple(label_words[:size])
         if start in INTERMEDIARIES and (has_star or sum(map(len, start)) > STARRED_LENGTH_MAX):

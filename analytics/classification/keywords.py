@@ -20,14 +20,15 @@ class Keyword(NamedTuple):
 
 @lru_cache(maxsize=CACHED_TEXTS_MAX)
 def keywords_of(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
-    """The keywords in a text; a street named after a museum is no keyword, and MIETE04 counts as Miete."""
+    """The keywords in these folded words of a text; a street named after a museum is no keyword, and MIETE04 counts as
+    Miete."""
     bare = [word.rstrip(DIGITS) or word for word in words]
     hits = KEYWORDS.all(bare)
     return tuple(hit for hit in hits if not ("*" in hit.phrase and bare[hit.position].endswith(STREETS)))
 
 
 def trades_of(label_words: tuple[str, ...]) -> Iterator[Found[Keyword]]:
-    """The keywords in a shop's name that say what it sells."""
+    """The keywords in a shop's name that say what it sells: those that count in names or on card slips."""
     return (hit for hit in keywords_of(label_words) if hit.meaning.scope in ("name", "card"))
 
 

@@ -24,8 +24,8 @@ OWN_TRANSFER = "OWN_TRANSFER"
 
 
 def leaf_below(category: Verdict, evidence: Evidence) -> tuple[str | None, str | None]:
-    """The leaf below this category and the rule that gave it, from the first source that has one; both None where none
-    has."""
+    """The finer category below this category and the rule that gave it, from the first source that has one; both None
+    where none has, or where the evidence for the category is doubtful."""
     if category.value is None:
         return None, None
     for source in OTHER_ORDERS.get(category.value, SOURCES):
@@ -36,13 +36,13 @@ def leaf_below(category: Verdict, evidence: Evidence) -> tuple[str | None, str |
 
 
 def own_transfer(kinds: Iterable[str | None]) -> str:
-    """The leaf of a transfer between accounts of these kinds that belong to the same person."""
+    """The finer category of a transfer between accounts of these kinds that belong to the same person."""
     return next((OF_KINDS[kind] for kind in OF_KINDS if kind in set(kinds)), OWN_TRANSFER)
 
 
 def _is_doubtful(category: Verdict, leaf: Verdict, evidence: Evidence) -> bool:
-    """Whether the evidence for the category is weak: the category stays, but no leaf below it is better than a wrong
-    one."""
+    """Whether the evidence for the category is weak: the category stays, but no finer one below it is better than a
+    wrong one."""
     if not category.rule.startswith(TOLD_BY_WORDS):
         return False
     if leaf.rule.startswith("default:"):  # a person's name
@@ -56,8 +56,8 @@ def _is_doubtful(category: Verdict, leaf: Verdict, evidence: Evidence) -> bool:
 
 
 def _is_elsewhere(category: Verdict, leaf: Verdict, evidence: Evidence, *, unheard: Set[str] = frozenset()) -> bool:
-    """Whether the texts speak for another category: by a longer word than any for this one, or because the word of the
-    leaf also stands for another category."""
+    """Whether the texts speak for another category (but TRANSFER and those in `unheard`): by a longer word than any for
+    this one, or because the word that gave the finer category also stands for another category."""
     assert category.value is not None
     heard = (*_texts(evidence), *_other_texts(evidence))
     own = [hit.length for place, words in heard for hit in _words(category.value, place, words)]
@@ -122,8 +122,8 @@ def _by_type(category: Verdict, evidence: Evidence) -> Verdict | None:
 
 
 def _by_bank(category: Verdict, evidence: Evidence) -> Verdict | None:
-    """The leaf of a booking by the bank itself, from its type alone, except that words tell dividends from interest,
-    and that a fee may be somebody else's: the town's, or a gym's."""
+    """The finer category of cash bookings and fees, by their type; of a fee that words ascribe to the town or a gym, by
+    the word. None for other types: words have to tell dividends from interest."""
     if evidence.kind != "fee":
         return _by_type(category, evidence) if evidence.kind in OF_THE_BANK else None
     leaf = _by_word(category, evidence)
@@ -163,7 +163,8 @@ def _all_words(place: Place, words: Sequence[str]) -> tuple[Found[frozenset[tupl
 
 
 def _all_entries(place: Place) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
-    """The words of all leaves, each with the categories that it stands for and where it counts for them."""
+    """The words of all finer categories that count in this place, each with the categories that it stands for and its
+    scopes."""
     categories_of: dict[str, set[tuple[str, str]]] = {}
     for category in CATEGORIES:
         for phrase, (_, scope) in _entries(category, place):
@@ -178,7 +179,7 @@ def _entries(category: str, place: Place) -> Iterator[tuple[str, tuple[str, str]
 
 
 def _mccs() -> dict[str, str]:
-    """The leaf of each merchant category code; a code listed for two leaves is left out."""
+    """The finer category of each merchant category code; a code listed for two is left out."""
     leaves_of: dict[str, set[str]] = {}
     for leaf in LEAVES.values():
         for code in (f"{code:04}" for codes in leaf.mccs.split() for code in spread(codes)):

@@ -23,7 +23,8 @@ from analytics.classification.shop_names import (
 
 
 class Brand(NamedTuple):
-    """A known company or service and the category of its sales; `leaf` is None where it sells several things."""
+    """A known company or service and the category of its sales; `leaf`, the finer category, is None where it sells
+    several things."""
 
     name: str
     category: str
@@ -32,7 +33,8 @@ class Brand(NamedTuple):
 
 
 class Merchant(NamedTuple):
-    """The counterpart of a booking, as far as the texts show it."""
+    """The counterpart of a booking, as far as the texts show it: a company, or a private person, who gets no `name`.
+    `rule` says where the name, or the lack of one, comes from."""
 
     name: str | None
     rule: str
@@ -73,7 +75,9 @@ LEGAL_WORDS = frozenset(_LEGAL.split())
 
 
 def merchant(name: str | None, purpose: str | None, purpose_words: Sequence[str], kind: str) -> Merchant:
-    """The merchant of a booking of type `kind` with this counterpart name and purpose."""
+    """The counterpart of a booking of type `kind`, recognised by its name, else by the purpose: a company by the name
+    of the shop or brand, also behind an intermediary; a private person, or one that is not recognised, without a
+    name."""
     if name is None:
         return _from_purpose(purpose or "", purpose_words, kind)
     known = _from_label(name, kind)
@@ -129,7 +133,7 @@ def _from_label(label: str, kind: str) -> Merchant:
 
 
 def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merchant:
-    """The merchant of a booking without a counterpart, whose name, if any, is in the purpose."""
+    """The merchant of a booking without a counterpart's name, from the purpose, which may name one."""
     all_words = tuple(purpose_words)
     if kind in PAYMENT_TYPES and _is_named(purpose):
         return Merchant(None, "person", None, None, all_words, True)
@@ -161,7 +165,8 @@ def _is_named(text: str) -> bool:
 
 
 def _is_bare(label_words: Sequence[str]) -> bool:
-    """Whether a name is one word and numbers (BP 0412, BOOTS 1223), as statements write only shops."""
+    """Whether all words of a name but the first contain digits (BP 0412, BOOTS 1223), as statements write only
+    shops."""
     return all(_has_digit(word) for word in label_words[1:])
 
 
@@ -187,7 +192,8 @@ def _shop_behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) ->
 
 @lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _brand(label_words: tuple[str, ...], *, is_shop: bool) -> Brand | None:
-    """The brand in a text: the first one in a shop's label, else the longest one, the earliest of equals.
+    """The brand in a text: the first one in a shop's label, else the longest one, the earliest of equals; None for
+    none.
 
     A shop's trade may rule a brand out: a BAECKEREI KLINGEL is a bakery whatever Klingel sells elsewhere, and an
     ambiguous name counts only as the first word of a shop that names no other trade (SATURN APOTHEKE).
@@ -212,7 +218,8 @@ def _agree(trades: Sequence[Found[Keyword]], brand: Brand) -> bool:
 
 
 def _brand_stem(label_words: Sequence[str], *, length_min: int = 0) -> Brand | None:
-    """A brand that is joined to other letters (EBAYO, IKEADEUTSCHLAN); a short one only after an intermediary."""
+    """The longest brand with whose letters the first word begins (EBAYO, IKEADEUTSCHLAN), of at least `length_min`
+    letters and never fewer than four; None for none."""
     word = label_words[0] if label_words else ""
     lengths = range(len(word), max(length_min, GLUED_BEHIND_LENGTH_MIN) - 1, -1)
     known = _brands_without_gaps()
@@ -221,7 +228,8 @@ def _brand_stem(label_words: Sequence[str], *, length_min: int = 0) -> Brand | N
 
 @cache
 def _brands_without_gaps() -> dict[str, Brand]:
-    """Brands by their letters without gaps."""
+    """Brands by the letters of their names without gaps; ambiguous names and those of fewer than four letters are left
+    out."""
     sure = (("".join(words_of(alias)), brand) for alias, (brand, is_ambiguous) in _entries() if not is_ambiguous)
     return {letters: brand for letters, brand in sure if len(letters) >= GLUED_BEHIND_LENGTH_MIN}
 

@@ -76,7 +76,7 @@ class Rule(Struct, frozen=True, kw_only=True):
 
     @property
     def decides(self) -> bool:
-        """Whether the rule gives more than tags."""
+        """Whether the rule gives a category, a merchant or a type, and not only tags."""
         return any(given is not None for given in (self.category, self.merchant, self.type))
 
     def holds(self, values: Mapping[str, str]) -> bool:
@@ -111,7 +111,8 @@ def parse_rules(text: str) -> list[Rule]:
 
 
 def with_free_ids(known: Iterable[Rule], added: Iterable[Rule]) -> list[Rule]:
-    """The added rules; those whose id a known one has, or no address can name, get the next number."""
+    """The added rules, each with its id, or the next free number where a known or earlier rule has that id, or no
+    address can contain it."""
     taken = {rule.id for rule in known}
     numbered = []
     for rule in added:
@@ -126,12 +127,12 @@ def with_free_ids(known: Iterable[Rule], added: Iterable[Rule]) -> list[Rule]:
 
 
 def render_rules(rules: Sequence[Rule]) -> str:
-    """The text of these rules, which `parse_rules` reads."""
+    """The text of these rules, one JSON object a line, which `parse_rules` reads."""
     return "".join(json.dumps(as_json(rule), ensure_ascii=False) + "\n" for rule in rules)
 
 
 def as_json(rule: Rule) -> dict[str, object]:
-    """The content of a rule's line, without empty members."""
+    """A rule as the JSON object of its line, with the interface's names and without empty members."""
     values = {name: getattr(rule, field) for name, field in FIELDS.items()}
     return {key: value for key, value in values.items() if value}
 

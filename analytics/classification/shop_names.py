@@ -54,17 +54,19 @@ def without_reference(label: str) -> str:
 
 
 def is_slip(label: str) -> bool:
-    """Whether a name is a whole card slip: "CHECKCARD 0105 SHELL OIL 57442", "CARD PAYMENT TO TESCO"."""
+    """Whether a name begins with the words of a card slip and so is a whole one: "CHECKCARD 0105 SHELL OIL 57442",
+    "CARD PAYMENT TO TESCO"."""
     return SLIP_HEAD.match(label) is not None
 
 
 def slip_text(purpose: str) -> str:
-    """The text of a card slip without card, terminal, dates, times and amounts."""
+    """The text of a card slip, up to "//", without the words for card and terminal, dates, times and amounts."""
     return " ".join(SLIP_NOISE.sub(" ", purpose.split("//")[0]).split())
 
 
 def tidy(label: str) -> str:
-    """A shop's name without store numbers and legal form, in mixed case, cut at NAME_LENGTH_MAX."""
+    """A shop's name without greeting, country, store number (and what follows it) and legal form, cut at
+    NAME_LENGTH_MAX; where all letters are capitals, or none is, words begin with one."""
     text = _PARTING.sub(" ", label).strip(" .,;:-/")
     text = _COUNTRY.sub("", _GREETING.sub("", text))
     text = _NUMBERED.sub("", text)
@@ -81,7 +83,8 @@ def _capitalise(word: str, index: int) -> str:
 
 
 def before_number(text: str) -> str:
-    """The words before the first one with a digit: on a slip, the shop comes before terminal, date and card numbers."""
+    """The first words without digits, five at most, up to the next one with a digit: on a slip, the shop comes before
+    terminal, date and card numbers."""
     kept: list[str] = []
     for word in text.replace(",", " ").split():
         if any(c.isdigit() for c in word):

@@ -15,8 +15,8 @@ ORIGINS_MAX = 6
 
 
 class Accuracy(Struct, frozen=True, kw_only=True):
-    """The accuracy of a number of past forecasts: the mean error after 30 days, the mean error of simply assuming the
-    first balance, and the share of outcomes within the band."""
+    """The accuracy of so many past forecasts (`tests`): the mean error after 30 days, the mean error of simply assuming
+    the first balance, and the share (0 to 1) of outcomes within the band."""
 
     tests: int
     mean_absolute_error: Decimal
@@ -30,13 +30,13 @@ class Accuracy(Struct, frozen=True, kw_only=True):
 
 
 def origins(today: date) -> list[date]:
-    """The past days from which forecasts are made again, the latest first."""
+    """The six past days from which forecasts are made again, the latest first: 30, 60, ... 180 days before `today`."""
     return [today - timedelta(days=TESTED_DAYS * step) for step in range(1, ORIGINS_MAX + 1)]
 
 
 def accuracy(ledger: AccountLedger, streams: Mapping[date, Iterable[Stream]]) -> Accuracy | None:
-    """The accuracy of forecasts from past days, with `streams` as they were visible on each; None where the history is
-    too short for any."""
+    """The accuracy of forecasts from past days, with `streams` as they were visible on each; None where on all of them
+    the history was too short, or the bookings too few, for a forecast."""
     errors: list[Decimal] = []
     unmoved: list[Decimal] = []
     hits: list[bool] = []
@@ -60,5 +60,6 @@ def accuracy(ledger: AccountLedger, streams: Mapping[date, Iterable[Stream]]) ->
 
 
 def _mean(values: Sequence[Decimal], currency: str) -> Decimal:
-    """The mean, rounded to the digits that are shown, so that a forecast does not win by an invisible difference."""
+    """The mean, rounded half to even to the currency's digits, so that a forecast does not win by an invisible
+    difference."""
     return in_digits(sum(values, Decimal(0)) / len(values), currency)

@@ -45,13 +45,14 @@ class AccountLedger(Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> Reason | None:
-        """The reason why there can be no forecast; None where there can be one."""
+        """The reason why there can be no forecast: "short_history" (fewer than 30 days), else "few_bookings" (fewer
+        than 12); None where there can be one."""
         if self.age < HISTORY_DAYS_MIN:
             return "short_history"
         return "few_bookings" if self.bookings < BOOKINGS_MIN else None
 
     def at(self, day: date) -> "AccountLedger":
-        """The ledger as it was at the end of an earlier day."""
+        """The ledger as it was at the end of an earlier day; the opening balance and the first day stay."""
         later = [moved for when, moved in self.moved.items() if when > day]
         return replace(
             self,
@@ -66,7 +67,7 @@ class AccountLedger(Struct, frozen=True, kw_only=True):
 
 
 def joint_ledger(ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved]) -> AccountLedger:
-    """One ledger for several accounts of the same currency and day."""
+    """One ledger for several accounts of the same currency and day; `moved` are the bookings of all of them by day."""
     each = list(ledgers)
     return AccountLedger(
         currency=each[0].currency,

@@ -85,7 +85,8 @@ class Projection(Struct, frozen=True, kw_only=True):
 
 
 def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> Projection:
-    """The projected balance of each of so many days after the ledger's day, exact in the digits of the currency."""
+    """The projected balance of each of so many days after the ledger's day, with the expected events and the rest per
+    day behind it, in the digits of the currency."""
     streams = list(streams)
     events = sorted(
         (event for stream in streams for event in _events(stream, ledger, days)),
@@ -113,7 +114,8 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
 
 
 def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None:
-    """The next pay, None where none is expected. Other income and daily spending are not included in `left`."""
+    """The next pay, None where none is expected within 62 days. Other income and daily spending are not included in
+    `left`."""
     streams = list(streams)
     pay_days = [event.day for stream in streams if stream.is_pay for event in _events(stream, ledger, PAY_DAYS)]
     if not pay_days:
@@ -152,7 +154,8 @@ def by_month(projection: Projection) -> Projection:
 
 def trend_weight(ledger: AccountLedger) -> float:
     """The share of the past trend that is expected to continue, 0 to 1: how well the mean of preceding months predicted
-    each month's net. The trend of people who spend whatever is left does not continue."""
+    each month's net; 0 for an account that began with nothing less than 210 days ago. The trend of people who spend
+    whatever is left does not continue."""
     if ledger.opening == 0 and ledger.age < NEW_DAYS:
         return 0.0
     months = ledger.age // MONTH_DAYS
@@ -171,7 +174,8 @@ def _months_before(sums: Sequence[float], place: int) -> Sequence[float]:
 
 
 def _rest(rest: list[Decimal], streams: Iterable[Stream], today: date) -> list[Decimal]:
-    """The daily sums until `today`, the latest first, without the charges of the streams."""
+    """Take the charges of the streams out of the daily sums until `today`, the latest first, and return the same
+    list."""
     for stream in streams:
         for charge in stream.charges:
             back = (today - charge.day).days

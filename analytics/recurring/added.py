@@ -41,11 +41,11 @@ def include_added(
     streams: pl.DataFrame, added: Sequence[AddedPayment], rows: pl.DataFrame, currencies: Mapping[str, str], today: date
 ) -> pl.DataFrame:
     """The found streams with `added_id`, the id of an added payment that is the same, followed by the added payments
-    that were not found, with their account as `added_to`; both are confirmed.
+    that were not found, with their account as `added_to`; both are confirmed, but a stream that was dismissed stays so.
 
     `rows` (CHARGES) are the bookings of the accounts, whose `currencies` are given. The charges of an added payment are
-    bookings in its direction, of about its amount, whose counterpart, merchant or purpose contains its name; a stream
-    with one of them is the same payment.
+    bookings in its direction, of half to twice its amount, whose counterpart, merchant or purpose contains its name;
+    the stream with the latest of them that is in any is the same payment.
     """
     if not added:
         return streams.with_columns(added_id=pl.lit(None, pl.String), added_to=pl.lit(None, pl.String))

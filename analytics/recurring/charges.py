@@ -31,9 +31,10 @@ ABOUT = [pl.col("ascii").str.contains(pattern).alias(topic) for topic, pattern i
 def eligible_payments(
     charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, incoming: bool = False
 ) -> pl.DataFrame:
-    """The bookings of the evidence that may recur, oldest first, each with its `row` number, its `price`, the folded
-    texts `name`, `note` and `brand`, and a negative amount; `of_any_kind` includes those that pay for nothing, such as
-    savings. Incoming ones are there if they are wanted, and the id of their user has a mark."""
+    """The bookings of the last 25 months that may recur, oldest first, each with its `row` number, its `price` (the
+    amount without its sign), the folded texts `name`, `note` and `brand`, and a negative amount. Returned payments are
+    left out, and without `of_any_kind` also what pays for nothing, such as savings. `incoming` adds incoming ones,
+    whose `user_id` gets MARK at its end."""
     days = users.lazy().select("user_id", "today", since=pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo"))
     pieces = [
         _that_may_recur(piece, days, of_any_kind=of_any_kind, incoming=incoming)
@@ -46,7 +47,7 @@ def eligible_payments(
 
 
 def _that_may_recur(charges: pl.DataFrame, days: pl.LazyFrame, *, of_any_kind: bool, incoming: bool) -> pl.DataFrame:
-    """The bookings of the evidence that `may_recur` or are the `is_return` of one."""
+    """The bookings of the last 25 months that `may_recur`, or are the return of one (`is_return`)."""
     evidence = charges.lazy().join(days, on="user_id").filter(IS_EVIDENCE).drop(*FLAGS, "since").pipe(frame_of)
     return (
         _with_texts(evidence)
@@ -90,7 +91,8 @@ def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def drop_returned(payments: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
-    """The payments, oldest first, without those whose money came back as a return of the same amount."""
+    """The payments, oldest first, without those whose money came back: each return ends the latest payment of the same
+    amount, user and currency in the other direction, at most ten days before it."""
     if returns.is_empty():
         return payments
     back = pl.col("user_id").str.strip_suffix(MARK)  # what came back went in the other direction

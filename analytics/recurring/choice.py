@@ -23,7 +23,7 @@ STEADY_MIN = 0.5  # share of charges with a repeated price, from which on a sing
 
 
 class DatedCharge(NamedTuple):
-    """A charge with its place on the axes of the lattices."""
+    """A charge with its booking date on each axis: in days, in business days and in months."""
 
     row: int
     payee_id: int
@@ -34,7 +34,8 @@ class DatedCharge(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A charge on the lattice of a candidate: its slot, and how many days it is late (negative: early)."""
+    """A charge beside the due days of a candidate: the number of the nearest one (`slot`), and how many days it is late
+    (negative: early)."""
 
     charge: DatedCharge
     candidate: Candidate
@@ -43,12 +44,13 @@ class Placed(NamedTuple):
 
     @property
     def rank(self) -> tuple[float, float, int]:
-        """Of the streams that a charge may belong to, the one where this is least has it."""
+        """A sort key: of the streams that a charge may belong to, the one where this is least has it. The nearest day
+        counts first, then the best score."""
         return abs(self.late_days), -self.candidate.score, self.candidate.group.group
 
     @property
     def is_off_its_day(self) -> bool:
-        """Whether it was bought, not collected, because it is well beyond the tolerance."""
+        """Whether it was bought, not collected: it is more than a day beyond the tolerance."""
         return abs(self.late_days) > self.candidate.fit.tolerance_days + STRANGER_DAYS
 
 
@@ -57,7 +59,7 @@ Streams = dict[int, list[Placed]]
 
 
 def place(charge: DatedCharge, candidate: Candidate) -> Placed:
-    """The charge on the lattice of the candidate."""
+    """The charge with the nearest due day of the candidate."""
     return Placed(charge, candidate, *_position(charge, candidate.fit))
 
 
@@ -68,8 +70,8 @@ def _position(charge: DatedCharge, fit: Fit) -> tuple[int, float]:
 
 
 def choose_groups(ranked: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int]]:
-    """The chosen groups with their rows: of the groups in `ranked`, every charge goes to the first that has it; groups
-    that lost too many are dropped.
+    """The chosen groups with their rows: of the groups in `ranked`, the best first, every charge goes to the first that
+    has it; groups that lost more than a tenth are dropped.
 
     Groups that come first for all of their charges win; then, among the remaining charges, the next ones do.
     """
@@ -122,7 +124,7 @@ def complete_streams(
 
 
 def by_payee(streams: Streams) -> dict[int, list[int]]:
-    """The groups of the streams by payee, without payees that have too many."""
+    """The groups of the streams by payee, without payees that have more than ten."""
     groups = defaultdict(list)
     for group, placed in streams.items():
         groups[placed[-1].charge.payee_id].append(group)
@@ -131,7 +133,7 @@ def by_payee(streams: Streams) -> dict[int, list[int]]:
 
 def odd_ones(stream: Sequence[Placed]) -> set[int]:
     """The rows of a steady stream's charges that are something else at the same payee: 55.00 once to somebody who gets
-    1,000.00 each month.
+    1,000.00 each month. None where fewer than half of the charges have a repeated price.
 
     The price of such a charge comes only once, and it is off the day, fills a slot which a repeated price fills too, or
     is the latest one and no likely new price. A price that is repeated is a new price.

@@ -31,7 +31,8 @@ A = TypeVar("A", bound=About)
 
 
 def with_confirmations(streams: pl.DataFrame, decisions: Iterable[Decision]) -> pl.DataFrame:
-    """The streams (SUBSCRIPTIONS) with their `confirmation`, "none" where the user has not decided."""
+    """The streams (SUBSCRIPTIONS) with their `confirmation`: the first of the decisions about each, "none" where the
+    user has not decided."""
     said = {id_: about[0].confirmation for id_, about in by_stream(streams, decisions).items()}
     return streams.with_columns(
         confirmation=pl.Series([said.get(id_, UNDECIDED) for id_ in streams["id"]], dtype=pl.String)
@@ -39,7 +40,8 @@ def with_confirmations(streams: pl.DataFrame, decisions: Iterable[Decision]) -> 
 
 
 def by_stream(streams: pl.DataFrame, known: Iterable[A]) -> Mapping[str, list[A]]:
-    """The facts about each stream (such as decisions) by its id, in their order.
+    """The facts about each stream (such as decisions) by its id, in their order; those about no stream here are left
+    out.
 
     A fact belongs to the stream with its charge; only where none has it, to the stream with its id, because another
     rhythm or beginning would change the id.

@@ -31,9 +31,10 @@ def named_as_in(some: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
     user).
 
     Payees are determined and streams are counted within the selection, so the same digest may stand for one contract
-    here and another there. A stream gets the id of the one among all accounts that has its charges, if they are more
-    than half of that one's charges in the same time; two contracts that all accounts together show as one never have
-    such a majority. A stream without a counterpart among all accounts gets an id made of its first charge.
+    here and another there. A stream gets the id of the one among all accounts that has its frequency and its charges,
+    if they are more than half of that one's charges in the same time; two contracts that all accounts together show as
+    one never have such a majority. A stream without a counterpart among all accounts gets an id made of its first
+    charge.
     """
     rows = some.to_dicts()
     claims = [
@@ -61,6 +62,6 @@ def _count_shared(charges: Iterable[str], all_charges: Sequence[str]) -> int:
 
 
 def digest(identity: str) -> str:
-    """The id of a recurring payment, made of an identity. Polars' own hash may change between versions; this one is
-    computed for the few streams, not for charges."""
+    """The id of a recurring payment, made of an identity: "sub_" and twenty digits of its SHA-256. Polars' own hash may
+    change between versions; this one is computed for the few streams, not for charges."""
     return f"sub_{hashlib.sha256(identity.encode()).hexdigest()[:20]}"

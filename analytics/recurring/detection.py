@@ -25,7 +25,7 @@ ROUNDS = 2  # charges explained in the first round are removed; the rest at the 
 
 def detect_both(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     """The recurring payments in both directions, ended ones included, as SUBSCRIPTIONS; the `user_id` of incoming ones
-    has a mark (`directions`). Salary is excluded as a payment but included as income."""
+    ends with `directions.MARK`. Salary is excluded as a payment but included as income."""
     return detect(charges, users, incoming=True, with_ended=True)
 
 
@@ -68,7 +68,7 @@ def detect(
 
 
 def streams_in(rows: pl.DataFrame) -> tuple[Streams, Sequence[int]]:
-    """The streams in these charges, and the rows left at their payees."""
+    """The streams in these charges, and the row numbers of the other charges at the payees of these streams."""
     if rows.height < CHARGES_MIN:
         return {}, ()
     mandate_n = pl.when(pl.col("contract_key").is_not_null()).then(pl.len().over(*WHOSE, "contract_key"))

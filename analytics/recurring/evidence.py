@@ -61,7 +61,8 @@ ALONE = (pl.col("part") >= PART_WHOLE) & pl.col("lattice").is_in(["month", "year
 
 
 def worth_fitting(groups: pl.DataFrame) -> pl.DataFrame:
-    """The likely pairs of group and lattice whose amounts some rule below could accept if they keep to the calendar."""
+    """The likely pairs of group and lattice (a series of due days) whose amounts some rule below could accept if they
+    keep to the calendar, each with a number (`fit`)."""
     return likely(groups, pl.col("contract") | STEADY | BASKET | ALONE).with_row_index("fit")
 
 
@@ -92,12 +93,13 @@ class ChargeGroup(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """Charges explained by a group of a lower rank cannot be claimed by one of a higher rank."""
+        """The group's rank, 0 for the coarsest: charges explained by a group of a lower rank cannot be claimed by one
+        of a higher rank."""
         return RANKS[self.level]
 
 
 class Fit(NamedTuple):
-    """How a group fits a lattice (`rhythm.fits`)."""
+    """How a group fits a lattice, which is a series of due days (`rhythm.fits`)."""
 
     fit: int
     group: int
@@ -129,7 +131,8 @@ class Candidate(NamedTuple):
 
     @property
     def order(self) -> tuple[int, float, int, int]:
-        """Candidates for the same charges are tried in this order: the coarsest first, then the best fitting one."""
+        """A sort key: candidates for the same charges are tried in this order, the coarsest first, then the best
+        fitting one, then the one with the most charges."""
         return self.group.rank, -self.score, -self.group.n, self.group.group
 
 
@@ -228,8 +231,8 @@ def is_equal(group: ChargeGroup, fit: Fit) -> bool:
 
 
 def has_contract_evidence(group: ChargeGroup, fit: Fit) -> bool:
-    """Whether a contract has enough charges: three, or two if they are slow or equal or begin with a part period. Its
-    amounts may vary."""
+    """Whether a contract has enough charges: three (four in a finer group), or two if they are slow or equal or begin
+    with a part period. Its amounts may vary."""
     if not group.contract:
         return False
     charges_min = 2 if fit.frequency in SLOW or group.prices == 1 else 3 if group.rank == 0 else 4
@@ -276,7 +279,8 @@ def has_free_evidence(group: ChargeGroup, fit: Fit, together: float) -> bool:
 
 
 def is_yearly(group: ChargeGroup, fit: Fit) -> bool:
-    """Whether there are two charges a year apart, of about the same amount, and nothing else at the payee."""
+    """Whether the charges come a year apart, the last of about the same amount as the first, and nothing else at the
+    payee."""
     return (
         fit.frequency == "yearly"
         and group.part >= PART_WHOLE
@@ -286,8 +290,8 @@ def is_yearly(group: ChargeGroup, fit: Fit) -> bool:
 
 
 def is_free_amount(group: ChargeGroup, fit: Fit) -> bool:
-    """Whether amounts vary without a contract, but strictly on the day, every month, and with nothing else at the
-    payee."""
+    """Whether amounts vary without a contract, but strictly on the day, every month, at least four times, and with
+    nothing else at the payee."""
     spread_max = next((days for n, days in FREE_AMOUNT_SPREAD_DAYS if group.n >= n), -1.0)
     return (
         fit.lattice == "month"
@@ -312,7 +316,8 @@ def is_early_pair(group: ChargeGroup, fit: Fit) -> bool:
 
 
 def stands_out(group: ChargeGroup, fit: Fit) -> bool:
-    """Whether one price at a payee has a monthly core so complete that purchases by chance would not fill it."""
+    """Whether one price at a payee has a monthly core, of at least six months, so complete that purchases by chance
+    would not fill it."""
     near = 2 * NEAR_DAYS / DAYS_PER_MONTH
     a_slot = 1 - (1 - near) ** (group.n / fit.slots)
     return (

@@ -39,8 +39,9 @@ RECENT_RANK = 2  # levels from this rank on use only the last months, which is a
 
 
 def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
-    """The charges with their place on each axis; with the keys of groups besides payee, mandate, IBAN and price:
-    `recent` (true or null), `day_band`; and `payee_id`, one number for each payee of a user in a currency."""
+    """The charges with their date on each axis (`days`, `business`, `months`), and with keys to group them by: `recent`
+    (true in the last eight months, else null), `day_band` (the number of the band of `day_bands`, null without a
+    contract), and `payee_id`, a hash of user, currency and payee."""
     recently = pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")
     return (
         with_axes(charges.lazy())
@@ -51,8 +52,9 @@ def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def day_bands(charges: pl.LazyFrame) -> pl.LazyFrame:
-    """The `day_band` of each `row` with a contract: the days of the month on which a mandate was used are divided where
-    they are far apart. The month is a circle cut open at its widest gap, so that the 30th and the 1st stay together."""
+    """The `day_band` of each `row` with a contract, from 0: the days of the month on which a mandate was used are
+    divided where they are more than five apart. The month is a circle cut open at its widest gap, so that the 30th and
+    the 1st stay together."""
     day = pl.col("month_day")
     around = 31 + day.first() - day.last()
     return (
@@ -72,8 +74,9 @@ def day_bands(charges: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The candidate groups: (members: group, row) and (groups: group, level, n, first_day, last_day), without those
-    that are charged too often for a weekly payment. Of groups with the same rows, only the coarsest is kept."""
+    """Two frames: members (group, row) of every group at every level, and the candidate groups (group, level, n,
+    first_day, last_day). These have at least two charges and are not charged too often for a weekly payment; of groups
+    with the same rows, only the coarsest is kept."""
     members = (
         charges.lazy()
         .select("row", "days", *_group_at_each_level())
@@ -104,7 +107,7 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
 
 @cache
 def _group_at_each_level() -> list[pl.Expr]:
-    """The group of a charge at each level; null where the charge lacks a key."""
+    """The group of a charge at each level, as a hash of its keys; null where the charge lacks a key."""
     return [
         pl.when(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys))
         .then(pl.struct(*WHOSE, *level.keys).hash(seed=number))

@@ -48,8 +48,8 @@ class Price(Struct, frozen=True, kw_only=True):
 
 class History(Struct, frozen=True, kw_only=True):
     """The history of a recurring payment. `missed` are the due days between the first charge and today without a charge
-    near them, `overdue` those of them after the latest charge. `coming` are the due days of the next 30 days, after an
-    overdue one that is not yet missed; nine of ten charges are at most `deviation` days early or late."""
+    near them, `overdue` those of them after the latest charge. `coming` are the due days of the time asked for, after
+    an overdue one that is not yet missed; nine of ten charges are at most `deviation` days early or late."""
 
     cadence: Cadence
     first_charged: date
@@ -64,7 +64,8 @@ class History(Struct, frozen=True, kw_only=True):
 
 class Outlook(Struct, frozen=True, kw_only=True):
     """The outlook of a stream: whether it continues (no charge was missed since the latest one), pauses or has ended;
-    between which days nine of ten next charges come; and since when an expected charge has not come."""
+    between which days nine of ten next charges come (None when ended); and since when an expected charge has not come
+    (None where none is late)."""
 
     status: Literal["active", "paused", "ended"]
     expected_from: date | None
@@ -154,7 +155,7 @@ def _place_in_calendar(days: Sequence[date], every: int, unit: Unit) -> Cadence:
 
 
 def _commonest(places: Sequence[int]) -> int:
-    """The commonest place; of equally common ones the latest."""
+    """The commonest place; of equally common ones the last."""
     counted = Counter(places)
     return max(reversed(places), key=counted.__getitem__)
 
@@ -215,7 +216,7 @@ def _missed_between(days: Sequence[date], cadence: Cadence) -> list[date]:
 
 
 def _overdue_and_next(last: date, cadence: Cadence, given_up_before: date) -> tuple[list[date], date]:
-    """The due days that have passed without a charge, and the first one still to come."""
+    """The due days before `given_up_before` that had no charge, and the first due day from then on."""
     overdue: list[date] = []
     while (due := _due_after(last, cadence, len(overdue) + 1)) < given_up_before:
         overdue.append(due)

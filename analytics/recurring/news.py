@@ -26,13 +26,15 @@ class KnownPayment(Struct, frozen=True, kw_only=True):
     has_ended: bool
 
     def missed_after(self, last_charged: date) -> int:
-        """The number of charges that were reported as missed after the latest one, which was on this day."""
+        """The number of missed charges that were reported for the time after `last_charged`, the payment's latest
+        charge: 0 if that charge came after those reports."""
         return self.missed if self.last_charged >= last_charged else 0
 
 
 class PaymentState(Struct, frozen=True, kw_only=True):
     """The present state of a payment: the due days missed after its latest charge, whether it has ended, whether its
-    price mostly stays the same, and the next day on which the state may change without a charge."""
+    price mostly stays the same, and the next day on which the state may change without a charge (None after its
+    end)."""
 
     missed: Sequence[date]
     has_ended: bool

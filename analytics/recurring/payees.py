@@ -20,7 +20,8 @@ SAID = ("text", "asked", "via", "brand", "counterpart_iban", "mandate_reference"
 
 
 def key_of(text: pl.Expr) -> pl.Expr:
-    """The first meaningful words of a text, joined; for a text without any, its letters and digits."""
+    """The first two meaningful words of a text, joined; for a text without any, its first 24 letters and digits; null
+    without these, too."""
     words = (
         text.str.replace(r"//.*$", "")
         .str.replace_all(r"\b[a-z]*\d[a-z]*\d[a-z0-9]*\b", " ")

@@ -34,7 +34,7 @@ def over_on() -> pl.Expr:
 
 
 def is_listed(today: pl.Expr = TODAY) -> pl.Expr:
-    """Whether a stream continues and was charged in the six months, and so is listed by the interface (4.7)."""
+    """Whether a stream goes on and was charged in the last six months, and so is listed by the interface (4.7)."""
     return (pl.col("last_charged") >= window_start(today)) & ~is_over(today)
 
 

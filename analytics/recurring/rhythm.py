@@ -77,7 +77,7 @@ MEASURES = {
 
 
 def with_axes(charges: Frame) -> Frame:
-    """The charges with three coordinates of the booking date: `days`, `business` days, `months`."""
+    """The charges with three coordinates of the booking date, as numbers: `days`, `business` days, `months`."""
     return charges.with_columns(**AXES)
 
 

@@ -59,7 +59,7 @@ def matching_rows(
 ) -> pl.LazyFrame:
     """The rows (SEARCHED, all on accounts of `selection`) that match the query, with `left_out` (transfer,
     adjusting_entry, null) and `home_amount` (FIGURE, in `currency`, null without a rate). A booking with parts matches
-    if one of its parts does."""
+    if one part meets all criteria of category."""
     is_there = pl.all_horizontal(pl.lit(value=True), *category_conditions(query))
     if not parts.is_empty():
         of_parts = pl.col("id").is_in(
@@ -73,8 +73,9 @@ def matching_rows(
 
 
 def in_order(rows: pl.LazyFrame, sort: Sort) -> pl.LazyFrame:
-    """The rows sorted by day, or by converted amount without its sign with those without a rate last; equal ones with
-    the newest first, then by id descending, as in a list (decision 1)."""
+    """The rows in this order ("-": descending): by booking date, or by the size of the converted amount (rows without a
+    rate last) and for equal sizes the latest booking date first; of one day always by id descending, as in a list
+    (decision 1)."""
     size, downwards = pl.col("home_amount").abs(), sort.startswith("-")
     first = [size] if sort.endswith("amount") else []
     of_day = downwards or bool(first)
@@ -88,13 +89,13 @@ def in_order(rows: pl.LazyFrame, sort: Sort) -> pl.LazyFrame:
 
 
 def merchant() -> pl.Expr:
-    """The merchant of a row, else its counterpart, null for neither."""
+    """The name of a row's merchant, else of its counterpart, null for neither; an empty name is none."""
     names = (pl.when(pl.col(name) != "").then(pl.col(name)) for name in ("merchant_name", "counterpart_name"))
     return pl.coalesce(*names)
 
 
 def is_uncategorised() -> pl.Expr:
-    """Whether a row has no category, or OTHER only by default."""
+    """Whether a row has no category, or OTHER only by default, because no rule decided."""
     by_default = pl.col("category_rule").str.starts_with("default:").fill_null(value=False)
     return pl.col("category").is_null() | ((pl.col("category") == NO_CATEGORY) & by_default)
 

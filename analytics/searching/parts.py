@@ -26,8 +26,9 @@ NO_PARTS = pl.DataFrame(schema=PARTS)
 
 
 def fit(amounts: Sequence[Decimal], *, amount: Decimal, currency: str) -> bool:
-    """Whether parts of these amounts make up the booking: they add up to it, in its currency's digits, each with its
-    sign and not zero."""
+    """Whether parts of these amounts make up a booking of `amount`, which is rounded to its currency's digits first:
+    they add up to it, and each has those digits, the booking's sign, and is not zero. No parts make up a booking of
+    zero."""
     return sum(amounts) == in_digits(amount, currency) and all(
         each == in_digits(each, currency) and each * amount > 0 for each in amounts
     )
@@ -46,18 +47,20 @@ def shares(whole: Decimal, amounts: Sequence[Decimal], *, currency: str) -> list
 
 
 def with_part_in(parts: pl.DataFrame, *wanted: pl.Expr) -> pl.Series:
-    """The ids of the bookings with a part that meets all conditions."""
+    """The ids of the bookings with a part that meets all conditions, each once, in the order of `parts`."""
     return parts.filter(*wanted)["id"].unique(maintain_order=True)
 
 
 def in_own(own_category: str | None) -> Iterator[pl.Expr]:
-    """The condition that a part is in the own category; none where no own category is given."""
+    """The condition that a part is in the own category, to be used as a filter; nothing where no own category is
+    given."""
     if own_category is not None:
         yield pl.col("own_category_id") == own_category
 
 
 def is_split(parts: pl.DataFrame, *, may_be_pending: bool = False) -> pl.Expr:
-    """Whether a row is a booking that has parts; a pending one has none."""
+    """Whether a row is a booking that has parts; a pending row has none, which is looked at only with
+    `may_be_pending`."""
     has = pl.col("id").is_in(parts["id"].unique().implode())
     return has & ~pl.col("is_pending") if may_be_pending else has
 

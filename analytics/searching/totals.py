@@ -25,7 +25,8 @@ Named = tuple[str | None, ...]
 
 
 class Sums(Struct, frozen=True):
-    """The sums of some rows; all amounts but `net` are positive, and refunds are part of the income."""
+    """The sums of some rows, their number (`count`) and their first and last booking date (None without rows); all
+    amounts but `net` are positive, and refunds are part of the income."""
 
     count: int = 0
     income: Decimal = Decimal(0)
@@ -65,7 +66,8 @@ class Totals(Struct, frozen=True, kw_only=True):
 
 
 class Group(NamedTuple):
-    """The sums of one group, or of the remaining ones, which have no name; `compared` are those of the earlier span."""
+    """The sums of one group, or of the remaining ones together, whose `named` is empty; `compared` are those of the
+    earlier span."""
 
     named: Named
     sums: Sums
@@ -155,9 +157,9 @@ def expenses_by_place(
 def top_groups(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Group], Group]:
     """At most `limit` groups, sorted by their first key, then by the second, and the sums of the rest.
 
-    Periods are in order of time, and the latest are listed. Other keys are sorted by their expenses in all their
-    groups, the highest first, then by income, then by name, with the nameless last. A group that is in only one of the
-    two spans is a group of both.
+    Periods are in order of time, the earliest first, and the latest are listed. Other keys are sorted by their expenses
+    in all their groups, the highest first, then by income, then by name, with the nameless last. A group that is in
+    only one of the two spans is a group of both.
     """
     groups = now.groups if before is None else _side_by_side(now.groups, before.groups, now.group_by)
     groups = groups.with_row_index("place")
@@ -242,7 +244,7 @@ def _sum_by_group(counted: pl.LazyFrame, group_by: Sequence[Key]) -> pl.DataFram
 
 
 def _side_by_side(now: pl.DataFrame, before: pl.DataFrame, group_by: Sequence[Key]) -> pl.DataFrame:
-    """Each group of either span, with its figures in both."""
+    """Each group of either span, with its figures in both, 0 where it is in only one."""
     both = now.join(before, on=_columns(group_by), how="full", nulls_equal=True, coalesce=True, suffix=_BEFORE)
     return both.with_columns(pl.col(*_ADDED, *(name + _BEFORE for name in _ADDED)).fill_null(0))
 

@@ -103,8 +103,8 @@ class _Chain:
         return before + sum(of_day, ZERO) + sum(former, ZERO)
 
     def doubts(self, balance: ReportedBalance) -> set[Decimal]:
-        """The differences that a balance may have for good reason: every sum of bookings that may or may not be in
-        it."""
+        """The differences that a balance may have for good reason: every sum of bookings that may or may not be in it;
+        with more than eight of them, only sums of whole kinds."""
         if balance.known_at is None:
             return set()
         in_day = [amount if at > balance.known_at else -amount for amount, at in self._totals.of_day(balance.day)]

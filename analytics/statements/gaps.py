@@ -51,8 +51,8 @@ def gaps(statements: Sequence[Stated]) -> Iterator[tuple[Stated, Stated]]:
 
 
 def missing_amount(closing: Decimal, day: date, later: Stated, totals: DayTotals) -> Decimal | None:
-    """What moved between the closing balance of a day and the opening one of a later statement beside the bookings of
-    the days between; None where the later statement tells of that day again."""
+    """The amount that moved between the closing balance of a day and the opening one of a later statement and is not
+    among the bookings of the days between; None where the later statement begins with that same day's bookings."""
     amount = later.opening - closing - totals.between(day + DAY, later.opening_date - DAY)
     return None if day == later.opening_date and totals.between(day, day) == -amount else amount
 
