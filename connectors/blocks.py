@@ -88,6 +88,7 @@ def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair) -> Iterator[Block
 def tag(
     name: str, text: str | None = None, characters: int | None = None, *, raw: str = "", attributes: str = ""
 ) -> str:
-    """An element of XML around a text or other elements; an empty text where it would be empty."""
+    """An element of XML around a text, which is escaped and cut at so many characters, or around the XML in `raw`; an
+    empty text where it would be empty."""
     inner = raw if text is None else escape(text[:characters])
     return f"<{name}{attributes}>{inner}</{name}>" if inner else ""

@@ -2,7 +2,8 @@
 
 
 def hidden_card_number(number: str) -> str:
-    """A card number with its middle hidden (PCI DSS 3.4: at most the first six and last four digits are kept)."""
+    """A card number (13 to 19 digits) with its middle hidden (PCI DSS 3.4: at most the first six and last four digits
+    are kept); any other text unchanged."""
     digits = "".join(number.split())
     if not (digits.isascii() and digits.isdigit() and 13 <= len(digits) <= 19):
         return number

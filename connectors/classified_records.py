@@ -36,7 +36,8 @@ class OwnerWords(NamedTuple):
     own: str | None = None
 
     def cells(self) -> dict[str, str | None]:
-        """The words as texts by column name, for our own formats."""
+        """The words as texts by column name, for our own formats; tags and splits as JSON, None for what is not
+        said."""
         tags = json.dumps(list(self.tags), ensure_ascii=False) if self.tags else None
         splits = json.dumps([part.json() for _, part in self.splits], ensure_ascii=False) if self.splits else None
         return {

@@ -16,7 +16,7 @@ from connectors.connector import Connection, Connector, Json
 
 
 class Sentence(Struct, frozen=True, kw_only=True):
-    """A sentence in both languages; a bank's own text is the same in both."""
+    """A sentence in English and German; a bank's own text is the same in both."""
 
     en: str
     de: str

@@ -44,7 +44,7 @@ LETTER, DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 
 def as_text(exchange: Exchange) -> str:
     """One exchange in a few lines. Letters become x and digits 0, also in path and parameters, which may contain tokens
-    and account numbers."""
+    and account numbers; only fixed words of the protocol stay."""
     parameters = "&".join(f"{name}={mask(value)}" for name, value in exchange.parameters.items())
     path = "/".join(part if part in PATH_WORDS else mask(part) for part in exchange.path.split("/"))
     asked = f"{exchange.method} {exchange.host}{path}" + (f"?{parameters}" if parameters else "")

@@ -74,7 +74,7 @@ def read_records(
     source: Path | BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
 ) -> Iterator[Record]:
     """All records of a file in one stream; those of a ZIP container's files follow each other and differ by `part`.
-    `on_layout` gets the layout of a CSV file where it was guessed."""
+    `on_layout` gets the layout of a CSV file where it was guessed or chosen."""
     for part, batch in enumerate(read_statements(source, profiles, on_layout)):
         for record in batch.records:
             yield replace(record, part=part) if part and isinstance(record, AccountRecord) else record

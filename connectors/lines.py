@@ -11,7 +11,8 @@ _CHUNK_BYTES = 1 << 16
 
 
 class Lines:
-    """An iterator of decoded lines (with their end) that knows the number of the last one."""
+    """An iterator of decoded lines (with their end) that knows the number of the last one. Raises MalformedFile for a
+    NUL byte, LimitExceeded for a line over the limit."""
 
     def __init__(
         self, stream: BinaryIO, *, head: bytes = b"", encoding: str = "cp1252", utf16_errors: str = "replace"
@@ -58,8 +59,8 @@ def is_utf16(head: bytes) -> str | None:
 
 
 def octets(stream: BinaryIO, head: bytes = b"", *, utf16_errors: str = "replace") -> Iterator[bytes]:
-    """The bytes of `head` and of the rest of the file, in an encoding that contains ASCII, without the byte order
-    mark."""
+    """The bytes of `head` and of the rest of the file, without the byte order mark; UTF-16 becomes UTF-8, so that they
+    contain ASCII."""
     chunk = head or stream.read(_CHUNK_BYTES)
     codec = is_utf16(chunk)
     if codec is None:

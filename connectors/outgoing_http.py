@@ -90,7 +90,7 @@ class ProviderAnswer(Struct, frozen=True, kw_only=True):
         return document
 
     def line(self) -> str:
-        """The body as one line of text. Raises ProviderUnavailable for anything else."""
+        """The body as one line of ASCII text without spaces around it. Raises ProviderUnavailable for anything else."""
         try:
             text = self.body.decode("ascii").strip()
         except UnicodeDecodeError as error:
@@ -118,8 +118,8 @@ class Provider:
         headers: Mapping[str, str] | None = None,
         auth: tuple[str, str] | None = None,
     ) -> ProviderAnswer:
-        """The answer to a GET, tried twice more where a second try may help. Raises ProviderUnavailable, and
-        RateLimited for 429."""
+        """The answer to a GET, tried twice more after a pause where the host cannot be reached or a proxy fails (502 to
+        504). Raises ProviderUnavailable, and RateLimited for 429."""
         request = _Outgoing(method="GET", path=path, parameters=parameters, headers=headers, auth=auth)
         for pause in PAUSES:
             try:
@@ -300,8 +300,8 @@ def _children(each: Any) -> Iterable[Any]:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds to wait according to Retry-After (RFC 9110 section 10.2.3): seconds, or a date, which is compared
-    with the sender's own clock. None where neither is readable."""
+    """The seconds to wait according to Retry-After (RFC 9110 section 10.2.3), at most a day: seconds, or a date, which
+    is compared with the sender's own clock. None where neither is readable."""
     text = headers.get("Retry-After", "").strip()
     if text.isdecimal() and text.isascii():
         return min(float(text[:9]), RETRY_AFTER_MAX)

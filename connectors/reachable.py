@@ -9,7 +9,8 @@ HOST = re.compile("[0-9a-z._:-]+")
 
 
 def is_reachable(address: str) -> bool:
-    """Whether the address may be asked: https, with a host and without a password; http on this machine only."""
+    """Whether the address may be asked: https, with a host and without a password or fragment; http on this machine
+    only."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port  # both raise ValueError if malformed

@@ -62,7 +62,8 @@ def clean(text: str | None, characters: int = NAME_CHARACTERS_MAX) -> str | None
 
 
 def clean_purpose(*parts: str | None) -> str | None:
-    """The parts of a remittance text as one line, repeated parts only once; None when empty."""
+    """The parts of a remittance text as one line, repeated parts only once, cut at 2,000 characters; None when
+    empty."""
     if len(parts) == 1:
         return clean(parts[0], PURPOSE_CHARACTERS_MAX)
     lines: dict[str, None] = {}
@@ -78,7 +79,7 @@ def clean_purpose(*parts: str | None) -> str | None:
 
 
 def clean_key(text: str | None) -> str | None:
-    """A reference, mandate or id; None for placeholders that banks write instead (sources 4.3)."""
+    """A reference, mandate or id as one clean line; None for placeholders that banks write instead (sources 4.3)."""
     key = clean(text, KEY_CHARACTERS_MAX) if text else None
     return None if key is None or is_placeholder(key) else key
 
@@ -126,7 +127,8 @@ def _is_number(whole: str, fraction: str) -> bool:
 
 
 def parse_date(text: str) -> date:
-    """The calendar day of an ISO date or date-time; its zone is not applied (decision 10). Raises `ValueError`."""
+    """The calendar day of an ISO date or date-time; its zone is not applied (decision 10). Raises `ValueError`, also
+    for years before 1900 or after 2199."""
     return _day(text.strip()[:10])
 
 
@@ -170,13 +172,14 @@ def compact_iban(text: str | None) -> str | None:
 
 
 def parse_bic(text: str | None) -> str | None:
-    """The text, if it has the form of a BIC (ISO 9362), else None."""
+    """The text in capitals without spaces around it, if it has the form of a BIC (ISO 9362), else None."""
     bic = text.strip().upper() if text else ""
     return bic if _BIC.fullmatch(bic) else None
 
 
 def parse_creditor_id(text: str | None) -> str | None:
-    """A SEPA creditor identifier with right check digits (EPC262-08: without the business code), else None."""
+    """A SEPA creditor identifier in capitals without spaces, if its check digits are right (EPC262-08: without the
+    business code), else None."""
     if not text:
         return None
     compact = "".join(text.split()).upper()
@@ -196,6 +199,7 @@ def reference(kind: str, text: str | None) -> str | None:
 
 
 def currency_of(iban: str | None, bic: str | None = None) -> str:
-    """The currency of the account's country, for sources that state none."""
+    """The currency of the account's country by IBAN, else by BIC, for sources that state none; EUR for any other
+    country."""
     country = iban[:2] if iban else bic[4:6] if bic else ""
     return _CURRENCIES.get(country, CURRENCY_UNSTATED)

@@ -37,7 +37,8 @@ class AccountBlock(Struct):
 
     def statement(self, metadata: Metadata | None) -> StatementRecord:
         """Opening and closing balance: from lines of the file about them, else from the running balance of newest and
-        oldest row."""
+        oldest row; None where neither states them. The opening one is None where the file's closing one contradicts the
+        rows."""
         opening = closing = None
         day = self.newest if self.newest > date.min else None
         if self.first and self.last:

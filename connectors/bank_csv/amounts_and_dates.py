@@ -103,7 +103,8 @@ def date_reader(formats: Sequence[str]) -> Callable[[str], date]:
 def fitting_formats(formats: Sequence[str], samples: Sequence[str]) -> list[str]:
     """The formats that all samples fit, each format in only one order of day and month.
 
-    Where both orders fit, the order of the rows decides. Raises `ValueError` when even that leaves it open.
+    Where both orders fit, the one in which the rows are sorted by day remains; if day and month are the same number in
+    every sample, the first format. Raises `ValueError` when that leaves it open.
     """
     fitting = date_formats(samples, formats)
     doubtful = [text for text in fitting if text[:2] in ("DD", "MM") and text[2] != "."]
@@ -126,7 +127,8 @@ def _is_ordered(days: Sequence[date]) -> bool:
 
 
 def date_formats(samples: Sequence[str], formats: Sequence[str] = FORMATS) -> list[str]:
-    """The formats that all of these texts fit, the likeliest first."""
+    """The formats that all of these texts fit with real dates, in the order of `formats`, which begins with the
+    likeliest."""
     fitting = []
     for text in formats:
         pattern = re.compile(pattern_of(text))
@@ -145,7 +147,8 @@ def date_formats(samples: Sequence[str], formats: Sequence[str] = FORMATS) -> li
 
 
 def pattern_of(text: str) -> str:
-    """The regular expression of one of these formats."""
+    """The regular expression for dates of a format such as "DD.MM.YY", with the groups year, month (or name) and day; a
+    time of day may follow."""
     is_packed = text.isalpha()
     parts = []
     for part in _TOKEN.findall(text):

@@ -40,7 +40,8 @@ class Metadata(Struct):
     read_day: Callable[[str], date] = _read_any_day
 
     def take(self, row: Sequence[str], mark: Mark) -> str | None:
-        """Read facts from a row that is not a booking; returns the kind of its first known label, or None."""
+        """Read facts from a row that is not a booking into this object; returns the kind of the row's first known
+        label, or None."""
         first = None
         cells = [cell for index, cell in enumerate(row) if not index or cell.strip()]
         for index, cell in enumerate(cells):
@@ -57,7 +58,8 @@ class Metadata(Struct):
         return first
 
     def take_table(self, labels: Sequence[str], values: Sequence[str], mark: Mark) -> None:
-        """Read facts from a row of values below a row of labels, as Sparda banks write account and balance."""
+        """Read facts from a row of values below a row of labels, as Sparda banks write account and balance; other
+        labels are ignored."""
         known = [label_kind(label) for label in labels]
         has_figures = any(character.isdigit() for label in labels for character in label)
         if len(labels) > 2 and not has_figures and {"account", "closing"} <= set(known):
@@ -65,7 +67,8 @@ class Metadata(Struct):
                 self.take((label, value), mark)
 
     def take_total(self, texts: Iterable[str | None], amount: Decimal | None, day: date | None) -> bool:
-        """Read a balance from a row inside the table; False where no text of the row says that it is a balance."""
+        """Read a balance from a row inside the table, unless one is known; False where no text of the row says that it
+        is a balance."""
         words = {comparable(text).rstrip(" :") for text in texts if text and len(text) < _WORD_MAX}
         if not words:
             return False

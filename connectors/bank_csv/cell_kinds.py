@@ -18,7 +18,8 @@ _MARK = re.compile(r"[A-Za-z]{1,8}|[*+-]|[A-Z]{1,2}\.?")
 
 
 def kinds(cell: str) -> set[str]:
-    """All kinds that fit the cell."""
+    """All kinds that fit the cell: "any"; "blank" or "text"; and what its pattern says: "date", "amount", "figure" (an
+    amount or nothing), "currency", "iban", "digits", "mark" (a short word or sign)."""
     text = cell.strip()
     fitting = {"any", "blank" if not text else "text"}
     if _DATE.fullmatch(text):
@@ -39,8 +40,9 @@ def kinds(cell: str) -> set[str]:
 
 
 def fits(row: Sequence[str], shape: Sequence[str]) -> bool:
-    """Whether a row has this shape, with at least one figure filled where the shape has any; cells of any content may
-    be missing at the end."""
+    """Whether every cell of a row is of the kind that `shape` has in its place (a blank one is also a text), with at
+    least one figure filled where the shape has any. Blank cells may follow, and cells of any content may be missing at
+    the end."""
     cells = list(row)
     while len(cells) > len(shape) and not cells[-1].strip():
         cells.pop()
@@ -54,7 +56,7 @@ def fits(row: Sequence[str], shape: Sequence[str]) -> bool:
 
 
 def is_booking(row: Sequence[str]) -> bool:
-    """Whether a row has a date, an amount with a decimal mark or sign, and a third cell."""
+    """Whether a row has a date, an amount that is not digits alone, and a third cell."""
     cells = [kinds(cell) for cell in row]
     has_amount = any("amount" in cell and "date" not in cell and "digits" not in cell for cell in cells)
     return len(row) > 2 and has_amount and any("date" in cell for cell in cells)

@@ -8,7 +8,7 @@ _SHIFT_MAX = 3  # cells by which a row may differ from its header
 
 def from_the_right(row: Sequence[str], *, width: int, split: int) -> list[str] | None:
     """A row with some cells too many or too few before its amount (at `split`), aligned at its right end; None where
-    the difference is too large.
+    more than three cells are, or the table's width or the amount's place is unknown (0, negative).
 
     Seen at N26 (a category is left out) and Bank Pocztowy (commas without quotes).
     """
@@ -51,7 +51,8 @@ def label_pattern(labels: Mapping[str, str]) -> re.Pattern[str]:
 
 
 def split_by_label(text: str, pattern: re.Pattern[str]) -> dict[str, str]:
-    """The text after each label, by label; the text before the first label is under ""."""
+    """The text after each label, by label; the text before the first label is under "". Of a label that comes twice,
+    the first text counts."""
     pieces = pattern.split(f"{text} ")
     parts = {"": pieces[0].strip()}
     for label, value in zip(pieces[1::2], pieces[2::2], strict=True):

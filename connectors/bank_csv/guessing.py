@@ -79,8 +79,9 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
 
 
 def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
-    """A profile, first row and explanation for a file without header whose columns can be read in only one way; None in
-    doubt."""
+    """A profile, the index of the first booking and an explanation for a file without header whose columns can be read
+    in only one way; None in doubt. Raises UnsupportedFile where only the decimal mark, or day and month, cannot be told
+    apart."""
     start = next((index for index, row in enumerate(rows[:40]) if is_booking(row)), None)
     if start is None:
         return None
@@ -139,7 +140,8 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
 
 
 def _fields(header: Row) -> dict[str, tuple[str, ...]]:
-    """The columns of each field. Where two columns fit a field, the first one counts; those of texts are joined."""
+    """The columns of each field. Where two columns fit a field, the first one counts; those of texts are joined, and a
+    second date is the value date."""
     fields: dict[str, tuple[str, ...]] = {}
     seen: dict[str, int] = {}
     for cell in header:
@@ -162,7 +164,7 @@ def _indicator(
     fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The debit and credit words of the indicator column, if its cells contain nothing else; otherwise the column
-    becomes a text."""
+    becomes a text in `fields`."""
     if "indicator" not in fields and not _has_sign_words(fields, header, data):
         return (), ()
     words = {comparable(cell) for cell in _cells(fields["indicator"], header, data)}
@@ -175,7 +177,7 @@ def _indicator(
 
 def _has_sign_words(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> bool:
     """Whether amounts without signs are beside a column of words such as "spent" and "received"; that column then
-    becomes the indicator, whatever its name."""
+    becomes the indicator in `fields`, whatever its name."""
     amounts = _cells(fields.get("amount", ()), header, data)
     if not amounts or any(mark in cell for cell in amounts for mark in "+-−–("):
         return False
@@ -249,7 +251,8 @@ def _is_amount_at_times(cells: Sequence[str]) -> bool:
 
 
 def is_balance(amounts: Sequence[str], balances: Sequence[str], mark: Mark) -> bool:
-    """Whether the second column is the running balance of the first one, upwards or downwards."""
+    """Whether the second column is the running balance of the first one, upwards or downwards, in at least three rows
+    and with no amount of zero."""
     if len(amounts) < 3:
         return False
     try:

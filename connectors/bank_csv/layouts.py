@@ -32,7 +32,8 @@ CurrencySource = Literal["column", "header", "file", "amounts", "account", "layo
 
 
 class LayoutColumn(Struct, frozen=True, kw_only=True):
-    """One column: its name in the file, the field that it was read as, and an example of its content."""
+    """One column: its name in the file, the field that it was read as (None: it was not), and an example of its
+    content."""
 
     name: str
     field: str | None

@@ -92,7 +92,8 @@ def load_profiles(folder: Path) -> tuple[Profile, ...]:
 
 
 def profile_texts(folder: Path) -> Mapping[str, str]:
-    """The text of each profile in `folder` by file name, sorted. Raises ProfileError naming the file."""
+    """The text of each profile in `folder` by file name, sorted; symbolic links are no profiles. Raises ProfileError
+    naming the file, or for more than 1,000 of them."""
     paths = sorted(path for path in folder.glob("*.json") if path.is_file() and not path.is_symlink())
     if len(paths) > PROFILES_MAX:
         raise ProfileError(f"more than {PROFILES_MAX} profiles")
@@ -140,7 +141,7 @@ def parse_profile(text: str, *, name: str) -> Profile:
 
 def chosen_texts(text: str) -> list[str]:
     """The profiles that a person chose, each as its JSON text: one, or a list for the layouts in a ZIP container.
-    Raises ProfileError."""
+    Raises ProfileError for an empty list; the texts are not checked yet."""
     try:
         said = json.loads(text)
     except (ValueError, RecursionError):

@@ -22,8 +22,8 @@ from connectors.own_formats import csv as csv_statement
 
 
 def detect(head: bytes) -> bool:
-    """Whether a file is delimited text. Ask after all other formats; `read` says which layout it has or what is
-    missing."""
+    """Whether a file looks like delimited text: a line has two separators, and it does not begin like XML, JSON or
+    MT940. Ask after all other formats; `read` says which layout it has or what is missing."""
     if not is_utf16(head) and b"\0" in head:
         return False
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"<", b"{", b"[", b":"):
@@ -35,7 +35,7 @@ def detect(head: bytes) -> bool:
 def read(
     stream: BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
 ) -> Iterator[Record]:
-    """The accounts and bookings of a bank's CSV file, in the file's order.
+    """The accounts and bookings of a bank's CSV file, or of our own export, in the file's order.
 
     `profiles` (the user's own) come before the built-in ones. Raises UnsupportedFile when the layout is unknown,
     MalformedFile naming the line when a row cannot be read, LimitExceeded for oversized lines, fields or files.
@@ -124,7 +124,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 def _is_suitable(file: RecognisedFile) -> bool:
-    """Whether the first rows of a file can be read by this profile; column names alone may be those of another bank."""
+    """Whether at least half of the bookings among the first rows can be read by this profile; column names alone may be
+    those of another bank."""
     if file.profile.is_ignored or file.profile.group:
         return True  # the rows of other tables follow
     try:

@@ -24,7 +24,7 @@ _SHAPE_ROWS = 5
 
 
 class RecognisedFile(Struct, frozen=True, kw_only=True):
-    """The recognised way to read one file."""
+    """How one file is to be read: its profile and notation, and why."""
 
     profile: Profile
     delimiter: str
@@ -44,8 +44,9 @@ class Head(NamedTuple):
     rows: list[tuple[str, ...]]
 
     def file(self, profile: Profile, why: str, *, begin: int, names: tuple[str, ...] = ()) -> RecognisedFile:
-        """The file as read by a profile; row `begin` is the first of the table, and the row of its `names` right above
-        it, if there is one."""
+        """How to read this file by a profile: `begin` is the index of the first row of the table, and `names` are the
+        cells of the header right above it, empty where there is none. The rows above the header become the preamble,
+        those from `begin` on the sample. A profile's own encoding, if it is not cp1252, replaces the one found."""
         return RecognisedFile(
             profile=profile,
             delimiter=self.delimiter,
@@ -72,9 +73,9 @@ def recognise(
     """The profile and notation of the file that begins with `head`. Raises UnsupportedFile saying what is missing, as
     UnknownLayout where bookings are visible.
 
-    Only a profile that was chosen for the file counts, or one that was offered if the file has its columns. A profile
-    kept by the user comes before all others; of several with the same names, the one with the longest header counts
-    whose first rows `is_suitable` can read.
+    A profile that was chosen for the file is the only one that counts, and so is one that was offered, if the file has
+    its columns. Otherwise a profile kept by the user comes before all others; of several with the same names, the one
+    with the longest header counts whose first rows `is_suitable` can read. Then come the shapes of rows, and guessing.
     """
     tried = [
         Head(encoding, delimiter, rows)

@@ -61,7 +61,8 @@ _PLAN: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
 
 
 class Booking(NamedTuple):
-    """A booking, and the other facts in its row."""
+    """A booking, and the other facts in its row. The booking date of one that is not `is_dated` is still to be
+    found."""
 
     record: TransactionRecord
     account: str

@@ -64,7 +64,8 @@ class Reading:
         yield from self._end_of_table()
 
     def _cells(self, lines: Lines) -> Iterator[list[str]]:
-        """The rows of the file. The mark after its last line is a row of its own, unless a quote was left open."""
+        """The rows of the file. Raises MalformedFile where a quote is left open at its end (the mark put after the last
+        line is then no row of its own), LimitExceeded for too long a field."""
         table = csv.reader(chain(lines, (_END,)), delimiter=self.file.delimiter)
         try:
             for row in takewhile(lambda row: row[-1:] != [_END], table):
@@ -134,7 +135,8 @@ class Reading:
         yield record
 
     def _other_row(self, row: Sequence[str], note: Note | None = None) -> Iterator[Record]:
-        """The records after a row that is no booking: the next table's title or header, a balance, a remark."""
+        """Take what a row says that is no booking (the next table's title or header, a balance, a remark), and yield
+        the records that are complete by that."""
         if self.siblings and (profiles := header_profiles(row, self.siblings)):
             if self.accounts:
                 yield from self._end_of_table()

@@ -180,8 +180,9 @@ def _booking_date(entry: Texts, detail: Texts, value_date: date | None, own: Own
 
 
 def _references(entry: Texts, detail: Texts, part: str | None) -> tuple[str, ...]:
-    """The references of a transaction, the strongest first (sources 4.3): of a detail that of its batch and its place,
-    so that a format which gives only the sum can be compared. The import core decides whether they are unique."""
+    """The references of a transaction, the strongest first (sources 4.3): the bank's for the entry, or for a detail
+    that of its batch with its place in it (`part`), so that a format which gives only the sum can be compared; then
+    those of the detail. The import core decides whether they are unique."""
     candidates = (
         part or reference("servicer", entry.get("AcctSvcrRef")),
         reference("servicer", detail.get("Refs/AcctSvcrRef")),
@@ -278,7 +279,8 @@ def _remittance(detail: Texts) -> list[str]:
 
 
 def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str | None, str | None, str | None]:
-    """Bank transaction code, GVC and SWIFT code: from the detail, else from the entry."""
+    """Bank transaction code, GVC and SWIFT code: from the detail, else from the entry; the first, where missing, by the
+    GVC."""
     code = gvc = swift_code = None
     for level in (detail, entry):
         if "BkTxCd" not in level:

@@ -212,7 +212,7 @@ Balance = tuple[Decimal | None, date | None]
 
 def _opening(statement: _OpenStatement) -> Balance:
     """The opening balance and its day: OPBD, else the previous statement's PRCD; ITBD on later pages of a statement
-    (sources 1.2)."""
+    (sources 1.2). The earliest of several; both None where there is none."""
     balances = _of_kind(statement, "OPBD") or _of_kind(statement, "PRCD")
     if not balances and _of_kind(statement, "CLBD"):
         balances = _of_kind(statement, "ITBD")
@@ -221,7 +221,7 @@ def _opening(statement: _OpenStatement) -> Balance:
 
 def _closing(statement: _OpenStatement) -> Balance:
     """The closing balance and its day: CLBD, else ITBD in an intraday report or after an OPBD on a first page; never
-    CLAV, which includes the overdraft."""
+    CLAV, which includes the overdraft. The latest of several; both None where there is none."""
     balances = _of_kind(statement, "CLBD")
     if not balances and (statement.message == "052" or _of_kind(statement, "OPBD")):
         balances = _of_kind(statement, "ITBD")
@@ -245,7 +245,8 @@ def _balance(balance: Texts) -> Balance:
 
 
 def _absorb(statement: _OpenStatement, before: etree._Element) -> None:
-    """Store the statement's own facts, and remove everything before the entry from memory."""
+    """Store the statement's balances and header in it, and remove everything before the element `before` from
+    memory."""
     parent = statement.element
     count = len(parent) if before is parent else parent.index(before)
     for child in islice(parent, count):

@@ -52,7 +52,8 @@ def text(texts: Texts, *paths: str) -> str | None:
 
 
 def read_entry_texts(entry: etree._Element) -> tuple[Texts, list[Texts]]:
-    """The texts of an entry, and separately those of each of its details (TxDtls)."""
+    """The texts of an entry, and separately those of each of its details (TxDtls), which are removed from the tree if
+    the entry is large."""
     details: list[Texts] = []
     nodes = list(entry.iterdescendants())
     if len(nodes) > _SHAPE_NODES_MAX:  # a batch: each detail has a shape of its own

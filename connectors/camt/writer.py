@@ -184,8 +184,8 @@ def _digits(amount: Decimal) -> str:
 
 
 def _servicer_key(key: str | None) -> str | None:
-    """The reference of the bank. Our own ids are one character too long for the format; the import core also knows them
-    without their underscore."""
+    """The reference of the bank, cut at 35 characters. Our own ids are one character too long for the format and lose
+    their underscore; the import core also knows them without it."""
     return key.replace("txn_", "txn", 1)[:KEY_CHARACTERS_MAX] if key else None
 
 

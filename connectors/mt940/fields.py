@@ -62,7 +62,7 @@ def fields(source: "NumberedLines") -> Iterator[Field]:
 
 class NumberedLines:
     """The lines of a file with their numbers, whatever their ends and encoding, and the count of those that begin an
-    entry."""
+    entry (:61:)."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._lines = Lines(stream, utf16_errors="strict")

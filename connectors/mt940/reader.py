@@ -134,7 +134,8 @@ def _take(item: Field, statement: _OpenBlock) -> Iterator[Record]:
 
 
 def _end_entry(statement: _OpenBlock) -> Iterator[TransactionRecord]:
-    """The transaction of the entry that has just ended; none while no currency is known. Raises LimitExceeded."""
+    """Put the entry that has just ended to the held ones, and yield the transactions of all of these, unless no
+    currency is known yet. Raises LimitExceeded for too many held ones, MalformedFile for one that cannot be read."""
     if statement.entry is None:
         return
     statement.held.append((statement.entry, statement.details))
@@ -297,7 +298,8 @@ def _short_date(written: str) -> date:
 
 @lru_cache(maxsize=4096)
 def _booking_date(entry: str | None, value_date: date) -> date:
-    """The booking date: MMDD in the year that makes it nearest to the value date; without it, the value date."""
+    """The booking date: MMDD in the year that makes it nearest to the value date; without it, or for a day that no year
+    has, the value date."""
     if not entry or not entry.strip():
         return value_date
     days = []

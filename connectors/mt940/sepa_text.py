@@ -90,6 +90,6 @@ def _compact(text: str | None) -> str | None:
 
 
 def read_purpose_code(text: str | None) -> str | None:
-    """The purpose code at the beginning of a text: four capital letters."""
+    """The purpose code at the beginning of a text, four capital letters; None where it begins with anything else."""
     code = (text or "").strip()[:4]
     return code if len(code) == 4 and code.isalpha() and code.isupper() else None

@@ -267,8 +267,8 @@ class _TagReader(Struct):
         return code or None
 
     def _day(self, text: str | None) -> date | None:
-        """The calendar day as written: an offset such as [-5:EST] does not change it (decision 10). Raises
-        MalformedFile."""
+        """The calendar day as written: an offset such as [-5:EST] does not change it (decision 10); None for no text or
+        zeros. Raises MalformedFile."""
         if not text or not text[:8].strip("0"):
             return None
         match = _DAY.fullmatch(text)

@@ -85,7 +85,8 @@ def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
 
 
 def decode_value(value: bytes, charset: str) -> str:
-    """The text of a value: decoded as UTF-8 where it is valid (many files wrongly declare 1252), else by `charset`."""
+    """The text of a value, its entities replaced: decoded as UTF-8 where it is valid (many files wrongly declare 1252),
+    else by `charset`."""
     text = decode_line(value, charset)
     return _ENTITY.sub(_character, text) if "&" in text else text
 

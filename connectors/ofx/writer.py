@@ -45,7 +45,8 @@ OK = "<STATUS><CODE>0</CODE><SEVERITY>INFO</SEVERITY></STATUS>"
 
 
 def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime, today: date) -> None:
-    """Write the records as one OFX document; rows wait on disk until their period is known, so memory stays bounded.
+    """Write the records as one OFX document without pending bookings; rows wait on disk until their period is known, so
+    memory stays bounded.
 
     `created` is a time in UTC, `today` the day of accounts that state no other.
     """

@@ -94,7 +94,8 @@ class _LedgerNames:
         return f"{OPENED} open {name}\n"
 
     def transaction(self, account: AccountRecord, row: TransactionRecord, classification: Classification) -> str:
-        """One booking with its two postings, or with one posting for each of its parts."""
+        """One booking with its two postings, or with one posting for each of its parts, after the directives of
+        accounts that it is the first to use; empty for a pending one."""
         if row.status == "pending":
             return ""
         side = "Expenses" if row.amount < 0 else "Income"
@@ -119,7 +120,7 @@ class _LedgerNames:
 
     def balances(self, block: Block) -> str:
         """The opening balance, the adjustment for changes without a booking, and the balance that the bank states at
-        the end."""
+        the end; empty where it states none."""
         balances, name, currency = block.balances(), self.account(block.account), block.account.currency
         if balances is None:
             return ""
@@ -154,7 +155,8 @@ def _hashtags(classification: Classification) -> str:
 
 
 def _component(text: str) -> str:
-    """A part of an account name: letters, digits and dashes, beginning with a capital letter or a digit."""
+    """A part of an account name: letters, digits and dashes, beginning with a capital letter or a digit; "X" where
+    nothing is left."""
     plain = NO_LETTERS.sub("-", text.translate(UMLAUTS)).strip("-")
     return (plain[:1].upper() + plain[1:]) or "X"
 

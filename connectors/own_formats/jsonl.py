@@ -58,7 +58,9 @@ class Number(str):
 
 
 def line(detail: Json, account: AccountRecord, closing: StatementRecord, row: TransactionRecord) -> bytes:
-    """The line of one booking; `detail` is its TransactionDetail, `closing` has the balance of its account."""
+    """One booking as a line of JSON, with its line end: its TransactionDetail (`detail`) with all digits of the amount
+    in `row` and the source's name of the account, and beside it `account` (key, kind, currency, BIC, and the balance in
+    `closing`) and `source` (facts of `row` that the API does not show)."""
     day = closing.closing_date
     members = {
         **detail,

@@ -27,7 +27,8 @@ def texts(
     rows_max: int,
     characters_max: int,
 ) -> Iterator[tuple[str | None, ...]]:
-    """The rows in order, each with the wanted columns, every value as text (true, 2026-01-31, 12.5).
+    """The rows in order, each with the wanted columns, every value as text (true, 2026-01-31, 12.5), cut at 20,000
+    characters.
 
     `columns` and `perhaps` give SQL types by name; the latter may be absent and are null then. Raises UnsupportedFile
     where a wanted column is missing or has another type, MalformedFile and LimitExceeded, possibly after some rows.

@@ -9,7 +9,7 @@ from connectors.parser_process.messages import FileRefusal, FormatName, Packer, 
 
 
 def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
-    """Write everything that was requested of the file, or its refusal; any error becomes a refusal."""
+    """Add to `packer` everything that was requested of the file, and at an error, whatever it is, its refusal."""
     try:
         match request.wanted:
             case "format":

@@ -168,7 +168,8 @@ atexit.register(_process.end)
 
 
 def _send_request(source: int, spool: int) -> int:
-    """The channel on which the process reports the pieces that it has written to the spool."""
+    """Pass a request to the process, and return the channel on which it reports the pieces that it has written to the
+    spool."""
     listening, telling = os.pipe()
     try:
         _process.send((source, spool, telling))

@@ -76,7 +76,7 @@ class Packer:
         self._piece = bytearray()
 
     def add(self, answer: ParserAnswer) -> None:
-        """Add an answer to the piece that is being collected."""
+        """Add an answer to the piece that is being collected, and pass that on once it is full."""
         content = _encode(answer)
         self._piece += _FRAME.pack(_MARKS[type(answer)], len(content))
         self._piece += content

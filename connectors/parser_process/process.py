@@ -122,7 +122,7 @@ def _write_all(descriptor: int, content: bytes) -> None:
 
 
 def _verdict(child: int) -> bytes:
-    """The message about how the child ended, empty for a normal end; a child that is still running is killed."""
+    """TOO_LONG or CRASHED, by how the child ended, empty for a normal end; a child that is still running is killed."""
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if not os.WIFSIGNALED(status):

@@ -39,8 +39,9 @@ class Downloaded(Struct, frozen=True, kw_only=True):
 
 
 def download_checked(address: str, *, asks_loopback: bool = False, asks_private: bool = False) -> Downloaded:
-    """The document at this https address. Special-use addresses are refused, except those of this machine with
-    `asks_loopback` and any with `asks_private`. Raises ProviderUnavailable with one sentence that names the host."""
+    """The document, of at most 5 KB and 5 seconds, at this https address. Special-use addresses, and ports but 443, are
+    refused, except those of this machine with `asks_loopback` and any with `asks_private`. Raises ProviderUnavailable
+    with one sentence that names the host, also where four downloads are under way already."""
     parts = urlsplit(address)
     host, port = parts.hostname or "", parts.port or HTTPS_PORT
     if not _turns.acquire(blocking=False):

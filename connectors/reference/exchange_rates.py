@@ -57,7 +57,9 @@ def update_rates(source: Path, *, folder: Path) -> pl.DataFrame:
 
 
 def install(content: bytes, *, folder: Path) -> None:
-    """Store a file that `update_rates` made on another machine, unless the same one is there."""
+    """Put `content`, the file that `update_rates` checked and made on another machine, into `folder`, in one step, so
+    that a reader sees the old file or the new one. It is not checked again, and not written where the same one is
+    there."""
     target = folder / FILE_NAME
     if not target.exists() or target.read_bytes() != content:
         _write_atomically(target, lambda file: file.write(content))
@@ -128,7 +130,7 @@ def _read_wide(content: bytes) -> pl.DataFrame:
 
 
 def _rates(wide: pl.DataFrame) -> pl.DataFrame:
-    """One row per quotation, and one with a null rate where a currency stopped being quoted.
+    """The rates as RATES: one row per quotation, and one with a null rate where a currency stopped being quoted.
 
     Its last rate is used for another week, as over holidays; without the null, a suspended currency would keep its rate
     for ever.

@@ -44,8 +44,8 @@ class Folder(Connector):
         self._read_file = read_file
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
-        """The names of the new files. Raises Misconfigured when the folder, or a folder for read files, cannot be
-        used."""
+        """The handle, with the names of the new files, 1,000 at most. Raises Misconfigured when the folder, or a folder
+        for read files, cannot be used."""
         with _open_folder(connection) as folder:
             for name in (DONE, FAILED):
                 _check_place(folder, name)
@@ -98,7 +98,8 @@ class Folder(Connector):
                         _put_away(folder, name, os.fstat(file.fileno()), refusal)
 
     def has_news(self, connection: Connection, *, now: datetime) -> bool:
-        """Whether a file waits; an unreadable folder counts as no news, because a sync reports it."""
+        """Whether a file waits that is not being written; an unreadable folder counts as no news, because a sync
+        reports it."""
         with suppress(Misconfigured), _open_folder(connection) as folder:
             return bool(_new_files(folder, now))
         return False
@@ -209,7 +210,8 @@ def _plain_file(folder: int, name: str) -> BufferedReader | None:
 
 
 def _put_away(folder: int, name: str, read: os.stat_result, reason: str | None) -> None:
-    """Move the file that was read, under another name where its own is taken."""
+    """Move the file that was read to done/ or, with a reason, to failed/, under another name where its own is taken,
+    and write the reason beside it. A file that was put in its place meanwhile is moved back."""
     with _place(folder, DONE if reason is None else FAILED) as target:
         place = _reserve_name(target, name)
         os.rename(name, place, src_dir_fd=folder, dst_dir_fd=target)

@@ -57,7 +57,7 @@ def main() -> None:  # pragma: no cover - in a process of its own; what it calls
 
 async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object], allowed: Sequence[Network]) -> None:
     """Send all requests as they are read, at the same time, and answer each when it ends; returns at the end of the
-    input."""
+    input, giving up those under way."""
     tls, sending = ssl.create_default_context(), set[asyncio.Task[None]]()
 
     async def one(request: Json) -> None:
@@ -72,7 +72,8 @@ async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object
 
 
 async def outcome_of(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> Json:
-    """The outcome of a request: status or error, its duration, and the seconds that the receiver wants us to wait."""
+    """The outcome of a request: HTTP status or error word (the other one is None), its duration in milliseconds, and
+    the seconds that the receiver wants us to wait, 0 for none."""
     begun, status, error, wait = time.monotonic(), None, None, 0
     try:
         async with asyncio.timeout(request["seconds"]):
@@ -119,8 +120,8 @@ async def _addresses(host: str, port: int) -> list[Address]:
 async def _connect(
     addresses: Sequence[Address], port: int, tls: ssl.SSLContext | None, host: str
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the first of these addresses that accepts one, with the host name that the certificate must
-    have."""
+    """A connection to the first of these addresses that accepts one, with the host name that the certificate must have.
+    Raises Failed."""
     named = {"ssl": tls, "server_hostname": host} if tls is not None else {}
     for address in addresses:
         try:
@@ -146,7 +147,7 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, int]:
 
 
 def _seconds(text: str) -> int:
-    """The seconds that Retry-After names by a number or a date; 0 for anything else."""
+    """The seconds that Retry-After names by a number or a date, at most a day; 0 for anything else."""
     if text.isascii() and text.isdecimal():
         return min(int(text[:9]), WAIT_MAX)
     with suppress(ValueError, TypeError, OverflowError):

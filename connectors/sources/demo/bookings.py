@@ -20,7 +20,7 @@ PAYEE_BANK_CODE = "99920000"  # of no bank: German bank codes begin with 1 to 8
 
 
 class Movement(Struct, frozen=True, kw_only=True):
-    """A movement of money: its booking and, if it is announced before, its pending record."""
+    """A made-up movement of money at the demo bank: its booking and, if it is announced before, its pending record."""
 
     record: TransactionRecord
     pending: TransactionRecord | None = None
@@ -31,7 +31,7 @@ What = Callable[[date, Dice], Iterator[Movement]]
 
 
 class Habit(Struct, frozen=True):
-    """Something that happens on an account again and again."""
+    """Something that happens on a demo account again and again."""
 
     name: str
     when: Rhythm
@@ -39,7 +39,7 @@ class Habit(Struct, frozen=True):
 
 
 class Party(Struct, frozen=True, kw_only=True):
-    """A counterpart; without given numbers, they are derived from the name."""
+    """A counterpart of the demo bank, with made-up numbers."""
 
     name: str
     iban: str
@@ -51,17 +51,18 @@ class Party(Struct, frozen=True, kw_only=True):
 
 
 def person(name: str, bank_name: str | None = None) -> Party:
-    """A counterpart who is paid by transfer."""
+    """A demo counterpart who is paid by transfer, with an IBAN made up from the name."""
     return Party(name=name, iban=german_iban(PAYEE_BANK_CODE, name), bank_name=bank_name)
 
 
 def authority(name: str) -> Party:
-    """An authority that pays by transfer and identifies its cash office by a number as debtor."""
+    """A demo authority that pays by transfer and identifies its cash office by a number as debtor; IBAN and number are
+    made up from the name."""
     return Party(name=name, iban=german_iban(PAYEE_BANK_CODE, name), debitor_id=digits(11, "debtor", name))
 
 
 def collector(name: str) -> Party:
-    """A company that collects by direct debit."""
+    """A demo company that collects by direct debit; its IBAN, creditor id and mandate are made up from the name."""
     return Party(
         name=name,
         iban=german_iban(PAYEE_BANK_CODE, name),
@@ -71,7 +72,7 @@ def collector(name: str) -> Party:
 
 
 def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None = None) -> What:
-    """A SEPA direct debit of the day's price, collected on the next working day."""
+    """A maker of demo data: a SEPA direct debit of the day's price, collected on the next working day."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(record=_debit(party, -price(day), fill_in(purpose, day, dice), day, code))
@@ -80,7 +81,8 @@ def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None =
 
 
 def varying_debit(party: Party, low: str, high: str, purpose: str) -> What:
-    """A direct debit with a different amount each time (shopping through a payment service)."""
+    """A maker of demo data: a direct debit with a different amount from `low` to `high` each time (shopping through a
+    payment service)."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         amount = -dice.amount(low, high)
@@ -90,7 +92,8 @@ def varying_debit(party: Party, low: str, high: str, purpose: str) -> What:
 
 
 def debit_return(party: Party, price: Price, purpose: str) -> What:
-    """A direct debit that comes back two working days later, marked as a return, with swapped roles."""
+    """A maker of demo data: a direct debit, and two working days after its booking a credit of the same amount from the
+    same counterpart, with the codes and the flag of a return."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         debit = _debit(party, -price(day), fill_in(purpose, day, dice), day)
@@ -112,7 +115,7 @@ def debit_return(party: Party, price: Price, purpose: str) -> What:
 
 
 def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = False) -> What:
-    """A credit transfer or standing order to a counterpart."""
+    """A maker of demo data: a credit transfer or standing order to a counterpart, booked on the next working day."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         record = _record(
@@ -132,8 +135,8 @@ def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = F
 def transfer_in(
     party: Party, price: Price, purpose: str, *, days_later: int = 0, code: str | None = None, reference: str = ""
 ) -> What:
-    """A credit transfer from a counterpart, booked `days_later` working days after it was sent; the code SALA makes it
-    a salary."""
+    """A maker of demo data: a credit transfer from a counterpart, booked `days_later` working days after it was sent;
+    the code SALA makes it a salary."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         salary = code == "SALA"
@@ -157,7 +160,8 @@ def transfer_in(
 def bank_row(
     price: Price, *, purpose: str, gvc: str | None = None, iso: str | None = None, bank_text: str | None = None
 ) -> What:
-    """A booking by the bank itself, on the very day: cash, fees, interest; the price has a sign."""
+    """A maker of demo data: a booking by the bank itself, on the very day: cash, fees, interest; the price has a sign.
+    Without `gvc`, it gets no id."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         said = fill_in(purpose, day, dice)
@@ -197,11 +201,11 @@ def _record(amount: Decimal, booked: date, party: Party, **facts: str | None) ->
 
 
 def in_euro(amount: Decimal, booked: date, **facts: object) -> TransactionRecord:
-    """A booking in euro with these facts, valued on the day it is booked unless they say otherwise."""
+    """A demo booking in euro with these facts, valued on the day it is booked unless they say otherwise."""
     facts = {"value_date": booked, **facts}
     return TransactionRecord(amount=amount, currency="EUR", booking_date=booked, **facts)  # type: ignore[arg-type]
 
 
 def fill_in(text: str, day: date, dice: Dice) -> str:
-    """The text with its {day} and {number} filled in."""
+    """The text with its {day}, and six random digits for its {number}."""
     return text.format(day=day, number=dice.number(6)) if "{" in text else text

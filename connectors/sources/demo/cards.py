@@ -17,7 +17,8 @@ CENT = Decimal("0.01")
 
 
 class Shop(Struct, frozen=True, kw_only=True):
-    """A place where cards are used: the text of the booking, that of the announcement, and the range of amounts."""
+    """A place where demo cards are used: the text of the booking, that of the announcement, and the range of
+    amounts."""
 
     text: str
     announced: str
@@ -27,7 +28,8 @@ class Shop(Struct, frozen=True, kw_only=True):
 
 
 def debit_card(shops: Sequence[Shop], *, times: int = 1, has_id: bool = True) -> What:
-    """A debit card payment at one of the shops: announced at once, booked two working days later with another text."""
+    """A maker of demo data: a debit card payment at one of the shops, announced at once, booked two working days later
+    with another text; `times` equal ones."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -49,7 +51,8 @@ def debit_card(shops: Sequence[Shop], *, times: int = 1, has_id: bool = True) ->
 
 
 def credit_card(shops: Sequence[Shop]) -> What:
-    """A credit card payment at one of the shops: announced for four working days; the booking has the MCC."""
+    """A maker of demo data: a credit card payment at one of the shops, announced for four working days; the booking has
+    the MCC."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -61,7 +64,8 @@ def credit_card(shops: Sequence[Shop]) -> What:
 
 
 def foreign_card(shops: Sequence[Shop], currency: str, rate: str) -> What:
-    """A card payment at one of the shops in another currency; `rate` is euro per unit, and varies a little."""
+    """A maker of demo data: a card payment at one of the shops in another currency; `rate` is euro per unit, and varies
+    by up to 0.02."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -81,7 +85,8 @@ def foreign_card(shops: Sequence[Shop], currency: str, rate: str) -> What:
 
 
 def part_refund(shops: Sequence[Shop], share: str) -> What:
-    """A card purchase at one of the shops, of which a share (0 to 1) is refunded eight days later."""
+    """A maker of demo data: a card purchase at one of the shops, of which a share (0 to 1) is refunded eight days
+    later."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -104,7 +109,8 @@ def part_refund(shops: Sequence[Shop], share: str) -> What:
 
 
 def card_reversal(shops: Sequence[Shop]) -> What:
-    """A card payment that the bank reverses on the next working day as wrongly booked."""
+    """A maker of demo data: a debit card payment, announced and booked, and on the working day after its booking a
+    credit of the same amount, by which the bank takes it back as wrongly booked (is_reversal)."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         booking = next(debit_card(shops)(day, dice))
@@ -126,7 +132,8 @@ def card_reversal(shops: Sequence[Shop]) -> What:
 
 
 def cash_machine(amounts: Sequence[int]) -> What:
-    """Cash from a machine on any day, booked on the next working day; the value date is the day itself."""
+    """A maker of demo data: cash from a machine on any day, booked on the next working day; the value date is the day
+    itself."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(

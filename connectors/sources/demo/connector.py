@@ -92,7 +92,8 @@ class DemoBank(Connector):
         return {"polls": 0, "started": now.isoformat()}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """Ready at the poll whose number is in the settings; a slow bank not before a minute has passed."""
+        """Ready at the poll whose number is in the settings, until then Waiting; a slow bank not before a minute has
+        passed. Raises ProviderUnavailable where the configured fault is to fail."""
         settings = DemoSettings.of(connection)
         polls = int(handle["polls"]) + 1
         if settings.fault == "slow":
@@ -128,7 +129,7 @@ class DemoBank(Connector):
 
 
 def history_start(today: date) -> date:
-    """The first day of the history: in 2024, or two years ago where that is earlier."""
+    """The first day of the history: 1 January 2024, or the first of the month two years ago where that is earlier."""
     months = today.year * 12 + today.month - 1 - HISTORY_MONTHS_MIN
     return min(ANCHOR, date(months // 12, months % 12 + 1, 1))
 

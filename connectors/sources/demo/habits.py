@@ -21,7 +21,7 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
 
 
 def shops(name: str) -> Sequence[Shop]:
-    """The shops of this name, one or several of a kind."""
+    """The demo shops of this name, one or several of a kind, as `habits.toml` has them."""
     return [
         Shop(text=text, announced=announced, low=low, high=high, mcc=mcc)
         for text, announced, low, high, mcc in _table()["shops"][name]
@@ -30,7 +30,8 @@ def shops(name: str) -> Sequence[Shop]:
 
 @cache
 def party(name: str) -> Party:
-    """The counterpart of this name."""
+    """The demo counterpart of this name, as `habits.toml` has it: a person, an authority, or else a company that
+    collects."""
     table = _table()
     if name in table["people"]:
         return bookings.person(*table["people"][name])
@@ -40,7 +41,7 @@ def party(name: str) -> Party:
 
 
 def of(topic: str) -> tuple[Habit, ...]:
-    """The habits of a topic."""
+    """The demo habits of a topic, as `habits.toml` has them."""
     return tuple(_habit(name, facts) for name, facts in _table()[topic].items())
 
 
@@ -59,20 +60,20 @@ def _price(said: Mapping[str, Any]) -> Price:
 
 
 def income(salary: Price) -> tuple[Habit, ...]:
-    """A salary late in the month."""
+    """The demo habit of a salary, on the 27th of each month or the next working day."""
     wording = "LOHN / GEHALT {day:%m/%Y} PERS.NR. 1204"
     pay = transfer_in(party("EMPLOYER"), salary, wording, code="SALA", reference="GEHALT{day:%Y%m}")
     return (Habit("salary", monthly(27), pay),)
 
 
 def home(rent: Price) -> tuple[Habit, ...]:
-    """Rent on the first of the month, and the other costs of a flat."""
+    """The demo habits of a flat: rent on the first of the month, and its other costs."""
     order = transfer_out(party("LANDLORD"), rent, "Miete Wohnung 12, Ahornweg 7", standing=True)
     return (Habit("rent", monthly(1), order), *of("home"))
 
 
 def interest(amount: str, *, by: str) -> tuple[Habit, ...]:
-    """Interest paid to the owner at the end of each quarter, on the day itself."""
+    """The demo habit of interest paid to the owner at the end of each quarter, on the day itself."""
     row = bank_row(
         rising(amount, by), gvc="814", iso="ACMT-MCOP-INTR", bank_text="ABSCHLUSS", purpose="Zinsen {day:%m/%Y}"
     )
@@ -80,7 +81,7 @@ def interest(amount: str, *, by: str) -> tuple[Habit, ...]:
 
 
 def loan_interest(amount: str) -> tuple[Habit, ...]:
-    """Interest that the owner of a loan pays at the end of each quarter."""
+    """The demo habit of interest that the owner of a loan pays at the end of each quarter."""
     row = bank_row(
         steady(f"-{amount}"), gvc="814", iso="ACMT-MDOP-INTR", bank_text="ABSCHLUSS", purpose="Sollzinsen {day:%m/%Y}"
     )
@@ -90,7 +91,7 @@ def loan_interest(amount: str) -> tuple[Habit, ...]:
 def own_transfer(
     name: str, *, sender: Party, receiver: Party, price: Price, day: int, wording: str, days_later: int
 ) -> tuple[Habit, Habit]:
-    """Both legs of a standing order between own accounts: the sender's and the receiver's."""
+    """The demo habits of a standing order between own accounts: the sender's leg and the receiver's."""
     return (
         Habit(f"{name} out", monthly(day), transfer_out(receiver, price, wording, standing=True)),
         Habit(f"{name} in", monthly(day), transfer_in(sender, price, wording, days_later=days_later)),
@@ -98,14 +99,15 @@ def own_transfer(
 
 
 def open_debt(card: Account) -> Decimal:
-    """The debt of a card before 2024: its last month of 2023, which the first settlement pays."""
+    """The balance of a demo card before 2024, zero or negative: its last month of 2023, which the first settlement
+    pays."""
     last = ANCHOR - timedelta(days=1)
     return sum((row.amount for row in Ledger(card).bookings(last.replace(day=1), last)), Decimal("0.00"))
 
 
 def settlement(card: Account, payer: Party) -> tuple[Habit, Habit]:
-    """The card's total of the last month, on the sixth: collected from the payer, credited to the card on the same
-    day."""
+    """The demo habits that pay the card's total of the last month on the sixth: collected from the payer, credited to
+    the card on the same day."""
     ledger = Ledger(card)
     wording = "Kreditkartenabrechnung {day:%m/%Y}"
 

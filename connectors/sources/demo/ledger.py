@@ -25,7 +25,7 @@ class Bank(Struct, frozen=True, kw_only=True):
 
 
 class Account(Struct, frozen=True, kw_only=True):
-    """One account of a household with its habits; `opening` is the balance before 2024."""
+    """One account of a demo household with its habits; `opening` is the balance before 2024."""
 
     seed: str
     key: str
@@ -53,7 +53,7 @@ class Account(Struct, frozen=True, kw_only=True):
 
 
 class Ledger:
-    """The bookings of one account: a pure function of its seed, its key and the requested days."""
+    """The made-up bookings of one demo account: a pure function of its seed, its key and the requested days."""
 
     def __init__(self, account: Account) -> None:
         self._account = account

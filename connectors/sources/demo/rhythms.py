@@ -20,7 +20,7 @@ def monthly(day_of_month: int, *pause: int) -> Rhythm:
 
 
 def quarterly(day_of_month: int, first_month: int = 1) -> Rhythm:
-    """A rhythm of every third month."""
+    """A rhythm of every third month, `first_month` among them; day 31 is the last day of shorter months."""
     return lambda day, _: day.day == _within_month(day, day_of_month) and (day.month - first_month) % 3 == 0
 
 
@@ -35,7 +35,7 @@ def twice_a_year(month: int, day_of_month: int) -> Rhythm:
 
 
 def every(days: int, offset: int = 0) -> Rhythm:
-    """A rhythm of every so many days, counted from a Monday."""
+    """A rhythm of every so many days, counted from Monday, 1 January 2024, and `offset` days after it."""
     return lambda day, _: (day - ANCHOR).days % days == offset
 
 
@@ -58,7 +58,7 @@ def between(low: str, high: str) -> Price:
 
 
 def rising(amount: str, by: str, month: int = 1) -> Price:
-    """A price that is `amount` in 2024 and rises each year by a step, from the first of the month on."""
+    """A price that is `amount` up to 2024 and rises each later year by a step, on the first of `month`."""
     first, step = Decimal(amount), Decimal(by)
 
     def price(day: date) -> Decimal:

@@ -82,8 +82,8 @@ class FinApi(LiveSource):
         return bool(self._client)
 
     def begin_connect(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
-        """The next step: a form or, to renew, the bank's answer whether it requires the person; then the state of the
-        form."""
+        """The next step: a form, for which a user is made at finAPI, or, to renew, the bank's answer whether it
+        requires the person; then the state of the form."""
         memo = answer.memo
         if not memo:
             if connection.secrets.get("user"):
@@ -117,7 +117,8 @@ class FinApi(LiveSource):
         return {"task": self._begin_update(user, number, connection.attended)}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """The progress of the update, and the end of the consent; without a task, another update was running."""
+        """The progress of the update, and the end of the consent; without a task, because another update was running,
+        one is begun. Raises UserActionRequired, ConsentExpired and ProviderUnavailable for an update that failed."""
         user, number = self._user(connection), _bank_connection(connection)
         if handle["task"] is None:
             task = self._begin_update(user, number, connection.attended)
@@ -309,7 +310,8 @@ class FinApi(LiveSource):
 
 
 class _UserAtFinApi:
-    """Sends requests as one user at finAPI, with a token that is renewed once where it is refused."""
+    """Sends requests as one user at finAPI, with a token that is renewed once where it is refused; a new one is passed
+    to `keep` with the other secrets."""
 
     def __init__(self, source: FinApi, secrets: Json, keep: Callable[[Json], None] = lambda _: None) -> None:
         self.secrets = dict(secrets)

@@ -49,8 +49,9 @@ class BankLine:
         self._path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
 
     def send(self, message: Any) -> Any:
-        """Send a message, and return the bank's parsed answer. Raises ProviderUnavailable, PagesWithoutEnd, and
-        anything for an answer that the library cannot read (`dialog.py` translates it)."""
+        """Send a message, and return the bank's parsed answer; its codes are in `codes` afterwards. Raises
+        ProviderUnavailable, PagesWithoutEnd, and anything for an answer that the library cannot read (`dialog.py`
+        translates it)."""
         answer = self._provider.post(
             self._path, content=base64.b64encode(message.render_bytes()), headers={"Content-Type": "text/plain"}
         )

@@ -183,7 +183,11 @@ class FinTs(LiveSource):
         today: date,
     ) -> Iterator[Batch | LeftOut]:
         """One dialog, and a batch for each account in it. The cursor has the day of the last reading for each account,
-        because a crash may come between two accounts, and a bank may refuse one of them for a time."""
+        because a crash may come between two accounts, and a bank may refuse one of them for a time.
+
+        Of the secrets, a PIN for once is dropped before the dialog, a refused one after it; the new state is kept, and
+        older bookings until they are stored.
+        """
         dialog, until = _library(), dict(cursor["until"]) if cursor is not None else {}
         before = dict(until)
         secrets = dict(connection.secrets)
@@ -370,8 +374,8 @@ def _pin_of(secrets: Json) -> str:
 
 
 def _first_day(until: str | None, today: date) -> date:
-    """The first day of an account's bookings to read: the first time as far back as needs no approval, later with an
-    overlap."""
+    """The first day of an account's bookings to read: 89 days back the first time, which needs no approval, and never
+    earlier; later 35 days back, or ten days before the last reading where that is earlier."""
     first = today - timedelta(days=FIRST_DAYS)
     if until is None:
         return first
@@ -380,7 +384,8 @@ def _first_day(until: str | None, today: date) -> date:
 
 
 def _plain_words(text: str) -> str:
-    """The bank's text without the markup that some banks put in."""
+    """The bank's text in one line, without the line breaks in markup that some banks put in; "TAN" where nothing is
+    left."""
     plain = text.replace("<br>", "\n").replace("<br/>", "\n")
     return clean(plain, 2000) or "TAN"
 
