@@ -21,7 +21,8 @@ OLD_BALANCE_DAYS = 7  # banks state balances on working days, and no run of holi
 
 class DatedBalance(Struct, frozen=True, kw_only=True):
     """The balance of an account at the end of `day`: `balance` in the currency of the figures (None where there is no
-    exchange rate) and `own_balance` in its own."""
+    exchange rate) and `own_balance` in its own, in which `points` are, too (day and balance, oldest first). It `is_old`
+    if it may have changed since, being more than seven days older than the day asked for."""
 
     account_id: str
     day: date
@@ -150,7 +151,8 @@ def _with_day(accounts: pl.DataFrame, *, today: date) -> pl.DataFrame:
 def _daily_balances(
     accounts: pl.DataFrame, bookings: pl.DataFrame, *, days: Sequence[date], today: date, rates: pl.DataFrame
 ) -> pl.DataFrame:
-    """The balance of each account with one at the end of each day: columns id, currency, day, balance (FIGURE)."""
+    """The balance of each account with one at the end of each day, in its own currency: columns id, currency, day,
+    balance (FIGURE)."""
     counted = _with_day(accounts, today=today)
     moved = _running_sums(counted, bookings, rates=rates)
     grid = counted.join(pl.DataFrame({"day": sorted(set(days))}, schema={"day": pl.Date()}), how="cross")

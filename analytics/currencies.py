@@ -70,8 +70,8 @@ def convert(
 
 
 def _daily_rates(days: pl.LazyFrame, quoted: pl.LazyFrame, *, currency: str, day: str) -> pl.LazyFrame:
-    """The rates of both currencies for each currency and day, as whole millionths, one row each; null where there is
-    none."""
+    """For each currency and day, the rates of both currencies as whole millionths (rate_from, rate_to), one row each;
+    null where there is none."""
     pairs = days.sort(day).with_columns(pl.lit(currency).alias("to"))
     by_day = quoted.sort("day")
     for side, named in (("currency", "rate_from"), ("to", "rate_to")):

@@ -42,7 +42,7 @@ def refund_places(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: 
 
 
 def refund_ids(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
-    """The ids of those credited rows that are refunds, as far as they are in the selected accounts."""
+    """The ids of those credited rows that are refunds, in their order, as far as they are in the selected accounts."""
     rows = credited.filter(pl.col("account_id").is_in(list(selection))).with_row_index("place")
     return rows["id"].gather(refund_places(rows, bookings, selection=selection).unique().sort())
 

@@ -120,7 +120,8 @@ def _speaks(keys: Sequence[str]) -> pl.Expr:
 def _in_order(
     out: pl.DataFrame, into: pl.DataFrame, out_keys: Sequence[str], in_keys: Sequence[str], *, days: int
 ) -> pl.DataFrame:
-    """The pairs of legs that are `days` apart; equal transfers of one day are paired in the order of their ids."""
+    """The pairs of legs of which one arrives `days` after the other left; equal transfers of one day are paired in the
+    order of their ids."""
     same = ["currency", "size", "day", "number"]
     arriving = _number_equals(into, in_keys, days=0).select(
         pl.col("id").alias("in_id"),

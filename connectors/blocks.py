@@ -37,7 +37,8 @@ class Block(Struct, frozen=True, kw_only=True):
             stream.write(chunk)
 
     def days(self) -> tuple[date | None, date | None]:
-        """The days of opening and closing balance; where the source states none, those of the rows."""
+        """The days of opening and closing balance; where the source states none, those of the rows; None without
+        any."""
         opening = self.statement.opening_date or self.first or self.statement.closing_date
         return opening, self.statement.closing_date or self.last or opening
 

@@ -59,7 +59,8 @@ WATCHED_BY: ContextVar[Callable[[Exchange], None] | None] = ContextVar("WATCHED_
 
 
 class ProviderAnswer(Struct, frozen=True, kw_only=True):
-    """The answer of a provider, with a status below 500."""
+    """The answer of a provider; `retry_after` are the seconds to wait. `Provider` returns none with a redirect, 429, or
+    500 and more."""
 
     host: str
     status: int

@@ -26,7 +26,8 @@ def plain(address: Address) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is that of one machine on the public internet, and does not embed another address."""
+    """Whether the address is that of one machine on the public internet, and does not embed another address; an IPv6
+    address that maps an IPv4 address is judged as that."""
     address = plain(address)
     if isinstance(address, ipaddress.IPv6Address) and (address.sixtofour is not None or address.teredo is not None):
         return False

@@ -42,7 +42,8 @@ CURRENCY_UNSTATED = "EUR"  # the home currency of decision 19, for a source that
 
 
 def is_currency(said: object) -> bool:
-    """Whether a value is a currency code; XXX is the code for no currency (ISO 4217)."""
+    """Whether a value has the form of a currency code: three capital letters, but not XXX, the code for no currency
+    (ISO 4217)."""
     return isinstance(said, str) and _CURRENCY_CODE.fullmatch(said) is not None
 
 
@@ -163,7 +164,8 @@ def _is_iban(compact: str) -> bool:
 
 
 def compact_iban(text: str | None) -> str | None:
-    """The compact form of a text that looks like an IBAN, else None; for fields that the bank itself calls IBAN."""
+    """The compact form (capitals, no spaces) of a text that looks like an IBAN, whatever its check digits, else None;
+    for fields that the bank itself calls IBAN."""
     if not text:
         return None
     compact = text if text.isalnum() else "".join(text.split())

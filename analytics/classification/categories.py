@@ -101,8 +101,9 @@ def _settlement(bank_text: str | None) -> Found[Keyword] | None:
 
 
 def _outweighs(word: Found[Keyword], merchant: Merchant) -> bool:
-    """Whether a keyword decides against the brand that carries the payment out: one about saving, any against a brand
-    of category OTHER, and electricity against a brand of SUBSCRIPTION. Keywords that count only in names never do."""
+    """Whether a keyword decides against the brand that carries the payment out: one about saving, one about electricity
+    against a brand of SUBSCRIPTION, and one of any category but OTHER against a brand of OTHER. A keyword that does not
+    count in every text, or every text of a credit, never does."""
     assert merchant.brand is not None
     if word.meaning.scope not in ("text", "credit"):
         return False

@@ -36,7 +36,8 @@ def leaf_below(category: Verdict, evidence: Evidence) -> tuple[str | None, str |
 
 
 def own_transfer(kinds: Iterable[str | None]) -> str:
-    """The finer category of a transfer between accounts of these kinds that belong to the same person."""
+    """The finer category of a transfer between accounts of these kinds that belong to the same person: that of building
+    savings, securities, savings or credit card, the first of them that is among the kinds, else OWN_TRANSFER."""
     return next((OF_KINDS[kind] for kind in OF_KINDS if kind in set(kinds)), OWN_TRANSFER)
 
 

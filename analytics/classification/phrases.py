@@ -123,6 +123,6 @@ class _Index(Generic[T]):
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The folded words of a text: letters and digits form words, everything else separates them, except an apostrophe
-    ("McDonald's" is one word)."""
+    """The words of a text, folded (`analytics.letters.fold`): letters and digits form words, everything else separates
+    them, except an apostrophe ("McDonald's" is one word)."""
     return tuple(_WORD.findall(_APOSTROPHE.sub("", fold(text))))

@@ -49,7 +49,8 @@ class InvalidRule(ValueError):
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A rule: if `field` `operator` `value`, then this category, merchant and type; what is None stays derived.
+    """A rule: if `field` `operator` `value`, then this category, merchant and type; what is None stays derived. Of the
+    rules that match a booking, only the first gives these, but all give their tags.
 
     `field` is a name of the interface (counterpartName, merchantName, purpose, counterpartIban, counterpartCreditorId,
     counterpartMandateReference) or "text", the first three together. Texts are compared folded (decision 9), keys
@@ -144,7 +145,8 @@ def first_rule(rules: Sequence[Rule], values: Mapping[str, str]) -> Rule | None:
 
 
 def comparable_value(field: str, value: str) -> str:
-    """The form in which a field's value is compared: texts folded, keys compact and in capitals."""
+    """The form in which a field's value is compared: keys (IBAN, creditor id, mandate) in capitals without spaces, any
+    other text folded, with single spaces."""
     return "".join(value.split()).upper() if field in KEY_FIELDS else " ".join(fold(value).split())
 
 
@@ -154,8 +156,8 @@ def is_tag(text: object) -> bool:
 
 
 def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, merchant_name: str | None) -> str | None:
-    """The key under which the correction of a booking is remembered: creditor id, else counterpart IBAN, else merchant;
-    None without any.
+    """The key under which the correction of a booking is remembered: "creditor:" and the creditor id, else "iban:" and
+    the counterpart's IBAN, else "merchant:" and the name; None without any.
 
     Pass None for id and IBAN of a payment intermediary: they stand for a thousand shops
     (`analytics.classification.intermediaries.is_intermediary`).

@@ -15,7 +15,7 @@ ORIGINS_MAX = 6
 
 
 class Accuracy(Struct, frozen=True, kw_only=True):
-    """The accuracy of so many past forecasts (`tests`): the mean error after 30 days, the mean error of simply assuming
+    """The accuracy of so many past forecasts (`tests`): the mean absolute error after 30 days, that of simply assuming
     the first balance, and the share (0 to 1) of outcomes within the band."""
 
     tests: int

@@ -49,7 +49,8 @@ class NextPay(Struct, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """An event expected on `day`, in nine of ten cases between `first` and `last`."""
+    """An event expected on `day`, in nine of ten cases between `first` and `last`; its `id` is that in the list of
+    recurring payments, None for one that is not listed."""
 
     day: date
     first: date
@@ -71,7 +72,8 @@ class ForecastDay(Struct, frozen=True, kw_only=True):
 
 
 class Projection(Struct, frozen=True, kw_only=True):
-    """The projected days, at least one; `trend_weight` is the share of the past trend that is expected to continue."""
+    """The projected days, at least one, and the events expected in them; `rest_per_day` is what moves each day besides,
+    and `trend_weight` the share of the past trend that is expected to continue."""
 
     days: Sequence[ForecastDay]
     events: Sequence[Event]

@@ -95,7 +95,8 @@ def include_added(
 
 
 def _charges(payment: AddedPayment, rows: pl.DataFrame, currency: str, today: date) -> list[tuple[str, date, Decimal]]:
-    """The bookings of an added payment so far, oldest first: id, day, amount."""
+    """The bookings of an added payment until today, as `include_added` says, oldest first: id, day, amount (with its
+    sign)."""
     sign = 1 if payment.direction == INCOMING else -1
     name = fold(payment.name)
     texts = pl.concat_str("counterpart_name", "merchant_name", "purpose", separator="\n", ignore_nulls=True)

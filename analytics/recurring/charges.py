@@ -32,9 +32,9 @@ def eligible_payments(
     charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, incoming: bool = False
 ) -> pl.DataFrame:
     """The bookings of the last 25 months that may recur, oldest first, each with its `row` number, its `price` (the
-    amount without its sign), the folded texts `name`, `note` and `brand`, and a negative amount. Returned payments are
-    left out, and without `of_any_kind` also what pays for nothing, such as savings. `incoming` adds incoming ones,
-    whose `user_id` gets MARK at its end."""
+    amount without its sign), the folded texts `name`, `note` and `brand`, and a negative amount. Potential duplicates,
+    adjusting entries and returned payments are left out, and without `of_any_kind` also what pays for nothing, such as
+    savings. `incoming` adds incoming ones, whose `user_id` gets MARK at its end."""
     days = users.lazy().select("user_id", "today", since=pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo"))
     pieces = [
         _that_may_recur(piece, days, of_any_kind=of_any_kind, incoming=incoming)
@@ -91,8 +91,8 @@ def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def drop_returned(payments: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
-    """The payments, oldest first, without those whose money came back: each return ends the latest payment of the same
-    amount, user and currency in the other direction, at most ten days before it."""
+    """The payments, oldest first, without those whose money came back: each return takes out the latest payment of the
+    same amount, user and currency in the other direction, at most ten days before it."""
     if returns.is_empty():
         return payments
     back = pl.col("user_id").str.strip_suffix(MARK)  # what came back went in the other direction

@@ -177,7 +177,7 @@ def further_charges(stream: Sequence[Placed], left: Iterable[DatedCharge]) -> li
 
 
 def in_next_slots(placed: Iterable[Placed], edge: int) -> list[Placed]:
-    """For each slot beyond the edge of a stream the charge nearest to its day, with at most one slot missed."""
+    """For each slot beyond the edge of a stream the charge nearest to its day, up to where a second slot is missing."""
     nearest: dict[int, Placed] = {}
     for each in sorted(placed, key=lambda each: (abs(each.late_days), each.charge.row)):
         nearest.setdefault(abs(each.slot - edge), each)

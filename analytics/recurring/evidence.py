@@ -232,7 +232,7 @@ def is_equal(group: ChargeGroup, fit: Fit) -> bool:
 
 def has_contract_evidence(group: ChargeGroup, fit: Fit) -> bool:
     """Whether a contract has enough charges: three (four in a finer group), or two if they are slow or equal or begin
-    with a part period. Its amounts may vary."""
+    with a part period. Its amounts may vary, within the limits of its frequency."""
     if not group.contract:
         return False
     charges_min = 2 if fit.frequency in SLOW or group.prices == 1 else 3 if group.rank == 0 else 4

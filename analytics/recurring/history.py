@@ -48,8 +48,9 @@ class Price(Struct, frozen=True, kw_only=True):
 
 class History(Struct, frozen=True, kw_only=True):
     """The history of a recurring payment. `missed` are the due days between the first charge and today without a charge
-    near them, `overdue` those of them after the latest charge. `coming` are the due days of the time asked for, after
-    an overdue one that is not yet missed; nine of ten charges are at most `deviation` days early or late."""
+    near them, `overdue` those of them after the latest charge, and `next_expected` is the first due day after these.
+    `coming` are the due days of the time asked for, after an overdue one that is not yet missed; nine of ten charges
+    are at most `deviation` days early or late. `yearly_cost` is the latest price, as often as a year has it."""
 
     cadence: Cadence
     first_charged: date

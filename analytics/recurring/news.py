@@ -56,7 +56,8 @@ def state_of(past: History, *, frequency: str, over_on: date, today: date) -> Pa
 
 def news_of(now: KnownPayment, stands: PaymentState, before: KnownPayment | None) -> list[tuple[str, date | None]]:
     """The types of events to report for the payment, each missed charge with its day; `before` is None where nothing
-    was reported of it yet. A payment that is charged again after its end is new."""
+    was reported of it yet. A payment that is charged again after its end is new, and another price is news only where
+    the price mostly stays the same."""
     if before is None or (before.has_ended and not now.has_ended):
         return [] if now.has_ended else [(NEW, None)]
     return [

@@ -23,13 +23,13 @@ def window_start(today: pl.Expr = TODAY) -> pl.Expr:
 
 
 def is_over(today: pl.Expr = TODAY) -> pl.Expr:
-    """Whether two periods and a day have passed since the latest charge (decision 21)."""
+    """Whether more than two periods and a day have passed since the latest charge (decision 21)."""
     return over_on() <= today
 
 
 @cache
 def over_on() -> pl.Expr:
-    """The first day on which a stream is over."""
+    """The first day on which a stream is over: more than two periods and a day after its latest charge."""
     return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)).dt.offset_by("1d")
 
 

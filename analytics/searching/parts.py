@@ -59,8 +59,8 @@ def in_own(own_category: str | None) -> Iterator[pl.Expr]:
 
 
 def is_split(parts: pl.DataFrame, *, may_be_pending: bool = False) -> pl.Expr:
-    """Whether a row is a booking that has parts; a pending row has none, which is looked at only with
-    `may_be_pending`."""
+    """Whether a row is a booking that has parts. `may_be_pending` says that the rows have `is_pending`: a pending one
+    has no parts."""
     has = pl.col("id").is_in(parts["id"].unique().implode())
     return has & ~pl.col("is_pending") if may_be_pending else has
 

@@ -25,7 +25,7 @@ class _Whole(Struct, frozen=True, kw_only=True):
 
 def statement_sums(stated: pl.DataFrame, totals: DayTotals) -> list[LedgerPeriod]:
     """The period of each statement (of analytics.frames.STATED) with both balances, by last day, if it proves them or
-    contradicts itself. Reports that end within a day prove nothing."""
+    contradicts itself; adjoining statements of one day count as one. Reports that end within a day prove nothing."""
     together: list[_Whole] = []
     for one in _whole_statements(stated):
         if together and _hangs_together(together[-1], one):

@@ -24,8 +24,8 @@ def from_the_right(row: Sequence[str], *, width: int, split: int) -> list[str] |
 
 
 def place_of(text: str, names: Sequence[str]) -> int | None:
-    """The index of a column, None where it is missing: "@3" counts from 1 (from the end when negative), "name#2" is the
-    second column of that name unless one is called so."""
+    """The index of a column, None where it is missing: "@3" is the third one and "@-1" the last, whose index is
+    negative; "name#2" is the second column of that name unless one is called so."""
     if text in names:
         return names.index(text)
     if text.startswith("@"):
@@ -38,13 +38,15 @@ def place_of(text: str, names: Sequence[str]) -> int | None:
 
 
 def conditions(declared: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> list[tuple[int, frozenset[str]]]:
-    """The conditions of a profile on columns that this table has: each column's index, and the words it may contain."""
+    """The conditions of a profile on columns that this table has: each column's index, and the words one of which a
+    cell has to be to meet the condition."""
     places = ((place_of(name, names), frozenset(words)) for name, words in declared.items())
     return [(place, words) for place, words in places if place is not None]
 
 
 def label_pattern(labels: Mapping[str, str]) -> re.Pattern[str]:
-    """A pattern that finds the labels of a profile at the beginnings of words."""
+    """A pattern that finds the labels of a profile at the beginnings of words, with a space, or a colon and a space,
+    behind."""
     return re.compile(
         r"(?:^|(?<=[\s,;]))(" + "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True)) + r"):?\s"
     )

@@ -59,7 +59,8 @@ class CsvLayout(Struct, frozen=True, kw_only=True):
     profile: str | None
 
     def columns_in_words(self, *fields: str) -> str | None:
-        """The columns read as one of these fields, in words; None where there is none."""
+        """The names of the columns read as one of these fields, in quotes and joined by " + "; None where there is
+        none."""
         return " + ".join(f'"{column.name}"' for column in self.columns if column.field in fields) or None
 
 

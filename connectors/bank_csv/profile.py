@@ -74,7 +74,8 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=16384)
 def comparable(text: str) -> str:
-    """A name in the form used for comparisons: case, accents, quotes, a leading "#" and repeated spaces are ignored."""
+    """A name in the form used for comparisons: case, accents, repeated spaces, and quotes, "#" and "*" around it are
+    ignored."""
     return " ".join(plain(text.strip().strip('"#*\ufeff\u200b')).split())
 
 

@@ -124,7 +124,7 @@ def _by_choice(fitting: Sequence[RecognisedFile], is_suitable: Callable[[Recogni
 
 
 def header_profiles(row: Sequence[str], profiles: Sequence[Profile]) -> list[Profile]:
-    """The profiles whose header this row is, the one that names most columns first."""
+    """The profiles all of whose header names occur in this row, the one that names most columns first."""
     names = {comparable(cell) for cell in row if cell}
     fitting = [each for each in profiles if each.header and not any(map(names.isdisjoint, each.header))]
     return sorted(fitting, key=lambda profile: -len(profile.header))
@@ -179,7 +179,7 @@ def _by_shape(head: Head, profiles: Sequence[Profile]) -> Iterator[RecognisedFil
 
 def _by_guessing(tried: Sequence[Head]) -> RecognisedFile:
     """The file read by guessing, as the last resort: known words in a header row, or rows whose columns can be read in
-    only one way."""
+    only one way. Raises UnsupportedFile, as UnknownLayout where bookings are visible."""
     best: tuple[int, Head, int] | None = None
     for head in tried:
         for index, row in enumerate(head.rows[:HEADER_ROWS_MAX]):

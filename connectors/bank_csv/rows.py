@@ -119,7 +119,8 @@ class RowReader:
         self._home: dict[str, str] = {}  # account -> currency of its country
 
     def read(self, row: Sequence[str], line: int) -> Booking | Note:
-        """The booking in a row, or the row as a note. Raises MalformedFile naming the line."""
+        """The booking in a row, or a note, if the row has no amount, states a total, or is to be left out. Raises
+        MalformedFile naming the line."""
         if self._skip and any(place < len(row) and comparable(row[place]) in words for place, words in self._skip):
             return Note(row, is_skipped=True)
         text = self.cell(row, "date")
@@ -204,7 +205,7 @@ class RowReader:
         return (amount, code) if _CURRENCY.fullmatch(code) else None
 
     def _amount(self, row: Sequence[str]) -> tuple[Decimal, str | None] | None:
-        """The signed amount of a row and the currency beside it; None where no cell has one."""
+        """The signed amount of a row and the currency beside it; None where no cell has one that can be read."""
         places = self.places
         written = None
         try:
@@ -267,7 +268,7 @@ class RowReader:
             return None
 
     def _provider_id(self, account: str, text: str | None) -> str | None:
-        """The bank's own id; a repeated one gets a number, so that no booking is lost."""
+        """The bank's own id, None for none; a repeated one gets a number, so that no booking is lost."""
         key = clean_key(text)
         if key is None:
             return None

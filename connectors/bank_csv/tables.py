@@ -198,7 +198,8 @@ class Reading:
         self.active, self.held = None, 0
 
     def _currency(self) -> str | None:
-        """The currency stated above the table, else that of the country of the account named there."""
+        """The currency stated above the table, else that of the country of the account named there; None where neither
+        is."""
         return self.metadata.currency or (currency_of(self.metadata.iban) if self.metadata.iban else None)
 
     def _key(self, booking: Booking) -> str:

@@ -243,7 +243,8 @@ class _TagReader(Struct):
         )
 
     def _provider_id(self, fitid: str | None, day: date, amount: Decimal) -> str | None:
-        """The FITID with date and amount, because banks reuse a FITID (sources 4.3); a true repeat gets a number."""
+        """The FITID with date and amount, because banks reuse a FITID (sources 4.3), None without one; a true repeat
+        gets a number."""
         key = clean_key(fitid)
         if key is None:
             return None

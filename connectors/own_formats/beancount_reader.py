@@ -66,7 +66,7 @@ class Directive(Struct):
             raise ValueError("postings where none belong")
 
     def cells(self, names: Mapping[str, str]) -> dict[str, str | None]:
-        """The metadata as texts, by cell name."""
+        """The metadata as texts by cell name, None for what is not there."""
         cells: dict[str, str | None] = dict.fromkeys(names.values())
         for name, value in self.metadata.items():
             cells[names[name]] = value if names[name] in DAYS else _unquote(QUOTED.fullmatch(value), 1)

@@ -93,7 +93,7 @@ def booking_of(cells: Cells) -> TransactionRecord:
 
 
 def _words_of(cells: Cells) -> str | None:
-    """The owner's words on the booking, in the form that an import takes over; None where there are none."""
+    """The owner's words on the booking, as the JSON text that an import takes over; None where there are none."""
     note, tags, category, splits, own = (cells.get(name) for name in WORDS)
     if not (note or tags or category or splits):
         return None

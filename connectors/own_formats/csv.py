@@ -170,7 +170,8 @@ def _statement(line: Line, known: StatementRecord) -> StatementRecord:
 
 
 def guard_cell(cell: str) -> str:
-    """The cell, with an apostrophe in front where a spreadsheet would take it for a formula."""
+    """The cell, with an apostrophe in front where a spreadsheet would take it for a formula, or where it begins with
+    one; a number with a sign stays."""
     return f"'{cell}" if cell.startswith(FORMULA) and not NUMBER.fullmatch(cell) else cell
 
 

@@ -39,7 +39,7 @@ from connectors.text import parse_iban
 
 def main() -> None:
     """Fork a process for each request that comes over standard input, which is a socket, until its other end is closed
-    or none has come for a while."""
+    or none has come for five minutes."""
     with socket.socket(fileno=os.dup(0)) as control:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         control.settimeout(IDLE_SECONDS_MAX)

@@ -59,7 +59,8 @@ class Folder(Connector):
         cursor: Json | None,  # noqa: ARG002 - files that were read have left the folder
         today: date,  # noqa: ARG002 - as above
     ) -> Iterator[Batch]:
-        """One batch per file, in the order of their names; reading its records raises the errors of the file."""
+        """One batch per file that is still there, in the order of their names; reading its records raises the errors of
+        the file, and MalformedFile for one that this process may not read."""
         with _open_folder(connection) as folder:
             for name in handle["files"]:
                 try:

@@ -41,7 +41,7 @@ class Failed(Exception):
 
 
 def main() -> None:  # pragma: no cover - in a process of its own; what it calls is tested in the tests' own
-    """Send the requests on standard input until it ends."""
+    """Send the requests on standard input until it ends, and write their outcomes to standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
     networks = [ipaddress.ip_network(each) for each in json.loads(sys.argv[2])]
 

@@ -72,7 +72,8 @@ def collector(name: str) -> Party:
 
 
 def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None = None) -> What:
-    """A maker of demo data: a SEPA direct debit of the day's price, collected on the next working day."""
+    """A maker of demo data: a SEPA direct debit of the day's price, collected on the day or, if banks rest, the next
+    working one."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(record=_debit(party, -price(day), fill_in(purpose, day, dice), day, code))
@@ -115,7 +116,8 @@ def debit_return(party: Party, price: Price, purpose: str) -> What:
 
 
 def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = False) -> What:
-    """A maker of demo data: a credit transfer or standing order to a counterpart, booked on the next working day."""
+    """A maker of demo data: a credit transfer or standing order to a counterpart, booked on the day or the next working
+    one."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         record = _record(

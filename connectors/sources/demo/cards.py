@@ -29,7 +29,7 @@ class Shop(Struct, frozen=True, kw_only=True):
 
 def debit_card(shops: Sequence[Shop], *, times: int = 1, has_id: bool = True) -> What:
     """A maker of demo data: a debit card payment at one of the shops, announced at once, booked two working days later
-    with another text; `times` equal ones."""
+    with another text; `times` equal ones. Without `has_id`, the bank gives it no id."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -86,7 +86,7 @@ def foreign_card(shops: Sequence[Shop], currency: str, rate: str) -> What:
 
 def part_refund(shops: Sequence[Shop], share: str) -> What:
     """A maker of demo data: a card purchase at one of the shops, of which a share (0 to 1) is refunded eight days
-    later."""
+    later, or on the next working day after that."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -132,8 +132,8 @@ def card_reversal(shops: Sequence[Shop]) -> What:
 
 
 def cash_machine(amounts: Sequence[int]) -> What:
-    """A maker of demo data: cash from a machine on any day, booked on the next working day; the value date is the day
-    itself."""
+    """A maker of demo data: cash from a machine on any day, booked on that or the next working day; the value date is
+    the day itself."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(

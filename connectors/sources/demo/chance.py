@@ -9,7 +9,8 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Dice for one habit of one account on one day; 512 bits are enough for about 30 throws."""
+    """Repeatable dice: the same words (habit, account, day) give the same throws; 512 bits are enough for about 30 of
+    them."""
 
     def __init__(self, *words: object) -> None:
         self._words = words

@@ -67,7 +67,7 @@ def income(salary: Price) -> tuple[Habit, ...]:
 
 
 def home(rent: Price) -> tuple[Habit, ...]:
-    """The demo habits of a flat: rent on the first of the month, and its other costs."""
+    """The demo habits of a flat: rent on the first of the month or the next working day, and its other costs."""
     order = transfer_out(party("LANDLORD"), rent, "Miete Wohnung 12, Ahornweg 7", standing=True)
     return (Habit("rent", monthly(1), order), *of("home"))
 
@@ -106,8 +106,8 @@ def open_debt(card: Account) -> Decimal:
 
 
 def settlement(card: Account, payer: Party) -> tuple[Habit, Habit]:
-    """The demo habits that pay the card's total of the last month on the sixth: collected from the payer, credited to
-    the card on the same day."""
+    """The demo habits that pay the card's total of the last month on the sixth or the next working day: collected from
+    the payer, credited to the card on the same day."""
     ledger = Ledger(card)
     wording = "Kreditkartenabrechnung {day:%m/%Y}"
 

@@ -35,7 +35,7 @@ def twice_a_year(month: int, day_of_month: int) -> Rhythm:
 
 
 def every(days: int, offset: int = 0) -> Rhythm:
-    """A rhythm of every so many days, counted from Monday, 1 January 2024, and `offset` days after it."""
+    """A rhythm of every so many days, one of which is `offset` days after Monday, 1 January 2024."""
     return lambda day, _: (day - ANCHOR).days % days == offset
 
 

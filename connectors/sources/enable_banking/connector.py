@@ -125,12 +125,12 @@ class EnableBanking(LiveSource):
                 self._application.delete(f"/sessions/{session}", now=now)
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - the protocol names them
-        """Begin nothing, because the bank is asked while its data is fetched."""
+        """Begin nothing, because the bank is asked while its data is fetched; the handle has the time."""
         return {"at": now.isoformat()}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """Read the accounts and the end of the session. Raises ConsentExpired, ConsentRevoked and
-        UserActionRequired."""
+        """Ask for the session, and return Ready with its accounts in the handle and its end. Raises ConsentExpired,
+        ConsentRevoked and UserActionRequired."""
         if not (id_ := connection.secrets.get("session")):
             raise UserActionRequired(detail="no session")
         session = self._application.get(f"/sessions/{id_}", now=now, person=connection.attended)
@@ -153,7 +153,8 @@ class EnableBanking(LiveSource):
     def fetch(
         self, connection: Connection, handle: Json, *, cursor: Json | None, today: date
     ) -> Iterator[Batch | LeftOut]:
-        """A batch per account with all its pages; an account that the bank refuses is left out."""
+        """A batch per account with all its pages; an account is left out that the bank refuses, or that has no known
+        currency. One whose list broke off has a batch and is left out besides."""
         at, until = handle["at"], dict(members((cursor or {}).get("until")))
         ask = partial(self._application.get, now=datetime.fromisoformat(at), person=connection.attended)
         for account in handle["accounts"]:

@@ -112,7 +112,8 @@ class FinApi(LiveSource):
         user.ask(partial(self._access.delete, "/api/v2/users"), fine=(200, 204))
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - as above
-        """Have finAPI ask the bank, and return the task as handle."""
+        """Have finAPI ask the bank, and return the task as handle, None in place of the task where another update is
+        running."""
         user, number = self._user(connection), _bank_connection(connection)
         return {"task": self._begin_update(user, number, connection.attended)}
 
@@ -144,7 +145,9 @@ class FinApi(LiveSource):
         cursor: Json | None,
         today: date,
     ) -> Iterator[Batch | LeftOut]:
-        """A batch per account: all bookings of the period that its bank reports, and all pending ones."""
+        """A batch per account with all pending bookings and its booked ones: all that finAPI has the first time or
+        after the list broke off, else those of at least the last 90 days. An account without a currency is left out;
+        one whose list broke off, or that the bank did not refresh, has a batch and is left out besides."""
         user, number = self._user(connection), _bank_connection(connection)
         asked = partial(self._access.get, "/api/v2/accounts", parameters={"bankConnectionIds": str(number)})
         accounts = _objects(user.members(asked), "accounts")

@@ -43,8 +43,8 @@ def records(
     is_whole: bool = True,
     is_first: bool = False,
 ) -> Iterator[Record]:
-    """The records of one account: account, bookings in finAPI's order, pending ones (None: not provided), and booked
-    balance.
+    """The records of one account: account, bookings in finAPI's order without adjusting entries and parts of split
+    ones, pending ones (None: not provided), and booked balance.
 
     `booked` are the most recent bookings or, the first time (`is_first`), all, unless the list broke off (not
     `is_whole`). Raises ProviderUnavailable for an answer that is not as finAPI describes it.
