@@ -64,6 +64,6 @@ def streams_of(
     return streams
 
 
-def names_of(subscriptions: pl.DataFrame) -> dict[str, str]:
+def ids_by_charge(subscriptions: pl.DataFrame) -> dict[str, str]:
     """The ids of recurring payments (SUBSCRIPTIONS) by each of their charges."""
     return {charge: row["id"] for row in subscriptions.iter_rows(named=True) for charge in row["charge_ids"]}

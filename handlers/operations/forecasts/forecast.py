@@ -9,7 +9,7 @@ from decimal import Decimal
 import polars as pl
 
 from analytics.forecasting.back_test import TESTED_DAYS, Accuracy, accuracy
-from analytics.forecasting.flows import names_of, streams_of
+from analytics.forecasting.flows import ids_by_charge, streams_of
 from analytics.forecasting.projection import Event, NextPay, Stream, by_month, next_pay, project
 from analytics.periods import last_day
 from analytics.recurring.confirmations import DISMISSED
@@ -41,11 +41,11 @@ def get_forecast(
         selected = selected_or_all(everything.accounts, account_ids, caller)
         found = basis_of(database, user_id, selected, today=today, session=session)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)
-    dismissed = names_of(recurring.filter(confirmation=DISMISSED))
+    dismissed = ids_by_charge(recurring.filter(confirmation=DISMISSED))
     streams = streams_of(
         found.flows.filter(~pl.col("charge_ids").list.last().is_in(list(dismissed))),
         _charges(found.rows),
-        names_of(recurring),
+        ids_by_charge(recurring),
         salaries=set(found.rows.filter(pl.col("amount") > 0, type="salary")["id"]),
     )
     _add(streams, current_streams(recurring, today), found, today)
