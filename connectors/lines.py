@@ -44,7 +44,7 @@ def decode_line(raw: bytes, encoding: str) -> str:
         return raw.decode(encoding, "replace")
 
 
-def is_utf16(head: bytes) -> str | None:
+def utf16_codec(head: bytes) -> str | None:
     """The UTF-16 codec of a file, found by its byte order mark or by the zero bytes of Latin text; None for other
     encodings."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -62,7 +62,7 @@ def octets(stream: BinaryIO, head: bytes = b"", *, utf16_errors: str = "replace"
     """The bytes of `head` and of the rest of the file, without the byte order mark; UTF-16 becomes UTF-8, so that they
     contain ASCII."""
     chunk = head or stream.read(_CHUNK_BYTES)
-    codec = is_utf16(chunk)
+    codec = utf16_codec(chunk)
     if codec is None:
         chunk = chunk.removeprefix(codecs.BOM_UTF8)
         while chunk:

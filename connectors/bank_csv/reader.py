@@ -17,14 +17,14 @@ from connectors.bank_csv.rows import Booking, RowReader
 from connectors.bank_csv.tables import Reading
 from connectors.connector import MalformedFile, SourceError, UnsupportedFile
 from connectors.limits import HEAD_BYTES
-from connectors.lines import Lines, is_utf16
+from connectors.lines import Lines, utf16_codec
 from connectors.own_formats import csv as csv_statement
 
 
 def detect(head: bytes) -> bool:
     """Whether a file looks like delimited text: a line has two separators, and it does not begin like XML, JSON or
     MT940. Ask after all other formats; `read` says which layout it has or what is missing."""
-    if not is_utf16(head) and b"\0" in head:
+    if not utf16_codec(head) and b"\0" in head:
         return False
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"<", b"{", b"[", b":"):
         return False
@@ -87,7 +87,11 @@ def explain(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> "Exp
         profile=file.profile.name,
         bank=file.profile.bank,
         why=file.why,
-        encoding="utf-8" if not is_utf16(head) and _is_utf8(head) else "utf-16" if is_utf16(head) else file.encoding,
+        encoding="utf-8"
+        if not utf16_codec(head) and _is_utf8(head)
+        else "utf-16"
+        if utf16_codec(head)
+        else file.encoding,
         delimiter=file.delimiter,
         header_row=file.header_row + 1,
         decimal=reader.mark,

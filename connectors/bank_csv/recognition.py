@@ -16,7 +16,7 @@ from connectors.bank_csv.profile import Profile, comparable
 from connectors.bank_csv.vocabulary import column_field
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import COLUMNS_MAX
-from connectors.lines import Lines, is_utf16
+from connectors.lines import Lines, utf16_codec
 
 HEADER_ROWS_MAX = 120  # bunq and mBank write some forty lines before the table
 _DELIMITERS = (";", ",", "\t", "|")
@@ -131,7 +131,7 @@ def header_profiles(row: Sequence[str], profiles: Sequence[Profile]) -> list[Pro
 
 
 def _encodings(head: bytes) -> list[str]:
-    if is_utf16(head):
+    if utf16_codec(head):
         return ["utf-8"]
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
