@@ -13,7 +13,7 @@ from analytics.periods import six_months_before
 from analytics.recurring.confirmations import CONFIRMED, UNDECIDED
 from analytics.recurring.contract_ids import digest
 from analytics.recurring.directions import INCOMING
-from analytics.recurring.history import day_before
+from analytics.recurring.history import period_before
 from analytics.search_text import fold_column
 
 LEAST, MOST = Decimal("0.5"), Decimal(2)  # of the stated amount; other amounts are for something else
@@ -61,7 +61,9 @@ def include_added(
         if held is not None:
             same.setdefault(held, payment.id)
             continue
-        last, amount = charges[-1][1:] if charges else (day_before(payment.next_day, payment.frequency), payment.amount)
+        last, amount = (
+            charges[-1][1:] if charges else (period_before(payment.next_day, payment.frequency), payment.amount)
+        )
         others.append(
             {
                 **dict.fromkeys(streams.columns),

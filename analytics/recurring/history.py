@@ -116,7 +116,7 @@ def due_days(
     return _coming_days(charged[-1], cadence, steps=len(overdue), until=until)
 
 
-def day_before(day: date, frequency: str) -> date:
+def period_before(day: date, frequency: str) -> date:
     """The day one period before a day."""
     return _due_after(day, _cadence([day], frequency), -1)
 

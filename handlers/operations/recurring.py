@@ -14,7 +14,7 @@ from analytics.periods import six_months_before
 from analytics.recurring.added import AddedPayment, id_of
 from analytics.recurring.confirmations import CONFIRMED, DISMISSED, UNDECIDED, Decision, by_stream
 from analytics.recurring.directions import OUTGOING
-from analytics.recurring.history import Charge, day_before, history
+from analytics.recurring.history import Charge, history, period_before
 from handlers import json_shapes
 from handlers.cache.user_data import UserData
 from handlers.http.errors import BadRequest, NotFound
@@ -213,7 +213,7 @@ def add(
         raise CannotBeAdded("name", f"A name has {NAME_LETTERS_MIN} to {NAME_LETTERS_MAX} characters.")
     if amount <= 0 or amount != in_digits(amount, account.currency):
         raise CannotBeAdded("amount", "An amount is above 0, in the digits of its currency.")
-    if next_day < today or day_before(next_day, frequency) > today:
+    if next_day < today or period_before(next_day, frequency) > today:
         raise CannotBeAdded("nextExpected", "The next day is today or later, and no more than one period ahead.")
     payment = AddedPayment(
         id=id_of(user_id, account.id, name, direction, frequency),
