@@ -12,7 +12,7 @@ KEYS = ("account_id", "amount", "currency")
 TEXTS = ("counterpart_iban", "counterpart_name", "purpose")
 
 
-def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
+def potential_duplicate_ids(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
     """The ids of the new rows that are potential duplicates of another row of the account, either stored or earlier in
     `new`.
 

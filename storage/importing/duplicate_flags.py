@@ -5,7 +5,7 @@ from datetime import timedelta
 import polars as pl
 
 from analytics.frames import LOOKALIKES
-from analytics.potential_duplicates import DAYS_APART_MAX, KEYS, flag
+from analytics.potential_duplicates import DAYS_APART_MAX, KEYS, potential_duplicate_ids
 from storage.database import Transaction
 from storage.importing.spool import CHUNK_ROWS, days_at_once
 
@@ -35,7 +35,7 @@ def flag_new(session: Transaction, user_id: str, written: pl.DataFrame) -> None:
         is_new, is_later = pl.col("id").is_in(written["id"].implode()), pl.col("booking_date") > last
         new = near.filter(is_new, pl.col("booking_date").is_between(first, last)).sort("booking_date", "id")
         earlier = near.filter(~(is_new & is_later))  # a new row of a later day is not there yet
-        flagged += sorted(flag(new, earlier)) if not new.is_empty() else []
+        flagged += sorted(potential_duplicate_ids(new, earlier)) if not new.is_empty() else []
     if flagged:
         session.execute(
             "UPDATE transactions SET is_potential_duplicate = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",

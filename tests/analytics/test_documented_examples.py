@@ -14,7 +14,7 @@ from analytics.cashflow import month_transactions, monthly_cashflow
 from analytics.forecasting.projection import project
 from analytics.frames import HOLDINGS
 from analytics.periods import month_of
-from analytics.potential_duplicates import flag
+from analytics.potential_duplicates import potential_duplicate_ids
 from analytics.snapshot import category_transactions, snapshot
 from analytics.transfers import pair
 from tests.analytics.ledgers import balances, bookings, converted, legs, lookalikes, own_accounts, quotes, table
@@ -120,7 +120,7 @@ def computed(example: Example) -> Table:
         ]
     if "flagged" in header:
         rows = lookalikes(example.goes_in)
-        return [header, *([found] for found in sorted(flag(rows, rows.clear())))]
+        return [header, *([found] for found in sorted(potential_duplicate_ids(rows, rows.clear())))]
     if "Month" in example.given:
         behind = month_transactions(
             bookings(example.goes_in),

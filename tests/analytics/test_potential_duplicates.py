@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from analytics import potential_duplicates
 from analytics.frames import LOOKALIKES
-from analytics.potential_duplicates import flag
+from analytics.potential_duplicates import potential_duplicate_ids
 from tests.analytics import reference
 from tests.analytics.ledgers import Row, days, frame, lookalikes
 
@@ -41,7 +41,7 @@ STORED = lookalikes(f"{HEADER}\n s | a | 2026-03-10 | -50 | EUR | DE02 | Müller
     ],
 )
 def test_a_look_alike_of_another_batch_is_flagged(row: str, *, is_flagged: bool) -> None:
-    assert flag(lookalikes(f"{HEADER}\n n | {row}"), STORED) == ({"n"} if is_flagged else set())
+    assert potential_duplicate_ids(lookalikes(f"{HEADER}\n n | {row}"), STORED) == ({"n"} if is_flagged else set())
 
 
 @pytest.mark.requirement("isPotentialDuplicate")
@@ -49,8 +49,8 @@ def test_equal_rows_of_one_batch_are_real() -> None:
     twice = lookalikes(
         "account_id | booking_date | amount | counterpart_name | batch_id" + "\na|2026-03-10|-5|Inn|x" * 2
     )
-    assert flag(twice, twice.clear()) == set()
-    assert flag(twice, twice) == set()
+    assert potential_duplicate_ids(twice, twice.clear()) == set()
+    assert potential_duplicate_ids(twice, twice) == set()
 
 
 @pytest.mark.requirement("isPotentialDuplicate")
@@ -60,8 +60,8 @@ def test_the_same_batch_by_another_connection_is_another_way() -> None:
         1  | a          | 2026-03-10   | -5     | Inn              | x        | file
         2  | a          | 2026-03-10   | -5     | Inn              | x        | bank
     """)
-    assert flag(rows, rows.clear()) == {"2"}  # the later one only
-    assert flag(rows[1:], rows) == {"2"}
+    assert potential_duplicate_ids(rows, rows.clear()) == {"2"}  # the later one only
+    assert potential_duplicate_ids(rows[1:], rows) == {"2"}
 
 
 def test_adjusting_entries_are_no_duplicates() -> None:
@@ -70,8 +70,8 @@ def test_adjusting_entries_are_no_duplicates() -> None:
         1  | a          | 2026-03-10   | -5     | Balance adjustment | x        | yes
         2  | a          | 2026-03-10   | -5     | Balance adjustment | y        |
     """)
-    assert flag(rows[1:], rows[:1]) == set()
-    assert flag(rows[:1], rows[1:]) == set()
+    assert potential_duplicate_ids(rows[1:], rows[:1]) == set()
+    assert potential_duplicate_ids(rows[:1], rows[1:]) == set()
 
 
 @st.composite
@@ -100,5 +100,5 @@ def lookalike_rows(draw: st.DrawFn, *, prefix: str) -> list[Row]:
 def test_flags_agree_with_the_reference_however_they_are_sliced(new: list[Row], stored: list[Row]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(potential_duplicates, "PAIRED_AT_ONCE_MAX", 3)
-        flagged = flag(frame(new, LOOKALIKES), frame(stored, LOOKALIKES))
+        flagged = potential_duplicate_ids(frame(new, LOOKALIKES), frame(stored, LOOKALIKES))
     assert flagged == reference.lookalikes(new, stored)
