@@ -87,11 +87,7 @@ def explain(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> "Exp
         profile=file.profile.name,
         bank=file.profile.bank,
         why=file.why,
-        encoding="utf-8"
-        if not utf16_codec(head) and _is_utf8(head)
-        else "utf-16"
-        if utf16_codec(head)
-        else file.encoding,
+        encoding="utf-16" if utf16_codec(head) else "utf-8" if _is_utf8(head) else file.encoding,
         delimiter=file.delimiter,
         header_row=file.header_row + 1,
         decimal=reader.mark,
