@@ -100,7 +100,7 @@ class LiveSource(Connector, Protocol):
         address."""
         ...
 
-    def begin_connect(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:
+    def next_step(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:
         """The next step. `connection` has the settings and secrets of the connection that is renewed, or none yet.
 
         An error ends the attempt and changes nothing; what the person can correct is a Question with a `problem`

@@ -72,7 +72,7 @@ class SimpleFin(LiveSource):
         parts = urlsplit(address)
         self._provider = Provider(f"{parts.scheme}://{parts.netloc}")
 
-    def begin_connect(self, connection: Connection, reply: Reply, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
+    def next_step(self, connection: Connection, reply: Reply, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
         """The next step: the question for the token, then its exchange, which is possible once."""
         token = str(reply.given.get("token", "")).strip()
         if not token:

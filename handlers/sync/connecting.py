@@ -231,7 +231,7 @@ class Connecting:
         step: Step | None = None
         with contain(log, "%s could not be connected", stored.connector):
             try:
-                step = live.begin_connect(self._source_connection(stored, renewed), answer, now=now)
+                step = live.next_step(self._source_connection(stored, renewed), answer, now=now)
             except SourceError as error:
                 log.warning("%s was not connected: %s %s", stored.connector, type(error).__name__, error.detail)
                 return self._refuse(stored, as_sentence(error))

@@ -50,7 +50,7 @@ class Bank:
     is_same: bool | None = True
     tans: list[str] = field(default_factory=list)
 
-    def begin_connect(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
+    def next_step(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
         if "tan" not in answer.given:
             return ASK_TAN
         self.tans.append(answer.given["tan"])

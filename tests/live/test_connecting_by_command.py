@@ -32,7 +32,7 @@ class Bank:
     name = "bank"
     sent_with = ""
 
-    def begin_connect(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
+    def next_step(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
         self.sent_with = answer.state
         return Done(bank_name="Bank") if answer.returned.get("code") else Redirect(url="https://bank.example/sign-in")
 

@@ -120,7 +120,7 @@ def test_who_declines_at_the_demo_bank_gives_no_access() -> None:
     now = datetime(2026, 2, 28, 12)  # noqa: DTZ001 - the store keeps UTC without zone
 
     def back_with(**returned: str) -> object:
-        return LiveDemoBank().begin_connect(nobody, Reply(return_url="", state="s", returned=returned), now=now)
+        return LiveDemoBank().next_step(nobody, Reply(return_url="", state="s", returned=returned), now=now)
 
     assert isinstance(back_with(code="1", state="s"), Done)
     with pytest.raises(UserActionRequired) as refusal:

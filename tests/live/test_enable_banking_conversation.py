@@ -98,7 +98,7 @@ class Asking:
             returned=returned or {},
             memo=memo or {},
         )
-        return self.source.begin_connect(self.connection(None, **settings or {}), reply, now=NOW)
+        return self.source.next_step(self.connection(None, **settings or {}), reply, now=NOW)
 
     def poll(self) -> Ready:
         found = self.source.poll_refresh(self.connection(), {}, now=NOW)

@@ -84,7 +84,7 @@ def connected(host: FinApiHost, source: FinApi) -> Connection:
 
 def step(source: FinApi, connection: Connection, before: Step | None = None) -> Step:
     memo = before.memo if isinstance(before, Question | Redirect) else {}
-    return source.begin_connect(connection, Reply(return_url="", state="", memo=memo), now=NOW)
+    return source.next_step(connection, Reply(return_url="", state="", memo=memo), now=NOW)
 
 
 def fetched(source: FinApi, connection: Connection, cursor: Json | None = None) -> list[Batch | LeftOut]:

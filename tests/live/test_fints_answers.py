@@ -80,7 +80,7 @@ def step(
     source: FinTs, connection: Connection, before: Step | None, given: Mapping[str, str] = {}, now: datetime = NOW
 ) -> Step:
     memo = before.memo if isinstance(before, Question) else {}
-    return source.begin_connect(connection, Reply(return_url="", state="", given=given, memo=memo), now=now)
+    return source.next_step(connection, Reply(return_url="", state="", given=given, memo=memo), now=now)
 
 
 def typed(served: FinTsBank, **further: str) -> dict[str, str]:

@@ -329,10 +329,10 @@ def test_a_token_gives_an_access_url_of_its_own_server_or_nothing(
     reply = Reply(return_url="", state="", given={"token": token})
     own = bridge.address.replace("//", "//eva:secret@") + "/simplefin"
     bridge.said = Said(text=own)
-    assert source.begin_connect(nobody, reply, now=NOW) == Done(bank_name="SimpleFIN", secrets={"access_url": own})
+    assert source.next_step(nobody, reply, now=NOW) == Done(bank_name="SimpleFIN", secrets={"access_url": own})
     bridge.said = Said(status=said.status, text=said.text.format(address=bridge.address))
     with pytest.raises(error) as refusal:
-        source.begin_connect(nobody, reply, now=NOW)
+        source.next_step(nobody, reply, now=NOW)
     assert str(refusal.value) == sentence
 
 
@@ -344,7 +344,7 @@ def test_what_is_no_token_of_this_server_is_asked_for_again(bridge: Parrot, sour
     asked = len(bridge.asked)
     nobody = Connection(id="", user_id="u1", bank_name="", settings={})
     reply = Reply(return_url="", state="", given={"token": token})
-    question = source.begin_connect(nobody, reply, now=NOW)
+    question = source.next_step(nobody, reply, now=NOW)
     assert isinstance(question, Question)
     assert [each.name for each in question.fields] == ["token"]
     problem = "That is no token of this SimpleFIN server. Copy all of it." if token.strip() else None

@@ -48,7 +48,7 @@ class LiveDemoBank(DemoBank, LiveSource):
     )
     is_set_up = True
 
-    def begin_connect(self, connection: Connection, reply: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
+    def next_step(self, connection: Connection, reply: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
         """The next step: the choice of a way, then the bank's page or a TAN."""
         if reply.returned:
             if "code" not in reply.returned:

@@ -92,7 +92,7 @@ class EnableBanking(LiveSource):
         """Whether the operator has an application at Enable Banking."""
         return self._application.is_set_up
 
-    def begin_connect(self, connection: Connection, reply: Reply, *, now: datetime) -> Step:
+    def next_step(self, connection: Connection, reply: Reply, *, now: datetime) -> Step:
         """The next step: the questions for country and bank, the bank's own page, and the exchange of the code that the
         browser brings back."""
         if reply.returned:

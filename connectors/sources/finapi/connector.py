@@ -81,7 +81,7 @@ class FinApi(LiveSource):
         """Whether the operator has a client at finAPI."""
         return bool(self._client)
 
-    def begin_connect(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
+    def next_step(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
         """The next step: a form, for which a user is made at finAPI, or, to renew, the bank's answer whether it
         requires the person; then the state of the form."""
         memo = answer.memo

@@ -125,7 +125,7 @@ class FinTs(LiveSource):
         """Whether a page can offer banks; without any, a command gives the address, and the page only renews."""
         return bool(self._product and self._banks)
 
-    def begin_connect(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
+    def next_step(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
         """The next step: ask for login and PIN, open a dialog, have it approved, look for accounts and, the first time,
         for bookings so old that the bank may want an approval for them."""
         given = {**connection.settings, **answer.given}
