@@ -34,8 +34,8 @@ class DatedBalance(Struct, frozen=True, kw_only=True):
 
 
 class BalanceSeries(Struct, frozen=True, kw_only=True):
-    """The balances over time, all in `currency`. `left_out` are the accounts that no point includes, and the
-    reasons."""
+    """The balances over time, all in `currency`. `left_out` are the accounts that no point includes, each with the
+    reason: "no_balance", or "no_rate" for its currency today."""
 
     currency: str
     accounts: Sequence[DatedBalance]  # those with a balance, in their order; they add up to the last point

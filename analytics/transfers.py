@@ -71,7 +71,11 @@ def is_within(selection: Collection[str]) -> pl.Expr:
 
 def _candidates(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
     """The rows that may be a leg, by id, with `target`: the own account with the counterpart IBAN, null where there is
-    no IBAN. The account's own IBAN, which some banks write beside fees and interest, counts as none."""
+    no IBAN. The account's own IBAN, which some banks write beside fees and interest, counts as none.
+
+    No leg are adjusting entries, amounts of zero, rows with the IBAN of somebody else, and without `target` the types
+    of NO_SILENT_LEG.
+    """
     own = accounts.select(pl.col("id").alias("target"), _compact("iban")).drop_nulls().unique("iban", keep="first")
     is_elsewhere = pl.col("target") != pl.col("account_id")
     return (

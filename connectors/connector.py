@@ -171,6 +171,7 @@ UNREADABLE = (UnsupportedFile, MalformedFile, LimitExceeded)
 
 
 def as_sentence(reason: Exception) -> str:
-    """The reason of a refusal as a sentence for people: with a capital letter and a full stop."""
+    """The reason of a refusal as a sentence for people: with a capital letter, and a full stop unless it ends with a
+    mark."""
     text = str(reason)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

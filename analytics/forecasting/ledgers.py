@@ -67,7 +67,8 @@ class AccountLedger(Struct, frozen=True, kw_only=True):
 
 
 def joint_ledger(ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved]) -> AccountLedger:
-    """One ledger for several accounts of the same currency and day; `moved` are the bookings of all of them by day."""
+    """One ledger for several accounts of the same currency and day: balances, opening balances and numbers of bookings
+    are added, the earliest first day counts, and `moved` are the bookings of all of them by day."""
     each = list(ledgers)
     return AccountLedger(
         currency=each[0].currency,

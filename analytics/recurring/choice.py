@@ -93,8 +93,9 @@ def choose_groups(ranked: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int
 def complete_streams(
     charges: Mapping[int, DatedCharge], chosen: Mapping[int, Sequence[int]], candidates: Mapping[int, Candidate]
 ) -> tuple[Streams, set[int]]:
-    """The streams of the chosen groups, without strangers of the same price, and with what else belongs to them at the
-    payee: second collections of the same price, and trial months and new prices in the slots before and after.
+    """The streams of the chosen groups, without charges off their day (which are bought, not collected, unless there is
+    a contract or nothing else at the payee), and with what else belongs to them at the payee: second collections of the
+    same price, and trial months and new prices in the slots before and after.
 
     Beside them the rows of odd charges (`odd_ones`): they are in no stream, and no beginning of another one.
     """

@@ -173,7 +173,7 @@ def has_evidence(group: ChargeGroup, fit: Fit, together: float) -> bool:
 
 
 def is_regular(group: ChargeGroup, fit: Fit) -> bool:
-    """Whether the charges keep to the lattice, or their gaps to its period."""
+    """Whether the charges keep to the lattice, that is to its due days, or their gaps to its period."""
     return is_on_lattice(group, fit) or has_steady_gaps(group, fit)
 
 

@@ -107,7 +107,7 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
 
 @cache
 def _group_at_each_level() -> list[pl.Expr]:
-    """The group of a charge at each level, as a hash of its keys; null where the charge lacks a key."""
+    """For each level an expression for a charge's group, as a hash of its keys; null where the charge lacks a key."""
     return [
         pl.when(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys))
         .then(pl.struct(*WHOSE, *level.keys).hash(seed=number))

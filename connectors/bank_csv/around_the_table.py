@@ -41,7 +41,7 @@ class Metadata(Struct):
 
     def take(self, row: Sequence[str], mark: Mark) -> str | None:
         """Read facts from a row that is not a booking into this object; returns the kind of the row's first known
-        label, or None."""
+        label, such as "closing" or "account", None where it has none."""
         first = None
         cells = [cell for index, cell in enumerate(row) if not index or cell.strip()]
         for index, cell in enumerate(cells):

@@ -197,8 +197,9 @@ def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[
 
 
 def _mark(amounts: Sequence[str], rows: Sequence[Row], delimiter: str | None = None) -> Mark:
-    """The decimal mark of the amounts, by their cells or else by what separates the columns. Where all of them have
-    three digits behind a mark that may be either, they are refused, unless a currency of three decimals is named."""
+    """The decimal mark of the amounts, by their cells or else by what separates the columns. Raises UnsupportedFile
+    where the amounts use two marks, or where all of them have three digits behind one that may be either, unless a
+    currency of three decimals is named."""
     try:
         mark = decimal_mark(amounts)
     except ValueError:

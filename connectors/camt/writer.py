@@ -26,7 +26,8 @@ UNSTATED = "NOTPROVIDED"
 
 
 def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime) -> None:
-    """Write the records as one message; rows wait on disk until the balances are known, so memory stays bounded."""
+    """Write the records as one camt.053 message; rows wait on disk until the balances are known, so memory stays
+    bounded."""
     made = _instant(created)
     stream.write(
         f'<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="{NAMESPACE}">\n<BkToCstmrStmt>\n<GrpHdr>'

@@ -76,7 +76,8 @@ class _LedgerNames:
         self._accounts: dict[tuple[str, str], str] = {}
 
     def account(self, account: AccountRecord) -> str:
-        """The account's name in the ledger; if the name is taken, the end of the account number is added."""
+        """The account's name in the ledger; if the name is taken, the end of the account number is added, if that is
+        taken, too, also a running number."""
         key = (account.stable_key, account.currency)
         if key not in self._accounts:
             number = _component(account.stable_key[-4:])

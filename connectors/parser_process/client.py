@@ -42,7 +42,7 @@ _ATTEMPTS = 2  # the waiting process may end at the moment of a request
 def ask_process(
     source: Path | BinaryIO, request: ParseRequest, check: Callable[[], None] = lambda: None
 ) -> Iterator[ParserAnswer]:
-    """The answers of the process, lazily.
+    """The answers of the parsing process about a file, lazily.
 
     Raises the refusal of the file, MalformedFile when it could not be read to its end, LimitExceeded when that took too
     long, and ProviderUnavailable when the process cannot be started. `check` is called repeatedly; an exception from it
@@ -118,7 +118,7 @@ def _descriptor(stream: BinaryIO, stack: ExitStack) -> int:
 
 
 class _Process:
-    """The waiting process, started when it is first needed."""
+    """The parsing process, which waits for files; it is started when it is first needed."""
 
     def __init__(self) -> None:
         self._lock = Lock()

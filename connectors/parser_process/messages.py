@@ -69,7 +69,7 @@ decoded_request = msgspec.msgpack.Decoder(ParseRequest).decode
 
 
 class Packer:
-    """Collects answers and passes them on in pieces of about PIECE_BYTES."""
+    """Collects answers and passes them on in pieces of about 256 KB (PIECE_BYTES)."""
 
     def __init__(self, hand_over: Callable[[bytes], None]) -> None:
         self._hand_over = hand_over

@@ -22,7 +22,7 @@ class SendingProcessGone(Exception):
 
 
 class SendingProcess:
-    """The sending process, for use by one thread. `close` it after use."""
+    """The process that sends to webhooks, for use by one thread. `close` it after use."""
 
     def __init__(self, allowed: Iterable[Network]) -> None:
         """Start the process; it may connect to the `allowed` networks besides public addresses."""
@@ -61,7 +61,7 @@ class SendingProcess:
         return [json.loads(line) for line in lines]
 
     def close(self) -> None:
-        """End the process, with the requests under way."""
+        """End the process, which gives up the requests under way."""
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             with suppress(OSError):

@@ -32,7 +32,8 @@ class PagesWithoutEnd(Exception):
 
 
 class BankLine:
-    """Replaces the library's connection: has `send`, and the codes of the last answer. `close` it after use.
+    """Replaces the connection of python-fints to a bank: has `send`, and the codes of the last answer. `close` it after
+    use.
 
     `pages` are the points at which an order was continued; they are to be cleared before each order.
     """

@@ -89,8 +89,8 @@ class Choice(Struct, frozen=True, kw_only=True):
 
 
 class ReportedAccount(Struct, frozen=True, kw_only=True):
-    """One account as the bank reports it. `booked` and `pending` are documents in camt or MT940. `refusal` is the
-    bank's code where it gives no bookings."""
+    """One account as the bank reports it. `booked` and `pending` are documents in camt or MT940, and so are `older`
+    ones from before. `refusal` is the bank's code, or our words, where there are no bookings."""
 
     iban: str | None
     number: str
@@ -111,7 +111,7 @@ class ReportedAccount(Struct, frozen=True, kw_only=True):
 
 
 class OpenDialog(Struct, frozen=True, kw_only=True):
-    """An open and approved dialog."""
+    """An open FinTS dialog that needs no further approval to read accounts."""
 
     client: Any
     line: BankLine
@@ -423,7 +423,7 @@ def _number(account: Any) -> str:
 
 
 def _key(account: Any) -> str:
-    """The key of the account, as in `ReportedAccount.key`."""
+    """The account's IBAN, else bank code and number, as in `ReportedAccount.key`."""
     return account.iban or _number(account)
 
 
