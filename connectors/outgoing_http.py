@@ -120,7 +120,7 @@ class Provider:
         auth: tuple[str, str] | None = None,
     ) -> ProviderAnswer:
         """The answer to a GET, tried twice more after a pause where the host cannot be reached or a proxy fails (502 to
-        504). Raises ProviderUnavailable, and RateLimited for 429."""
+        504) without saying when to try again. Raises ProviderUnavailable, and RateLimited for 429."""
         request = _Outgoing(method="GET", path=path, parameters=parameters, headers=headers, auth=auth)
         for pause in PAUSES:
             try:

@@ -83,8 +83,8 @@ def _capitalise(word: str, index: int) -> str:
 
 
 def before_number(text: str) -> str:
-    """The words before the first one with a digit, five at most; if that would be none, those between it and the next
-    one with a digit. On a slip, the shop comes before terminal, date and card numbers."""
+    """The first run of words without digits, five at most: on a slip, the shop comes before terminal, date and card
+    numbers."""
     kept: list[str] = []
     for word in text.replace(",", " ").split():
         if any(c.isdigit() for c in word):

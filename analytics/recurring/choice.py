@@ -134,7 +134,7 @@ def by_payee(streams: Streams) -> dict[int, list[int]]:
 
 def odd_ones(stream: Sequence[Placed]) -> set[int]:
     """The rows of a steady stream's charges that are something else at the same payee: 55.00 once to somebody who gets
-    1,000.00 each month. None where fewer than half of the charges have a repeated price.
+    1,000.00 each month. An empty set where fewer than half of the charges have a repeated price.
 
     The price of such a charge comes only once, and it is off the day, fills a slot which a repeated price fills too, or
     is the latest one and no likely new price. A price that is repeated is a new price.

@@ -72,8 +72,8 @@ def collector(name: str) -> Party:
 
 
 def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None = None) -> What:
-    """A maker of demo data: a SEPA direct debit of the day's price, collected on the day or, if banks rest, the next
-    working one."""
+    """A function that makes demo data: a SEPA direct debit of the day's price, collected on the day or, if banks rest,
+    the next working one."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(record=_debit(party, -price(day), fill_in(purpose, day, dice), day, code))
@@ -82,8 +82,8 @@ def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None =
 
 
 def varying_debit(party: Party, low: str, high: str, purpose: str) -> What:
-    """A maker of demo data: a direct debit with a different amount from `low` to `high` each time (shopping through a
-    payment service)."""
+    """A function that makes demo data: a direct debit with a different amount from `low` to `high` each time (shopping
+    through a payment service)."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         amount = -dice.amount(low, high)
@@ -93,8 +93,8 @@ def varying_debit(party: Party, low: str, high: str, purpose: str) -> What:
 
 
 def debit_return(party: Party, price: Price, purpose: str) -> What:
-    """A maker of demo data: a direct debit, and two working days after its booking a credit of the same amount from the
-    same counterpart, with the codes and the flag of a return."""
+    """A function that makes demo data: a direct debit, and two working days after its booking a credit of the same
+    amount from the same counterpart, with the codes and the flag of a return."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         debit = _debit(party, -price(day), fill_in(purpose, day, dice), day)
@@ -116,8 +116,8 @@ def debit_return(party: Party, price: Price, purpose: str) -> What:
 
 
 def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = False) -> What:
-    """A maker of demo data: a credit transfer or standing order to a counterpart, booked on the day or the next working
-    one."""
+    """A function that makes demo data: a credit transfer or standing order to a counterpart, booked on the day or the
+    next working one."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         record = _record(
@@ -137,8 +137,8 @@ def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = F
 def transfer_in(
     party: Party, price: Price, purpose: str, *, days_later: int = 0, code: str | None = None, reference: str = ""
 ) -> What:
-    """A maker of demo data: a credit transfer from a counterpart, booked `days_later` working days after it was sent;
-    the code SALA makes it a salary."""
+    """A function that makes demo data: a credit transfer from a counterpart, booked `days_later` working days after it
+    was sent; the code SALA makes it a salary."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         salary = code == "SALA"
@@ -162,8 +162,8 @@ def transfer_in(
 def bank_row(
     price: Price, *, purpose: str, gvc: str | None = None, iso: str | None = None, bank_text: str | None = None
 ) -> What:
-    """A maker of demo data: a booking by the bank itself, on the very day: cash, fees, interest; the price has a sign.
-    Without `gvc`, it gets no id."""
+    """A function that makes demo data: a booking by the bank itself, on the very day: cash, fees, interest; the price
+    has a sign. Without `gvc`, it gets no id."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         said = fill_in(purpose, day, dice)

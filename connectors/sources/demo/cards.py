@@ -28,8 +28,8 @@ class Shop(Struct, frozen=True, kw_only=True):
 
 
 def debit_card(shops: Sequence[Shop], *, times: int = 1, has_id: bool = True) -> What:
-    """A maker of demo data: a debit card payment at one of the shops, announced at once, booked two working days later
-    with another text; `times` equal ones. Without `has_id`, the bank gives it no id."""
+    """A function that makes demo data: a debit card payment at one of the shops, announced at once, booked two working
+    days later with another text; `times` equal ones. Without `has_id`, the bank gives it no id."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -51,8 +51,8 @@ def debit_card(shops: Sequence[Shop], *, times: int = 1, has_id: bool = True) ->
 
 
 def credit_card(shops: Sequence[Shop]) -> What:
-    """A maker of demo data: a credit card payment at one of the shops, announced for four working days; the booking has
-    the MCC."""
+    """A function that makes demo data: a credit card payment at one of the shops, announced for four working days; the
+    booking has the MCC."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -64,8 +64,8 @@ def credit_card(shops: Sequence[Shop]) -> What:
 
 
 def foreign_card(shops: Sequence[Shop], currency: str, rate: str) -> What:
-    """A maker of demo data: a card payment at one of the shops in another currency; `rate` is euro per unit, and varies
-    by up to 0.02."""
+    """A function that makes demo data: a card payment at one of the shops in another currency; `rate` is euro per unit,
+    and varies by up to 0.02."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -85,8 +85,8 @@ def foreign_card(shops: Sequence[Shop], currency: str, rate: str) -> What:
 
 
 def part_refund(shops: Sequence[Shop], share: str) -> What:
-    """A maker of demo data: a card purchase at one of the shops, of which a share (0 to 1) is refunded eight days
-    later, or on the next working day after that."""
+    """A function that makes demo data: a card purchase at one of the shops, of which a share (0 to 1) is refunded eight
+    days later, or on the next working day after that."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)
@@ -109,8 +109,8 @@ def part_refund(shops: Sequence[Shop], share: str) -> What:
 
 
 def card_reversal(shops: Sequence[Shop]) -> What:
-    """A maker of demo data: a debit card payment, announced and booked, and on the working day after its booking a
-    credit of the same amount, by which the bank takes it back as wrongly booked (is_reversal)."""
+    """A function that makes demo data: a debit card payment, announced and booked, and on the working day after its
+    booking a credit of the same amount, by which the bank takes it back as wrongly booked (is_reversal)."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         booking = next(debit_card(shops)(day, dice))
@@ -132,8 +132,8 @@ def card_reversal(shops: Sequence[Shop]) -> What:
 
 
 def cash_machine(amounts: Sequence[int]) -> What:
-    """A maker of demo data: cash from a machine on any day, booked on that or the next working day; the value date is
-    the day itself."""
+    """A function that makes demo data: cash from a machine on any day, booked on that or the next working day; the
+    value date is the day itself."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(
