@@ -39,7 +39,8 @@ def prove(
 
 
 def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFrame:
-    """Move these bookings out of the ledger, and return the rows for the journal (journal.CHANGES)."""
+    """Move these bookings from the ledger into the table of those taken back, record them as removed for clients that
+    ask for changes, and return the rows for the journal (journal.CHANGES)."""
     session, user_id = teller.session, teller.user.id
     if ids:
         columns = ", ".join(columns_of(session, "pending_transactions"))

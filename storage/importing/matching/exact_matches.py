@@ -115,8 +115,8 @@ def left_over(reported: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame)
 
 
 def new_identities(reported: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
-    """The identity of each new booking: its base with the next ordinal; `highest` has the `highest` stored ordinal of
-    each `base`."""
+    """The identity of each new booking, in their order: its `base` with the next ordinal; `highest` has the `highest`
+    stored ordinal of each `base`, and those without one begin with 1."""
     is_first = not reported["base"].is_duplicated().any()
     number = pl.lit(1) if is_first else pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("base")
     number += pl.col("highest").fill_null(0)
