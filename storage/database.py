@@ -112,7 +112,8 @@ class Transaction(Session, Protocol):
     """A session whose statements succeed or fail together."""
 
     def coming_state(self, user_id: str) -> int:
-        """The state that the user's data will have if this transaction calls `changes`; waits as `hold` does."""
+        """The state that the user's data will have once this transaction, which has to call `changes` too, is
+        committed; waits as `hold` does. Some engines count that as calling `changes`."""
         ...
 
     def hold(self, user_id: str) -> None:

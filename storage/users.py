@@ -156,7 +156,8 @@ def set_home_currency(session: Session, user_id: str, currency: str) -> None:
 
 
 def remove(session: Session, user_id: str) -> None:
-    """Delete the user with all data; the caller deletes grants and sessions (storage.oauth)."""
+    """Delete the user with all their data except those of the authorization server (storage.oauth), such as grants and
+    browser sessions, which the caller deletes."""
     for table in (*OF_USERS, "user_names"):
         if table != "users":
             session.execute(f"DELETE FROM {table} WHERE user_id = $1", user_id)

@@ -74,13 +74,14 @@ def add(
 
 
 def find(session: Session, keys: ConnectionKeys, user_id: str, id_: str) -> StoredAttempt | None:
-    """The user's attempt with this id, ended or not; None where there is none."""
+    """The user's attempt with this id, ended, expired or not; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND id = $2", user_id, id_)
     return _attempt(rows[0], keys) if rows else None
 
 
 def of_state(session: Session, keys: ConnectionKeys, user_id: str, state: str) -> StoredAttempt | None:
-    """The user's attempt that waits for a browser to return with this `state`; each state is good for one return."""
+    """The user's attempt whose last `state` is this, with which a browser returns from the bank, be it ended, expired
+    or not; None where there is none. Each state is good for one return, because `take` replaces it."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND state_hash = $2", user_id, hash_of(state)
     )
@@ -115,7 +116,7 @@ def go_on(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, conten
 def end(
     session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, outcome: str, connection_id: str | None = None
 ) -> None:
-    """End the attempt with this outcome, and erase its content."""
+    """End the attempt with this outcome, and erase its content; the first outcome stays."""
     last = {"outcome": outcome, "created_connection_id": connection_id}
     open_one = {"user_id": attempt.user_id, "id": attempt.id, "outcome": None}
     set_values(session, "connection_attempts", open_one, **last, sealed=keys.seal("{}", about=_binding(attempt.id)))

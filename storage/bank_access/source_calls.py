@@ -19,12 +19,12 @@ class SyncQuota(Struct, frozen=True, kw_only=True):
 
     @property
     def used(self) -> int:
-        """The number of syncs used up."""
+        """The number of syncs of the last 24 hours, no more than the limit."""
         return min(len(self.calls), self.limit)
 
     @property
     def remaining(self) -> int:
-        """The number of syncs left."""
+        """The number of syncs that the limit leaves at present."""
         return self.limit - self.used
 
     def resets_at(self, now: datetime) -> datetime:
