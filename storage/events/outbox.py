@@ -55,7 +55,8 @@ _Found = list[tuple[str, str, dict[str, Any]]]
 
 
 def _changed_transactions(session: Session, user_id: str, state: int, shown: Collection[str]) -> _Found:
-    """The event with the numbers of added, changed and removed transactions of each account, by account id."""
+    """One event with the numbers of added, changed and removed transactions of each account, by account id; none where
+    there are no such transactions."""
     accounts: dict[str, list[int]] = {}
     for row in session.rows(
         "SELECT account_id, sum(CASE WHEN added_state = $2 THEN 1 ELSE 0 END)::BIGINT AS added, count(*) AS marked"

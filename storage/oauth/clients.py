@@ -57,7 +57,7 @@ def describe_anew(session: Session, client: Client) -> None:
 
 
 def remove(session: Session, client_id: str) -> bool:
-    """Delete a client with its requests; its grants are revoked by the caller first."""
+    """Delete a client with its open requests; False where there is none. Its grants are revoked by the caller first."""
     session.execute("DELETE FROM oauth_requests WHERE client_id = $1", client_id)
     return session.execute("DELETE FROM oauth_clients WHERE id = $1", client_id) > 0
 
@@ -88,7 +88,7 @@ def count_self_registered(session: Session) -> int:
 
 
 def remove_idlest(session: Session) -> bool:
-    """Delete the self-registered client that nobody will miss; False when each of them has a grant.
+    """Delete the self-registered client that nobody will miss; False when each of them has a grant, or there is none.
 
     Of those without a grant, this is the one that has waited longest for its first user, else the one whose last use is
     longest ago.

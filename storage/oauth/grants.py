@@ -19,7 +19,7 @@ COLUMNS = (
 
 class Terms(Struct, frozen=True, kw_only=True):
     """The part of the user's data that a grant covers: `accounts` (None: all), or all but these; with bookings, or
-    figures only."""
+    figures only; with account numbers in full, or shortened for assistants."""
 
     accounts: tuple[str, ...] | None = None
     all_but: bool = False
@@ -119,8 +119,8 @@ def revoke_all(
     client_id: str | None = None,
     before: datetime | None = None,
 ) -> int:
-    """End all live grants of a user, of a client, of both together, or made before a time; returns how many were
-    ended."""
+    """End all live grants of a user, of a client, of both together, or made before a time (all grants of the store
+    where none is given); returns how many were ended."""
     return session.execute(
         "UPDATE oauth_grants SET revoked_at = $1, revoked_because = $2 WHERE revoked_at IS NULL"
         " AND (CAST($3 AS TEXT) IS NULL OR user_id = $3) AND (CAST($4 AS TEXT) IS NULL OR client_id = $4)"
@@ -130,7 +130,7 @@ def revoke_all(
 
 
 def remove_all(session: Session, user_id: str) -> None:
-    """Delete a user's grants with their codes and refresh tokens."""
+    """Delete a user's grants with their codes, refresh tokens and SimpleFIN access."""
     session.execute(
         "DELETE FROM oauth_refresh_tokens WHERE grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)", user_id
     )
@@ -173,7 +173,7 @@ def connected_grants(session: Session, *, now: datetime, user_id: str | None = N
 
 
 def standing(session: Session, grant_id: str) -> Standing | None:
-    """The standing of a grant; None when the grant or its user is gone.
+    """The standing of a grant, ended or not; None when the grant or its user is gone.
 
     One look-up by key for each table: in one statement, DuckDB takes twice as long to plan them.
     """

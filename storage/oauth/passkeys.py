@@ -9,7 +9,8 @@ from storage.oauth.moments import with_moments
 
 
 class Passkey(Struct, frozen=True, kw_only=True):
-    """A passkey of a user; id and public key are in base64url."""
+    """A passkey of a user for sign-in at `host`; id and public key are in base64url, and `sign_count` is the device's
+    count of uses."""
 
     id: str
     host: str
@@ -55,7 +56,8 @@ def give_challenge(session: Session, session_hash: str, challenge: str, *, until
 
 
 def take_challenge(session: Session, session_hash: str, *, now: datetime) -> str | None:
-    """The last challenge of this browser, given to exactly one caller; None where it has expired or was taken."""
+    """The last challenge of this browser, which is then spent: given to exactly one caller; None where it has expired
+    or was taken."""
     rows = session.rows(
         "SELECT challenge FROM oauth_sessions WHERE id_hash = $1 AND challenge_until > $2", session_hash, now
     )
