@@ -70,11 +70,13 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
 
     @property
     def same_as(self) -> str | None:
-        """The id of the account that this one may duplicate; None once the user has answered whether it does."""
+        """The id of the account that this one may duplicate, as long as its user is being asked about that; else
+        None."""
         return self.perhaps_same_as if self.is_hidden else None
 
     def difference(self, other: "StoredAccount") -> Difference | None:
-        """The first property stated differently by both accounts; None where they may be one and the same account."""
+        """The first of currency, kind and IBAN that both accounts state and state differently; None where they may be
+        one and the same account."""
         for name in DIFFERENCES:
             one, another = getattr(self, name), getattr(other, name)
             if one and another and one != another:
@@ -117,7 +119,8 @@ def every(session: Session, user_id: str) -> list[StoredAccount]:
 
 
 def resolve(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
-    """The account with this id, IBAN or name, hidden or not. Raises AccountUnknown and AccountAmbiguous."""
+    """The account with this id, else IBAN, else name in whatever case, hidden or not. Raises AccountUnknown and
+    AccountAmbiguous."""
     owned = every(session, user_id)
     wanted = id_or_name.strip()
     compact, folded = "".join(wanted.split()).upper(), wanted.casefold()

@@ -30,7 +30,8 @@ COLUMNS = "id, user_id, connector, bank_name, status, settings, cursor, consent_
 
 
 class StoredConnection(Struct, frozen=True, kw_only=True):
-    """One source of bank data of one user (decision 23)."""
+    """One source of bank data of one user (decision 23). `settings` are what its connector reads, `cursor` says where
+    the next fetch continues, None: at the beginning."""
 
     id: str
     user_id: str
@@ -157,8 +158,8 @@ def look_again(session: Session, due: Due, *, at: datetime) -> bool:
 def keep_plan(
     session: Session, connection: StoredConnection, *, planned_at: datetime, due_at: datetime, now: datetime
 ) -> bool:
-    """Record that the sync planned for `planned_at` is begun, and check the schedule again at `due_at`; True if the
-    caller has to begin it.
+    """Record that the sync planned for `planned_at` is begun, and that the schedule has to be checked again at
+    `due_at`; True if the caller has to begin the sync.
 
     True once per `planned_at`; False, with nothing recorded, while a sync runs or is not allowed yet, and for a
     connection made after `planned_at`.
@@ -185,7 +186,7 @@ def bank_names(session: Session, user_id: str) -> dict[str, str]:
 
 
 def of_files(session: Session, user_id: str) -> set[str]:
-    """The ids of the user's connections that read files."""
+    """The ids of the user's connections that read files, disconnected ones included."""
     rows = session.rows("SELECT id, connector FROM connections WHERE user_id = $1", user_id)
     return {row["id"] for row in rows if row["connector"] in FILE_CONNECTORS}
 

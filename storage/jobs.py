@@ -254,7 +254,7 @@ def forget_impossible_pauses(session: Session, *, now: datetime) -> None:
 
 
 def progress(session: Session, job: Job, *, status: Status, handle: dict[str, Any] | None, now: datetime) -> None:
-    """Store the status and handle that the source has given; the status only moves forward. Raises JobEnded.
+    """Store the job's status and the source's handle (None: no handle any more). Raises JobEnded.
 
     Staying in one status is no progress (decision 26), or a source that is never ready would keep its job alive for as
     long as somebody asks.

@@ -141,7 +141,8 @@ class Selection(NamedTuple):
 
     @property
     def spellings(self) -> list[tuple[str, str]]:
-        """For each word of the search, its spellings; the text of a row has to contain one of them."""
+        """For each different word of the search, its two spellings, by `fold` (ü, ue and u as u) and by `plain` (every
+        e kept); the text of a row has to contain one of each pair."""
         return [(fold(word), plain(word)) for word in dict.fromkeys((self.search or "").split())]
 
 

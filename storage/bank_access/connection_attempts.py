@@ -20,8 +20,8 @@ COLUMNS = (
 
 
 class StoredAttempt(Struct, frozen=True, kw_only=True):
-    """One attempt to connect a bank. `content` is stored sealed: the step, the user's entries, the source's own
-    notes."""
+    """One attempt to connect a bank. `content` is stored sealed: the step, the user's entries, the source's own notes.
+    `version` rises with each step that is claimed; `outcome` is None until the attempt ends."""
 
     user_id: str
     id: str
@@ -55,7 +55,8 @@ def add(
     content: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Store a new attempt, and delete those of the user that have expired."""
+    """Store a new attempt, which lasts for LIFETIME, with its content sealed and its `state` as a hash; and delete
+    those of the user that have expired."""
     session.execute("DELETE FROM connection_attempts WHERE user_id = $1 AND expires_at <= $2", user_id, now)
     add_row(
         session,
@@ -89,7 +90,7 @@ def of_state(session: Session, keys: ConnectionKeys, user_id: str, state: str) -
 
 
 def take(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, state: str, now: datetime) -> bool:
-    """Claim the next step of an attempt; False where another request was faster or the attempt has ended.
+    """Claim the next step of an attempt; False where another request was faster, or the attempt has ended or expired.
 
     Until `go_on` or `end`, the content says since when the step is claimed. The state of the last step becomes void and
     `state` takes its place.

@@ -28,7 +28,8 @@ class SyncQuota(Struct, frozen=True, kw_only=True):
         return self.limit - self.used
 
     def resets_at(self, now: datetime) -> datetime:
-        """The time at which one more sync is free: now where none is used."""
+        """The time at which the oldest counted sync is 24 hours old, so that one more is free; `now` where none is
+        counted."""
         return self.calls[-self.used] + PERIOD if self.used else now
 
 

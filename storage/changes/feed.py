@@ -63,8 +63,8 @@ def added_states(session: Session, user_id: str, ids: Sequence[str]) -> pl.DataF
 
 
 def bury(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
-    """Record that these transactions (`id`, `account_id`) are gone; those of hidden accounts were never shown and are
-    left out."""
+    """Record for clients that ask for changes that these transactions (`id`, `account_id`), which the caller deletes,
+    are gone; those of hidden accounts were never shown and are left out."""
     if rows.is_empty():
         return
     session.execute(

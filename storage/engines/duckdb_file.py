@@ -394,7 +394,7 @@ def _check_name(path: Path) -> None:
 
 
 def _using_store(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """The connection, with table names in SQL referring to the attached file."""
+    """Let table names in SQL refer to the attached file, and return the connection."""
     connection.execute(f"USE {STORE}")
     return connection
 

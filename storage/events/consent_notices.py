@@ -20,8 +20,8 @@ NOTICE_DUE = f"status IN ('ACTIVE', 'ERROR') AND consent_expires_at > $1 AND {NE
 
 
 def record(database: Database, *, now: datetime) -> None:
-    """Write the due notices of all users, by marking the users' data as changed; otherwise nothing might change for
-    long."""
+    """Write the due notices of up to PIECE consents, by marking their users' data as changed; otherwise nothing might
+    change for long."""
     rows = database.rows(
         f"SELECT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY {NEXT_NOTICE} LIMIT {PIECE}", now
     )

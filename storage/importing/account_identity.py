@@ -43,7 +43,8 @@ class Owner(Struct, frozen=True):
 
 
 def owner(teller: Teller, account: AccountRecord) -> Owner:
-    """The account under which this one is known; for an unknown one, a new account with an id of its own."""
+    """The account under which the source's one is known; for an unknown one, the id that a new account gets. Stores
+    nothing."""
     session, user, connection = teller.session, teller.user, teller.connection
     met = session.rows(
         "SELECT k.account_id, k.source_id FROM account_keys AS k JOIN accounts AS a ON a.user_id = k.user_id"

@@ -13,7 +13,8 @@ RegisteredBy = Literal["self", "operator", "builtin", "document", "simplefin"]
 
 
 class Client(Struct, frozen=True, kw_only=True):
-    """An app that may ask users for access."""
+    """An app that may ask users for access. `address_hash` and `network_hash` tell from where it was registered;
+    `used_at` is its last use as noted, None before a user has allowed it."""
 
     id: str
     name: str
@@ -63,12 +64,14 @@ def remove(session: Session, client_id: str) -> bool:
 
 
 def unused_of_address(session: Session, address_hash: str | None, *, since: datetime) -> list[datetime]:
-    """The times at which this address registered clients that no user has allowed yet, oldest first."""
+    """The times since `since` at which clients that no user has allowed yet were registered from this address, oldest
+    first."""
     return _registration_times(session, "address_hash", address_hash, since)
 
 
 def unused_of_network(session: Session, network_hash: str | None, *, since: datetime) -> list[datetime]:
-    """The times at which the network of this address registered clients that no user has allowed yet, oldest first."""
+    """The times since `since` at which clients that no user has allowed yet were registered from this network, oldest
+    first."""
     return _registration_times(session, "network_hash", network_hash, since)
 
 

@@ -31,7 +31,8 @@ EVERYTHING = Terms()
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """The permission of one app for one user; all tokens of the family carry its id."""
+    """The permission that one user gave one app; all tokens that come of it carry its id. `redeemed_at` is None until
+    the app has fetched the first of them."""
 
     id: str
     user_id: str
@@ -49,7 +50,8 @@ class Grant(Struct, frozen=True, kw_only=True):
 
 
 class ConnectedGrant(Struct, frozen=True, kw_only=True):
-    """A live grant as shown to people, with the names of app and user."""
+    """A live grant as shown to people, with the names of app and user; `last_used_at` is when its latest refresh token
+    was issued, None without any."""
 
     grant: Grant
     client_name: str
@@ -59,7 +61,8 @@ class ConnectedGrant(Struct, frozen=True, kw_only=True):
 
 
 class Standing(Struct, frozen=True, kw_only=True):
-    """The standing of a grant: whose it is, whether its tokens are still good, and what they open."""
+    """The standing of a grant: whose it is, whether it is still live (neither revoked nor its browser session gone; it
+    ends at `expires_at` in any case), and what its tokens open."""
 
     user_id: str
     is_live: bool
@@ -130,7 +133,7 @@ def revoke_all(
 
 
 def remove_all(session: Session, user_id: str) -> None:
-    """Delete a user's grants with their codes, refresh tokens and SimpleFIN access."""
+    """Delete a user's grants with their codes and refresh tokens, and the user's SimpleFIN apps."""
     session.execute(
         "DELETE FROM oauth_refresh_tokens WHERE grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)", user_id
     )

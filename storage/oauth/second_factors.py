@@ -60,7 +60,7 @@ def remove(session: Session, user_id: str) -> bool:
 
 
 def add_codes(session: Session, user_id: str, code_hashes: Iterable[str]) -> None:
-    """Store recovery codes."""
+    """Store recovery codes, as hashes, beside those that the user has."""
     for code_hash in code_hashes:
         add_row(session, "recovery_codes", user_id=user_id, code_hash=code_hash)
 

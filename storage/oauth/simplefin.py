@@ -56,7 +56,7 @@ def try_again(session: Session, code_hash: str, *, now: datetime) -> str | None:
 
 
 def credentials(session: Session, user_part: str) -> Credentials | None:
-    """The credentials with this user part; None where there are none."""
+    """The credentials whose user name, a part of the app's address, is this; None where there are none."""
     rows = session.rows(
         "SELECT s.grant_id, s.password_hash, g.user_id, g.client_id FROM simplefin_access s"
         " JOIN oauth_grants g ON g.id = s.grant_id WHERE s.user_part = $1",
