@@ -43,7 +43,7 @@ def quota(session: Session, user_id: str, connection_id: str, *, limit: int, now
     return SyncQuota(limit=limit, calls=[row["called_at"] for row in rows])
 
 
-def count(session: Session, user_id: str, connection_id: str, *, job_id: str, now: datetime) -> None:
+def record(session: Session, user_id: str, connection_id: str, *, job_id: str, now: datetime) -> None:
     """Record that the source is asked for this job, and delete the records older than the period."""
     session.execute("DELETE FROM source_calls WHERE user_id = $1 AND called_at <= $2", user_id, now - PERIOD)
     call = {"user_id": user_id, "job_id": job_id, "connection_id": connection_id, "called_at": now}
