@@ -46,7 +46,7 @@ def add(session: Session, client: Client) -> None:
     add_row(session, "oauth_clients", **{**values_of(client), **_description(client)})
 
 
-def move(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> None:
+def set_redirect_uris(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> None:
     """Replace the redirect URIs of a client."""
     set_values(session, "oauth_clients", {"id": client_id}, redirect_uris=as_json(list(redirect_uris)))
 
