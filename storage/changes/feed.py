@@ -62,7 +62,7 @@ def added_states(session: Session, user_id: str, ids: Sequence[str]) -> pl.DataF
     )
 
 
-def bury(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
+def record_removed(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
     """Record for clients that ask for changes that these transactions (`id`, `account_id`), which the caller deletes,
     are gone; those of hidden accounts were never shown and are left out."""
     if rows.is_empty():

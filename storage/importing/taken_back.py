@@ -50,7 +50,7 @@ def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFra
             *(user_id, ids, teller.now),
         )
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
-        feed.bury(session, user_id, pl.DataFrame({"id": ids}).with_columns(account_id=pl.lit(account_id)))
+        feed.record_removed(session, user_id, pl.DataFrame({"id": ids}).with_columns(account_id=pl.lit(account_id)))
     return journal.change_rows(ids, "removed")
 
 

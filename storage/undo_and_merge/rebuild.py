@@ -131,7 +131,7 @@ def rebuild(
     after = _state(session, user.id)
     changes = _changes(before, after)
     _keep_states(session, user.id, before, after.filter(pl.col("account_id").is_in(ids)))
-    feed.bury(session, user.id, before.join(after, on="id", how="anti").select("id", "account_id"))
+    feed.record_removed(session, user.id, before.join(after, on="id", how="anti").select("id", "account_id"))
     journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
     added, removed = (changes.filter(pl.col("change") == kind).height for kind in ("added", "removed"))
     return Rebuilt(added=added, removed=removed, accounts_gone=[row["id"] for row in gone])
