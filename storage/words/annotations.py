@@ -205,7 +205,7 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
     )
 
 
-def awake(session: Session, user_id: str) -> pl.DataFrame:
+def parts_of_user(session: Session, user_id: str) -> pl.DataFrame:
     """The parts of all existing bookings, those of hidden accounts included, whose parts add up to their amount, as
     analytics.searching.parts.PARTS."""
     return _fitting_parts(
