@@ -70,11 +70,13 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
 
     @property
     def same_as(self) -> str | None:
-        """The id of the account that this one may duplicate; None once the user has answered whether it does."""
+        """The id of the account that this one may duplicate, as long as its user is being asked about that; else
+        None."""
         return self.perhaps_same_as if self.is_hidden else None
 
     def difference(self, other: "StoredAccount") -> Difference | None:
-        """The first property stated differently by both accounts; None where they may be one and the same account."""
+        """The first of currency, kind and IBAN that both accounts state and state differently; None where they may be
+        one and the same account."""
         for name in DIFFERENCES:
             one, another = getattr(self, name), getattr(other, name)
             if one and another and one != another:
@@ -110,14 +112,15 @@ def everything(session: Session, user_id: str) -> SelectedAccounts:
 
 
 def every(session: Session, user_id: str) -> list[StoredAccount]:
-    """All accounts of a user, hidden ones included."""
+    """All accounts of a user, hidden ones included, in the order in which they first appeared."""
     rows = session.rows(f"SELECT {COLUMNS}, position FROM accounts WHERE user_id = $1", user_id)
     rows.sort(key=lambda row: (row.pop("position"), row["id"]))  # cheaper than in SQL
     return [StoredAccount(**row) for row in rows]
 
 
 def resolve(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
-    """The account with this id, IBAN or name, hidden or not. Raises AccountUnknown and AccountAmbiguous."""
+    """The account with this id, else IBAN, else name in whatever case, hidden or not. Raises AccountUnknown and
+    AccountAmbiguous."""
     owned = every(session, user_id)
     wanted = id_or_name.strip()
     compact, folded = "".join(wanted.split()).upper(), wanted.casefold()
@@ -140,7 +143,8 @@ def rename(session: Session, *, user_id: str, account_id: str, name: str | None)
 
 
 def hide(session: Session, *, user_id: str, account_id: str, since: datetime | None) -> None:
-    """Hide the account from lists and sums, or show it again (`since` None); its bookings are imported either way."""
+    """Hide the account from lists and sums, or show it again (`since` None); its bookings are imported either way.
+    Figures made before count as outdated."""
     _change(session, user_id)
     set_values(session, "accounts", {"user_id": user_id, "id": account_id}, hidden_at=since)
 
@@ -155,8 +159,9 @@ def ask_whether_same(session: Session, *, user_id: str, account_id: str, other: 
 def bring(
     session: Session, connection: StoredConnection, account: AccountRecord, *, account_id: str, now: datetime
 ) -> bool:
-    """Add the account that the connection reports, or fill in properties that were unknown so far; True when the
-    account is new to the user."""
+    """Add the account that the connection reports, or fill in properties that were unknown so far (an IBAN only if no
+    other account of the user in this currency has it), and note that the connection reports it; True when the account
+    is new to the user."""
     user_id = connection.user_id
     known = session.rows(
         "SELECT iban, name, kind, bic, EXISTS (SELECT 1 FROM account_sources WHERE user_id = $1 AND account_id = $2"
@@ -192,7 +197,7 @@ def set_balance(session: Session, *, user_id: str, account_id: str, balance: Dec
 
 
 def mark_synced(session: Session, *, user_id: str, connection_id: str, now: datetime) -> None:
-    """Note that a sync of the connection is complete for every account that the connection brings."""
+    """Set `now` as the time of the last sync of every account that the connection reports."""
     session.changes(user_id)
     session.execute(
         "UPDATE accounts SET last_synced_at = $3 WHERE user_id = $1 AND id IN"

@@ -58,7 +58,8 @@ def list_backups(backups: Path) -> list[Path]:
 
 
 def remove_older(backups: Path, *, keep: int) -> list[Path]:
-    """Delete all but the newest `keep` backups in this folder; returns the deleted ones. Raises BackupFailed."""
+    """Delete all but the newest `keep` (1 or more) backups in this folder; returns the deleted ones. Raises
+    BackupFailed."""
     older = list_backups(backups)[:-keep]
     for path in older:
         try:

@@ -30,7 +30,8 @@ COLUMNS = "id, user_id, connector, bank_name, status, settings, cursor, consent_
 
 
 class StoredConnection(Struct, frozen=True, kw_only=True):
-    """One source of bank data of one user (decision 23)."""
+    """One source of bank data of one user (decision 23). `settings` are what its connector reads, `cursor` says where
+    the next fetch continues, None: at the beginning."""
 
     id: str
     user_id: str
@@ -73,7 +74,8 @@ def add(
     settings: dict[str, Any],
     now: datetime,
 ) -> StoredConnection:
-    """Store a new connection, or return the one that the user already has under this connector and bank name.
+    """Store a new connection, ACTIVE, and return it; or return the one that the user has under this connector and bank
+    name already, as it is, disconnected or not.
 
     The id is derived from these names, so that a store rebuilt from the raw files has the same ids.
     """
@@ -90,7 +92,7 @@ def add(
 
 
 def id_of(*, user_name: str, connector: str, bank_name: str) -> str:
-    """The id of a connection with these names."""
+    """The id of a connection with these names, which is made of nothing else."""
     return "con_" + uuid5(NAMESPACE, f"{user_name.casefold()}|{connector}|{bank_name}").hex
 
 
@@ -110,7 +112,7 @@ def of_user(session: Session, user_id: str) -> list[StoredConnection]:
 
 
 def of_connectors(session: Session, connectors: list[str]) -> list[StoredConnection]:
-    """The connections of all users with one of these connectors that may be synced, oldest first."""
+    """The connections of all users with one of these connectors that may be synced (ACTIVE or ERROR), oldest first."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM connections WHERE connector = ANY($1::TEXT[]) AND {SYNCABLE} ORDER BY created_at, id",
         connectors,
@@ -119,7 +121,8 @@ def of_connectors(session: Session, connectors: list[str]) -> list[StoredConnect
 
 
 def due(session: Session, *, now: datetime, after: Due | None) -> list[Due]:
-    """The next PIECE connections, of all users, whose schedule has to be checked; the longest due first.
+    """The next PIECE connections (`after` the last one given before; None: from the first), of all users, whose
+    schedule has to be checked; the longest due first.
 
     Connections in a sync are left out, because writing their row would make the import start over.
     """
@@ -139,7 +142,8 @@ def due(session: Session, *, now: datetime, after: Due | None) -> list[Due]:
 
 
 def due_since(session: Session, *, now: datetime) -> datetime | None:
-    """The time since when the longest waiting connection has been due; None where none is due."""
+    """The time since when the longest waiting connection has been due for a check of its schedule; None where none is
+    due."""
     rows = session.rows(f"SELECT min(greatest(due_at, created_at)) AS since FROM connections WHERE {IS_DUE}", now)
     since: datetime | None = rows[0]["since"]
     return since
@@ -154,10 +158,11 @@ def look_again(session: Session, due: Due, *, at: datetime) -> bool:
 def keep_plan(
     session: Session, connection: StoredConnection, *, planned_at: datetime, due_at: datetime, now: datetime
 ) -> bool:
-    """Record a planned sync; True if it has to be begun now.
+    """Record that the sync planned for `planned_at` is begun, and that the schedule has to be checked again at
+    `due_at`; True if the caller has to begin the sync.
 
-    True once per `planned_at`, and never while a sync runs or is not allowed yet, nor for a connection made after
-    `planned_at`. The next check is at `due_at`.
+    True once per `planned_at`; False, with nothing recorded, while a sync runs or is not allowed yet, and for a
+    connection made after `planned_at`.
     """
     changed = session.execute(
         "UPDATE connections SET planned_at = $3, due_at = $5 WHERE user_id = $1 AND id = $2 AND created_at < $3"
@@ -181,13 +186,14 @@ def bank_names(session: Session, user_id: str) -> dict[str, str]:
 
 
 def of_files(session: Session, user_id: str) -> set[str]:
-    """The ids of the user's connections that read files."""
+    """The ids of the user's connections that read files, disconnected ones included."""
     rows = session.rows("SELECT id, connector FROM connections WHERE user_id = $1", user_id)
     return {row["id"] for row in rows if row["connector"] in FILE_CONNECTORS}
 
 
 def accounts_of(session: Session, user_id: str) -> dict[str, set[str]]:
-    """The ids of the accounts that each connection brings, by connection id."""
+    """The ids of the accounts that each connection has reported, hidden ones included, by connection id; connections
+    without any are absent."""
     found: dict[str, set[str]] = {}
     for row in session.rows("SELECT connection_id, account_id FROM account_sources WHERE user_id = $1", user_id):
         found.setdefault(row["connection_id"], set()).add(row["account_id"])
@@ -195,7 +201,8 @@ def accounts_of(session: Session, user_id: str) -> dict[str, set[str]]:
 
 
 def with_accounts(session: Session, user_id: str, account_ids: list[str]) -> list[StoredConnection]:
-    """The user's connections that bring at least one of these accounts, oldest first."""
+    """The user's connections, but the disconnected ones, that have reported at least one of these accounts, oldest
+    first."""
     rows = session.rows(
         "SELECT DISTINCT connection_id FROM account_sources WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
         *(user_id, account_ids),
@@ -205,7 +212,7 @@ def with_accounts(session: Session, user_id: str, account_ids: list[str]) -> lis
 
 
 def account_ids(session: Session, user_id: str, connection_id: str) -> list[str]:
-    """The ids of the accounts that the connection brings, hidden ones included."""
+    """The ids of the accounts that the connection has reported, hidden ones included, sorted."""
     rows = session.rows(
         "SELECT account_id FROM account_sources WHERE user_id = $1 AND connection_id = $2 ORDER BY account_id",
         *(user_id, connection_id),
@@ -221,10 +228,11 @@ def renew(
     consent_expires_at: datetime | None = None,
     is_synced_next: bool = False,
 ) -> StoredConnection:
-    """Store that the user has connected the bank again.
+    """Store that the user has connected the bank again, with these settings, and return the connection as it is now.
 
-    A connection that needed its user becomes ACTIVE and may be synced at once; with `is_synced_next`, so may any other
-    one. The consent holds until `consent_expires_at`, where the bank names an end.
+    One that needed its user (NEED_USER, disconnected ones included) becomes ACTIVE and may be synced at once; one in
+    any other status keeps it, and may be synced at once only with `is_synced_next`. No wait that the source wanted
+    holds any longer. `consent_expires_at` replaces the end of the consent; None: the bank names none.
     """
     session.changes(connection.user_id)
     renewed = session.rows(
@@ -238,9 +246,9 @@ def renew(
 
 
 def take_import(session: Session, connection: StoredConnection) -> StoredConnection:
-    """Let the user import a file by command.
+    """Let the user import a file by command, and return the connection as it is now.
 
-    This counts as no sync, so the time of the last one does not matter; a removed connection becomes active again
+    This counts as no sync, so the time of the last one does not matter; a disconnected connection becomes ACTIVE again
     (decision 49).
     """
     session.changes(connection.user_id)
@@ -254,8 +262,8 @@ def take_import(session: Session, connection: StoredConnection) -> StoredConnect
 
 
 def expire_consents(database: Database, *, now: datetime) -> None:
-    """Mark up to PIECE users' consents that have run out as expired; the bank need not be asked. The rest follows next
-    time."""
+    """Give connections whose consent has run out the status EXPIRED, of up to PIECE users, each in a transaction; the
+    bank need not be asked. The rest follows next time."""
     past = database.rows(
         f"SELECT DISTINCT user_id FROM connections WHERE {PAST_CONSENT} ORDER BY user_id LIMIT {PIECE}", now
     )
@@ -264,7 +272,7 @@ def expire_consents(database: Database, *, now: datetime) -> None:
 
 
 def expire_consents_of(session: Session, user_id: str, *, now: datetime) -> None:
-    """Mark the consents of one user that have run out as expired."""
+    """Give one user's connections whose consent has run out, if ACTIVE or ERROR, the status EXPIRED."""
     if session.execute(
         f"UPDATE connections SET status = 'EXPIRED' WHERE {PAST_CONSENT} AND user_id = $2",
         *(now, user_id),
@@ -273,8 +281,8 @@ def expire_consents_of(session: Session, user_id: str, *, now: datetime) -> None
 
 
 def need_user(session: Session, user_id: str, connection_id: str) -> bool:
-    """Mark that the connection needs its user, because what opens the bank is missing; False where it was marked
-    before."""
+    """Give the connection the status REAUTH_REQUIRED, because what opens the bank is missing; False where it is neither
+    ACTIVE nor ERROR, and so needs its user already or is disconnected."""
     changed = session.execute(
         f"UPDATE connections SET status = 'REAUTH_REQUIRED' WHERE user_id = $1 AND id = $2 AND {SYNCABLE}",
         *(user_id, connection_id),
@@ -285,15 +293,15 @@ def need_user(session: Session, user_id: str, connection_id: str) -> bool:
 
 
 def need_user_no_more(session: Session, user_id: str, connection_id: str) -> None:
-    """Make the connection active again, because the key to its bank secrets is back."""
+    """Make the connection ACTIVE again if it is REAUTH_REQUIRED, because the key to its bank secrets is back."""
     session.changes(user_id)
     needing = {"user_id": user_id, "id": connection_id, "status": "REAUTH_REQUIRED"}
     set_values(session, "connections", needing, status="ACTIVE")
 
 
 def remove(session: Session, user_id: str, connection_id: str, *, now: datetime) -> None:
-    """Disconnect the connection and stop its running sync; its accounts and transactions stay readable (decision
-    23)."""
+    """Disconnect the connection: end its running sync as failed, and delete its settings and secrets; its accounts and
+    transactions stay readable (decision 23)."""
     session.changes(user_id)
     running = jobs.find_running(session, user_id, connection_id)
     if running is not None:
@@ -313,7 +321,8 @@ def keep_cursor(session: Session, user_id: str, connection_id: str, cursor: Mapp
 
 
 def record_success(session: Session, user_id: str, connection_id: str) -> None:
-    """Record a completed sync: the connection becomes ACTIVE, unless it is DISCONNECTED (decision 23)."""
+    """Record a completed sync: the connection becomes ACTIVE, unless it is DISCONNECTED (decision 23), and no failure
+    counts any more."""
     if session.execute(
         "UPDATE connections SET status = 'ACTIVE', failures_in_row = 0"
         " WHERE user_id = $1 AND id = $2 AND status <> 'DISCONNECTED'",
@@ -328,8 +337,9 @@ def keep_consent(session: Session, user_id: str, connection_id: str, *, expires_
 
 
 def record_failure(session: Session, user_id: str, connection_id: str, *, status: Status | None) -> None:
-    """Record a failed sync: the connection gets the status that the reason implies, else ERROR after three in a row.
-    The scheduler decides when to try again."""
+    """Record a failed sync: the connection gets the status that the reason implies, or (None) ERROR if it was ACTIVE
+    and this is the third failure in a row; a DISCONNECTED one stays so. Its schedule is to be checked at once, by which
+    it is decided when to try again."""
     if session.execute(
         "UPDATE connections SET failures_in_row = failures_in_row + 1, due_at = $4, status = CASE"
         " WHEN status = 'DISCONNECTED' THEN status"

@@ -54,7 +54,8 @@ class StoreFull(StoreError):
 
 
 def store_full() -> StoreFull:
-    """The failure to raise for a full disk. It is logged, because callers only hear that the service cannot be used."""
+    """Log that the disk is full, because callers only hear that the service cannot be used, and return the failure to
+    raise."""
     log.error(StoreFull.__doc__)
     return StoreFull(StoreFull.__doc__)
 
@@ -112,7 +113,8 @@ class Transaction(Session, Protocol):
     """A session whose statements succeed or fail together."""
 
     def coming_state(self, user_id: str) -> int:
-        """The state that the user's data will have if this transaction calls `changes`; waits as `hold` does."""
+        """The state that the user's data will have once this transaction, which has to call `changes` too, is
+        committed; waits as `hold` does. Some engines count that as calling `changes`."""
         ...
 
     def hold(self, user_id: str) -> None:
@@ -211,7 +213,8 @@ def utc_now() -> datetime:
 
 
 def retry(begin: Callable[[], AbstractContextManager[S]], work: Callable[[S], T]) -> T:
-    """The result of `work` inside a transaction, tried again when another transaction was faster.
+    """The result of `work` inside a transaction, tried again when another transaction was faster, some ten times within
+    two seconds; then the Conflict is raised.
 
     A row that somebody changes is refused until that change is committed, so trying again at once would only lose
     again. A violated constraint is tried again less often: the row may have come from a transaction that was not

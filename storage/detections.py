@@ -13,8 +13,8 @@ from storage.database import Session, add_row, as_json, set_values
 
 
 def find(session: Session, user_id: str, account_ids: Iterable[str], *, day: date) -> tuple[int, pl.DataFrame | None]:
-    """The user's present data version, and the recurring payments of these accounts if stored for that version and
-    `day`.
+    """The user's present data version, and the recurring payments of these accounts as stored for that version and
+    `day`, or None.
 
     Two look-ups by key: joined, DuckDB reads the results of all users to find one, also where a condition names the
     user beside the key. A cluster needs that condition, because the user tells it the machine.

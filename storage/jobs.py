@@ -36,7 +36,8 @@ class RefusedBatch(Struct, frozen=True, kw_only=True):
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """One sync of one connection. `new_transactions` counts the transactions stored so far, None before the first
+    """One sync of one connection, or one import of files. `handle` is what the source gave with its first answer and
+    gets back with later requests. `new_transactions` counts the transactions stored so far, None before the first
     batch; clients see it once the job is completed. `error` is set only for a failed job. `refusals` name what was left
     out, also of a completed job. `attended` is what the source may be told of the user who asked while present (such as
     an address); it is erased when the job ends."""
@@ -94,8 +95,8 @@ def start(
     is_forced: bool = False,
     attended: Mapping[str, str] | None = None,
 ) -> Job | None:
-    """A new pending job; None when the connection is being synced, was synced too recently (decision 25), or its source
-    allows no request yet.
+    """Store a new pending job and return it, which begins the minimum interval (`cooldown`) until the next one; None
+    when the connection is being synced, was synced too recently (decision 25), or its source allows no request yet.
 
     `is_forced` ignores our own minimum interval, never the source's.
     """
@@ -115,7 +116,8 @@ def start(
 
 
 def next_sync_at(session: Session, user_id: str, connection_ids: list[str]) -> datetime | None:
-    """The earliest time at which one of these connections may be synced again; None where none has to wait."""
+    """Of those of these connections that have to wait, the earliest time at which one may be synced again; None where
+    none has to wait."""
     rows = session.rows(
         "SELECT min(greatest(next_sync_at, source_retry_at)) AS at FROM connections"
         " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
@@ -132,7 +134,7 @@ def find(session: Session, user_id: str, job_id: str) -> Job | None:
 
 
 def find_running(session: Session, user_id: str, connection_id: str) -> Job | None:
-    """The unfinished job of the user's connection, of which there is at most one."""
+    """The unfinished job of the user's connection, of which there is at most one; None where there is none."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM jobs WHERE user_id = $1 AND connection_id = $2 AND {UNFINISHED}", user_id, connection_id
     )
@@ -166,7 +168,8 @@ def find_unfinished(session: Session) -> list[Job]:
 
 
 def lease(session: Session, job: Job, *, holder: str, now: datetime) -> Job | None:
-    """The job, if the caller gets the lease and so alone may advance it; None otherwise.
+    """Take the lease of the job and return the job, which the caller alone may then advance; None where the lease is
+    taken or the job has ended.
 
     Its 15 minutes begin with the first lease: waiting in our own queue is not the source's fault (decision 26).
     """
@@ -179,7 +182,7 @@ def lease(session: Session, job: Job, *, holder: str, now: datetime) -> Job | No
 
 
 def take(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
-    """Take the lease of the work; False while another holder has it.
+    """Take the lease of the work, for LEASE from `now`; False while anybody has it, `holder` included.
 
     Leases have a table of their own: renewing one on the job's row would conflict with the end of every long import.
     """
@@ -193,7 +196,8 @@ def take(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
 
 
 def renew(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
-    """Extend the lease of a holder who is still at work; False where the lease has gone to another one."""
+    """Extend the lease of a holder who is still at work; False where the lease has gone to another one or was
+    deleted."""
     own = {"user_id": work.user_id, "job_id": work.id, "holder": holder}
     return set_values(session, "job_leases", own, until=now + LEASE)
 
@@ -219,7 +223,7 @@ def by_status(session: Session, *, since: datetime) -> dict[Status, int]:
 
 
 def release(session: Session, job: Job) -> None:
-    """Give the lease back, so that the next caller can advance the job."""
+    """End the lease of the job, whoever holds it, so that the next caller can advance the job."""
     session.execute(f"UPDATE job_leases SET until = {LONG_AGO} WHERE user_id = $1 AND job_id = $2", job.user_id, job.id)
 
 
@@ -250,7 +254,7 @@ def forget_impossible_pauses(session: Session, *, now: datetime) -> None:
 
 
 def progress(session: Session, job: Job, *, status: Status, handle: dict[str, Any] | None, now: datetime) -> None:
-    """Store the status and handle that the source has given; the status only moves forward. Raises JobEnded.
+    """Store the job's status and the source's handle (None: no handle any more). Raises JobEnded.
 
     Staying in one status is no progress (decision 26), or a source that is never ready would keep its job alive for as
     long as somebody asks.
@@ -266,13 +270,14 @@ def progress(session: Session, job: Job, *, status: Status, handle: dict[str, An
 
 
 def put_off(session: Session, job: Job, *, until: datetime) -> None:
-    """Ask the source no more before `until`, as it wants; the job keeps its status. Raises JobEnded."""
+    """Ask the source no more before `until`, as it wants, and end the lease; the job keeps its status. Raises
+    JobEnded."""
     _update_unfinished(session, job, "next_attempt_at = $3", until)
     release(session, job)
 
 
 def refuse(session: Session, job: Job, refusal: RefusedBatch) -> None:
-    """Store a batch that could not be imported: once, however often the source sends it. Raises JobEnded."""
+    """Store that a batch could not be imported: once, however often the source sends it. Raises JobEnded."""
     kept = session.rows("SELECT refusals FROM jobs WHERE user_id = $1 AND id = $2", job.user_id, job.id)
     refusals = json.loads(kept[0]["refusals"] or "[]") if kept else []
     if asdict(refusal) not in refusals:
@@ -293,7 +298,8 @@ def add_stored(session: Session, job: Job, *, new_transactions: int, now: dateti
 
 
 def new_transactions_of(session: Session, job: Job, account_ids: Sequence[str]) -> int:
-    """The number of bookings of these accounts that the job has added, according to the journal."""
+    """The number of bookings of these accounts that the job has added, according to the journal, and that are still
+    there."""
     rows = session.rows(
         "SELECT count(*) AS added FROM journal AS j JOIN transactions AS t ON t.user_id = j.user_id"
         " AND t.id = j.transaction_id WHERE j.user_id = $1 AND t.user_id = $1 AND j.job_id = $2 AND j.change = 'added'"
@@ -304,12 +310,13 @@ def new_transactions_of(session: Session, job: Job, account_ids: Sequence[str]) 
 
 
 def complete(session: Session, job: Job, *, now: datetime) -> bool:
-    """Complete a job whose batches are all stored; False when the job had ended already."""
+    """Complete a job whose batches are all stored, and free its connection for the next one; False when the job had
+    ended already. Older jobs without news are deleted."""
     return _end(session, job, "completed", None, now, None)
 
 
 def fail(session: Session, job: Job, *, error: str, now: datetime, retry_at: datetime | None = None) -> bool:
-    """End the job with a reason for its user; False when the job had ended already.
+    """End the job with a reason for its user, and free its connection; False when the job had ended already.
 
     The connection may be synced again after two minutes, never later than after a completed job (decision 25), and not
     before `retry_at` if the source named a time.

@@ -19,7 +19,8 @@ def change_rows(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:
 
 
 def record(session: Transaction, *, user_id: str, job_id: str, changes: pl.DataFrame, now: datetime) -> int:
-    """Append one row per change (CHANGES), mark modified transactions, and return the user's new data version.
+    """Append one row per change (CHANGES), note for clients which transactions are modified, raise the user's data
+    version, and return it; without changes it stays.
 
     Runs inside the transaction that makes the changes. Added rows bear their state already.
     """

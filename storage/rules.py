@@ -27,19 +27,21 @@ def keep(session: Transaction, user_id: str, rules: Sequence[Rule]) -> list[Rule
 
 
 def corrections(session: Session, user_id: str) -> Mapping[str, ChosenCategory]:
-    """The categories that the user chose, by the key of the correction."""
+    """The categories that the user chose for all bookings of a counterpart, by the key of the correction
+    (`creditor:...`, `iban:...` or `merchant:...`)."""
     columns = ", ".join(ChosenCategory._fields)
     rows = session.rows(f"SELECT key, {columns} FROM corrections WHERE user_id = $1", user_id)
     return {row["key"]: ChosenCategory(*(row[name] for name in ChosenCategory._fields)) for row in rows}
 
 
 def forget_correction(session: Session, user_id: str, key: str) -> None:
-    """Delete the correction with this key."""
+    """Delete the correction with this key; derives no booking anew."""
     session.execute("DELETE FROM corrections WHERE user_id = $1 AND key = $2", user_id, key)
 
 
 def correct(session: Session, user_id: str, key: str, choice: ChosenCategory) -> None:
-    """Store a correction under its key; it replaces one with the same key."""
+    """Store a correction (the category of all bookings of a counterpart) under its key; it replaces one with the same
+    key. Derives no booking anew."""
     put_row(session, "corrections", ["user_id", "key"], user_id=user_id, key=key, **choice._asdict())
 
 

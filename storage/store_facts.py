@@ -17,8 +17,8 @@ def remember(session: Session, name: str, value: str) -> None:
 
 
 def take_turn(session: Session, name: str, *, now: datetime, every: timedelta) -> bool:
-    """Whether this process takes its turn at a periodic task; True for one process per `every`. A clock that was set
-    back delays nothing."""
+    """Take the turn at a periodic task, and return whether this process has it: True for one process per `every`. A
+    clock that was set back delays nothing."""
     changed = session.execute(
         "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         " WHERE settings.value <= $3 OR settings.value > $2",

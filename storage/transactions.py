@@ -68,7 +68,8 @@ _PLACES = ("category", "detailed_category")
 
 
 class Selection(NamedTuple):
-    """A selection of a user's booked transactions; both ends of the date range are inclusive."""
+    """A selection of a user's booked transactions: those that meet every condition given; both ends of the date range
+    are inclusive."""
 
     account_ids: Sequence[str] | None = None  # None: all that are not hidden, which is also faster
     category: str | None = None
@@ -83,7 +84,8 @@ class Selection(NamedTuple):
     split_ids: Sequence[str] = ()  # also select these bookings, which have a part in the place
 
     def condition(self, user_id: str) -> tuple[str, list[object]]:
-        """The WHERE clause of this selection and its parameters, $1 onwards."""
+        """The condition of this selection for a WHERE clause, and its parameters, $1 (the user) onwards. Hidden
+        accounts are left out unless accounts are named."""
         parts = ["user_id = $1"]
         values: list[object] = [user_id]
         if self.account_ids is not None:
@@ -118,8 +120,8 @@ class Selection(NamedTuple):
         return " AND ".join(parts), values
 
     def expression(self) -> pl.Expr:
-        """The selection as an expression on rows in memory with a column `search_text`; rows of hidden accounts are not
-        in memory."""
+        """The selection as an expression on rows in memory, which have a column `search_text` and none of hidden
+        accounts: by accounts, categories, days and search alone."""
         text = pl.col("search_text")
         return pl.all_horizontal(
             pl.lit(value=True),
@@ -132,14 +134,15 @@ class Selection(NamedTuple):
         )
 
     def with_parts(self, parts: pl.DataFrame) -> "Selection":
-        """The selection, extended to bookings with at least one part (analytics.searching.parts.PARTS) in the selected
-        place."""
+        """The selection, extended to bookings of which a part (analytics.searching.parts.PARTS) is in the selected
+        category and finer category; unchanged where neither is selected."""
         places = [pl.col(each) == getattr(self, each) for each in _PLACES if getattr(self, each) is not None]
         return self._replace(split_ids=with_part_in(parts, *places).to_list() if places else ())
 
     @property
     def spellings(self) -> list[tuple[str, str]]:
-        """For each word of the search, its spellings; the text of a row has to contain one of them."""
+        """For each different word of the search, its two spellings, by `fold` (ü, ue and u as u) and by `plain` (every
+        e kept); the text of a row has to contain one of each pair."""
         return [(fold(word), plain(word)) for word in dict.fromkeys((self.search or "").split())]
 
 
@@ -150,8 +153,8 @@ def count(session: Session, user_id: str, selection: Selection) -> int:
 
 
 def list_taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Row]:
-    """The bookings of these accounts that their banks have taken back, the latest first; `taken_back_at` is when that
-    was noticed, None where it was not recorded."""
+    """The bookings of these accounts that their banks have taken back, the latest booking date first: the columns of a
+    list, and `taken_back_at`, when that was noticed (UTC; None where it was not recorded)."""
     return session.rows(
         f"SELECT {LIST_COLUMNS}, taken_back_at FROM taken_back_transactions"
         " WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) ORDER BY booking_date DESC, id DESC",
@@ -167,8 +170,8 @@ def everything(
     hidden: Sequence[str] = (),
     only: str | None = None,
 ) -> pl.DataFrame:
-    """These columns of the user's booked transactions, in no order, without those of `hidden` accounts; or only the
-    transaction with the id `only`."""
+    """These columns of the user's booked transactions, in no order, without those of the accounts in `hidden`; with
+    `only`, of the transaction with this id alone."""
     condition = "user_id = $1"
     values: list[object] = [user_id]
     if hidden:
@@ -181,7 +184,7 @@ def everything(
 
 
 def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.DataFrame:
-    """The user's pending transactions as KEPT, without those of `hidden` accounts."""
+    """The user's pending transactions with the columns KEPT, in no order, without those of the accounts in `hidden`."""
     query = f"SELECT {', '.join(KEPT)} FROM pending_transactions WHERE user_id = $1"
     rows = session.frame(query, user_id, schema=KEPT)
     return rows.filter(~pl.col("account_id").is_in(list(hidden)))
@@ -189,7 +192,7 @@ def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.Data
 
 def find(session: Session, user_id: str, transaction_id: str, *, may_be_hidden: bool = True) -> Row | None:
     """One booked transaction of the user with all its details and the rules that derived them; None where there is
-    none."""
+    none, or its account is hidden. `may_be_hidden=False` says that the account is not, and saves looking."""
     rows = session.rows(
         f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS} FROM transactions WHERE user_id = $1 AND id = $2"
         f"{f' AND {NOT_HIDDEN}' if may_be_hidden else ''}",
@@ -199,7 +202,8 @@ def find(session: Session, user_id: str, transaction_id: str, *, may_be_hidden: 
 
 
 def pieces(session: Session, user_id: str, account_id: str, selection: Selection) -> Iterator[pl.DataFrame]:
-    """The selected bookings of one account with all stored columns, oldest first, as frames of EVERYTHING."""
+    """The selected bookings of one account with all columns of EVERYTHING, the earliest booking date first, in frames
+    of at most ROWS_AT_ONCE rows, none of them empty. `account_id` replaces the accounts of the selection."""
     condition, values = selection._replace(account_ids=[account_id]).condition(user_id)
     after = len(values)
     day, last = date.min, ""
@@ -221,13 +225,14 @@ def pieces(session: Session, user_id: str, account_id: str, selection: Selection
 
 
 def for_search(rows: pl.DataFrame, *, pending: bool = False) -> pl.DataFrame:
-    """Rows of KEPT converted to analytics.frames.SEARCHED."""
+    """Rows of KEPT converted to analytics.frames.SEARCHED; `pending` is what `is_pending` says of all."""
     marks = {"is_uncategorised": is_uncategorised(), "is_pending": pl.lit(pending)}
     return rows.with_columns(**marks).select(*SEARCHED)
 
 
 def rows_by_id(session: Session, user_id: str, ids: Iterable[str], *, pending: bool = False) -> dict[str, Row]:
-    """The booked (or pending) transactions with these ids as a page lists them, by id; ids without one are absent."""
+    """The booked transactions (or, with `pending`, the pending ones) with these ids, by id, with the columns of a list;
+    those of hidden accounts too. Ids without one are absent."""
     table = "pending_transactions" if pending else "transactions"
     rows = session.rows(
         f"SELECT {LIST_COLUMNS} FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, list(ids)
@@ -236,7 +241,8 @@ def rows_by_id(session: Session, user_id: str, ids: Iterable[str], *, pending: b
 
 
 def rows_by_correction(session: Session, user_id: str, kind: str) -> list[Row]:
-    """The bookings whose category comes from a correction with this kind of key, the latest first."""
+    """Creditor id, counterpart's IBAN, merchant and counterpart's name of each booking whose category comes from a
+    correction with this kind of key (creditor, iban, merchant), the latest booking date first."""
     return session.rows(
         "SELECT creditor_id, counterpart_iban, merchant_name, counterpart_name FROM transactions"
         " WHERE user_id = $1 AND category_rule = $2 ORDER BY booking_date DESC, id",
@@ -245,21 +251,21 @@ def rows_by_correction(session: Session, user_id: str, kind: str) -> list[Row]:
 
 
 def charges(session: Session, user_id: str, *, since: date, account_ids: Sequence[str] | None = None) -> pl.DataFrame:
-    """The bookings of the user, or of these accounts, that recurring payments are detected from, as
-    analytics.frames.CHARGES."""
+    """The bookings from `since` on from which recurring payments are detected, as analytics.frames.CHARGES, in no
+    order; of these accounts, or (None) of all that are not hidden."""
     condition, values = Selection(account_ids=account_ids, date_from=since).condition(user_id)
     return session.frame(f"SELECT {', '.join(CHARGES)} FROM transactions WHERE {condition}", *values, schema=CHARGES)
 
 
 def accounts_with_any(session: Session, user_id: str) -> list[str]:
-    """The ids of the user's accounts that have bookings."""
+    """The ids of the user's accounts that have booked transactions, hidden accounts included, sorted."""
     rows = session.rows("SELECT DISTINCT account_id FROM transactions WHERE user_id = $1 ORDER BY account_id", user_id)
     return [row["account_id"] for row in rows]
 
 
 def histories(session: Session, user_id: str, account_ids: Sequence[str], *, until: date) -> list[Row]:
-    """For each account and currency, the first booking date, the number of bookings and their sum, up to and including
-    `until`."""
+    """For each account and currency with bookings up to and including `until`: the `first` booking date, the number of
+    `bookings`, and their sum (`total`)."""
     return session.rows(
         "SELECT account_id, currency, min(booking_date) AS first, count(*) AS bookings, sum(amount) AS total"
         " FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) AND booking_date <= $3"

@@ -29,11 +29,12 @@ class States:
         return self._known.get(user_id)
 
     def mark(self, user_id: str) -> int:
-        """A mark to take before reading a state, and to pass to `learn` afterwards."""
+        """A number to take before reading a state from the store, and to pass to `learn` afterwards."""
         return self._changes[user_id]
 
     def learn(self, user_id: str, state: int, *, mark: int) -> None:
-        """Keep a state that was read from the store after `mark`, unless the user's data have changed in between."""
+        """Keep a state that was read from the store after `mark` was taken, unless the user's data have changed or
+        begun to change in between."""
         with self._lock:
             if mark == self._changes[user_id] and not self._changing[user_id]:
                 self._known[user_id] = state
@@ -49,8 +50,8 @@ class States:
         return state
 
     def following(self, highest: Callable[[], int]) -> int:
-        """A state that no user's data has ever had; `highest` reads the highest one from the store, on the first call
-        only."""
+        """A state that no user's data has ever had, one higher than the last given; `highest` reads the highest one
+        from the store, on the first call only."""
         with self._lock:
             self._last = (highest() if self._last is None else self._last) + 1
             return self._last

@@ -44,7 +44,7 @@ def find(session: Session, user_id: str) -> User | None:
 
 def state_and_currency(session: Session, user_id: str, *, with_parts: bool) -> tuple[int, str, bool] | None:
     """The state of the user's data, their home currency, and, asked for `with_parts`, whether any of their bookings is
-    divided into parts; None where there is no such user."""
+    divided into parts, else False; None where there is no such user."""
     has_parts = "EXISTS (SELECT 1 FROM annotation_splits WHERE user_id = $1)" if with_parts else "FALSE"
     rows = session.rows(f"SELECT state, home_currency, {has_parts} AS has_parts FROM users WHERE id = $1", user_id)
     return (int(rows[0]["state"]), rows[0]["home_currency"], rows[0]["has_parts"]) if rows else None
@@ -60,7 +60,7 @@ def compared_name(name: str) -> str:
 
 
 def find_by_name(session: Session, name: str) -> User | None:
-    """The user who signs in with this name; None where there is none.
+    """The user who signs in with this name, in whatever case; None where there is none.
 
     Older versions allowed two users whose names differ only by ß: they are told apart by the exact spelling, else the
     older one is returned.
@@ -72,7 +72,7 @@ def find_by_name(session: Session, name: str) -> User | None:
 
 
 def get_by_name(session: Session, name: str) -> User:
-    """The user with this name. Raises UserUnknown."""
+    """The user with this name, in whatever case. Raises UserUnknown."""
     user = find_by_name(session, name)
     if user is None:
         raise UserUnknown(f"There is no user named {name!r}. `bankdata users list` shows who there is.")
@@ -101,7 +101,7 @@ def _take_name(session: Session, key: str, position: int, user_id: str) -> None:
 
 
 def everyone(session: Session) -> list[User]:
-    """All users, sorted by name."""
+    """All users, sorted by name without regard to case."""
     return [User(**row) for row in session.rows(f"SELECT {COLUMNS} FROM users ORDER BY lower(name), id")]
 
 
@@ -156,7 +156,8 @@ def set_home_currency(session: Session, user_id: str, currency: str) -> None:
 
 
 def remove(session: Session, user_id: str) -> None:
-    """Delete the user with all data; the caller deletes grants and sessions (storage.oauth)."""
+    """Delete the user with all their data except those of the authorization server (storage.oauth), such as grants and
+    browser sessions, which the caller deletes."""
     for table in (*OF_USERS, "user_names"):
         if table != "users":
             session.execute(f"DELETE FROM {table} WHERE user_id = $1", user_id)

@@ -124,7 +124,7 @@ class Clients:
             if known is None:
                 clients.add(session, builtin)
             elif known.redirect_uris != redirect_uris:
-                clients.move(session, client_id, redirect_uris)
+                clients.set_redirect_uris(session, client_id, redirect_uris)
 
         self._database.atomically(work)
         return client_id

@@ -72,7 +72,7 @@ class Reader:
                 is_whole=known is not None and only is None,
             )
         if has_parts and data.parts.is_empty():
-            data.parts = annotations.awake(session, user_id)
+            data.parts = annotations.parts_of_user(session, user_id)
         missing = needs & ~data.loaded
         if Need.STATUSES in missing:
             data.statuses = connections.statuses(session, user_id)

@@ -52,7 +52,7 @@ async def export_transactions(
             selected = selected_accounts(reading.accounts, filters.account_ids, caller)
             chosen = wanted._replace(ids=filters.ids(reading, caller, wanted))
             if (wanted.category, wanted.detailed_category) != (None, None):
-                chosen = chosen.with_parts(annotations.awake(session, user_id))
+                chosen = chosen.with_parts(annotations.parts_of_user(session, user_id))
             export = Export(
                 user_id=user_id,
                 accounts=selected.accounts,

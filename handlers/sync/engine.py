@@ -155,7 +155,7 @@ class SyncEngine:
             planned = next_moments(connection.id, self._plan, zone=self._clock.zone, now=now)
             if keeps_plan and not leaves_room(quota.calls, planned, limit=quota.limit):
                 raise KeptForPlan(quota.limit, self._clock.in_zone(planned[0]))
-            source_calls.count(session, user_id, connection.id, job_id=job.id, now=now)
+            source_calls.record(session, user_id, connection.id, job_id=job.id, now=now)
             return job
 
         try:

@@ -20,8 +20,8 @@ COLUMNS = (
 
 
 class StoredAttempt(Struct, frozen=True, kw_only=True):
-    """One attempt to connect a bank. `content` is stored sealed: the step, the user's entries, the source's own
-    notes."""
+    """One attempt to connect a bank. `content` is stored sealed: the step, the user's entries, the source's own notes.
+    `version` rises with each step that is claimed; `outcome` is None until the attempt ends."""
 
     user_id: str
     id: str
@@ -55,7 +55,8 @@ def add(
     content: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Store a new attempt, and delete those of the user that have expired."""
+    """Store a new attempt, which lasts for LIFETIME, with its content sealed and its `state` as a hash; and delete
+    those of the user that have expired."""
     session.execute("DELETE FROM connection_attempts WHERE user_id = $1 AND expires_at <= $2", user_id, now)
     add_row(
         session,
@@ -74,13 +75,14 @@ def add(
 
 
 def find(session: Session, keys: ConnectionKeys, user_id: str, id_: str) -> StoredAttempt | None:
-    """The user's attempt with this id, ended or not; None where there is none."""
+    """The user's attempt with this id, ended, expired or not; None where there is none."""
     rows = session.rows(f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND id = $2", user_id, id_)
     return _attempt(rows[0], keys) if rows else None
 
 
 def of_state(session: Session, keys: ConnectionKeys, user_id: str, state: str) -> StoredAttempt | None:
-    """The user's attempt that waits for a browser to return with this `state`; each state is good for one return."""
+    """The user's attempt whose last `state` is this, with which a browser returns from the bank, be it ended, expired
+    or not; None where there is none. Each state is good for one return, because `take` replaces it."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND state_hash = $2", user_id, hash_of(state)
     )
@@ -88,7 +90,7 @@ def of_state(session: Session, keys: ConnectionKeys, user_id: str, state: str) -
 
 
 def take(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, state: str, now: datetime) -> bool:
-    """Claim the next step of an attempt; False where another request was faster or the attempt has ended.
+    """Claim the next step of an attempt; False where another request was faster, or the attempt has ended or expired.
 
     Until `go_on` or `end`, the content says since when the step is claimed. The state of the last step becomes void and
     `state` takes its place.
@@ -115,7 +117,7 @@ def go_on(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, conten
 def end(
     session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, outcome: str, connection_id: str | None = None
 ) -> None:
-    """End the attempt with this outcome, and erase its content."""
+    """End the attempt with this outcome, and erase its content; the first outcome stays."""
     last = {"outcome": outcome, "created_connection_id": connection_id}
     open_one = {"user_id": attempt.user_id, "id": attempt.id, "outcome": None}
     set_values(session, "connection_attempts", open_one, **last, sealed=keys.seal("{}", about=_binding(attempt.id)))

@@ -51,7 +51,8 @@ def rotate(database: Database, keys: ConnectionKeys) -> int:
 
 
 def take_over(session: Session, keys: ConnectionKeys, file: Path) -> int:
-    """Copy the keys of a file into the store that several machines share; returns how many were missing there."""
+    """Copy the keys of a file into the store that several machines share: those missing there, of which, if it has keys
+    already, only those with which something is sealed. Returns how many were copied."""
     return keys.take_over(file, lambda: _used_key_ids(session))
 
 
@@ -61,7 +62,7 @@ def is_any_kept(session: Session) -> bool:
 
 
 def is_sealed_with(session: Session, key_ids: Sequence[str], user_id: str, connection_id: str) -> bool:
-    """Whether one of these keys opens each secret of the connection."""
+    """Whether one of these keys opens each secret of the connection; True where it has none."""
     return not session.rows(
         "SELECT field FROM connection_secrets WHERE user_id = $1 AND connection_id = $2"
         " AND NOT split_part(sealed, '.', 1) = ANY($3::TEXT[])",
@@ -70,7 +71,7 @@ def is_sealed_with(session: Session, key_ids: Sequence[str], user_id: str, conne
 
 
 def unreadable_connections(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
-    """User and id of each connection with secrets sealed by a key that is missing."""
+    """User's id and id of each connection with secrets sealed by a key that is missing, of all users, sorted."""
     keys.look_again()
     rows = session.rows(
         "SELECT DISTINCT user_id, connection_id FROM connection_secrets"

@@ -19,16 +19,17 @@ class SyncQuota(Struct, frozen=True, kw_only=True):
 
     @property
     def used(self) -> int:
-        """The number of syncs used up."""
+        """The number of syncs of the last 24 hours, no more than the limit."""
         return min(len(self.calls), self.limit)
 
     @property
     def remaining(self) -> int:
-        """The number of syncs left."""
+        """The number of syncs that the limit leaves at present."""
         return self.limit - self.used
 
     def resets_at(self, now: datetime) -> datetime:
-        """The time at which one more sync is free: now where none is used."""
+        """The time at which the oldest counted sync is 24 hours old, so that one more is free; `now` where none is
+        counted."""
         return self.calls[-self.used] + PERIOD if self.used else now
 
 
@@ -42,7 +43,7 @@ def quota(session: Session, user_id: str, connection_id: str, *, limit: int, now
     return SyncQuota(limit=limit, calls=[row["called_at"] for row in rows])
 
 
-def count(session: Session, user_id: str, connection_id: str, *, job_id: str, now: datetime) -> None:
+def record(session: Session, user_id: str, connection_id: str, *, job_id: str, now: datetime) -> None:
     """Record that the source is asked for this job, and delete the records older than the period."""
     session.execute("DELETE FROM source_calls WHERE user_id = $1 AND called_at <= $2", user_id, now - PERIOD)
     call = {"user_id": user_id, "job_id": job_id, "connection_id": connection_id, "called_at": now}

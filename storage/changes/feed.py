@@ -35,7 +35,8 @@ class AccountFilter(NamedTuple):
 
 
 class AccountState(NamedTuple):
-    """An account with the states in which it was added and changed; `shown` is None for one that is gone or hidden."""
+    """An account with the states in which it was added and last changed; `shown` is it and its connection's status,
+    None for one that is gone or hidden, in which case `changed_state` is that of going."""
 
     id: str
     added_state: int
@@ -44,7 +45,7 @@ class AccountState(NamedTuple):
 
 
 def mark_changed(session: Transaction, user_id: str, ids: Sequence[str]) -> None:
-    """Mark these transactions as changed by this transaction."""
+    """Mark these transactions as changed in the state in which this transaction of the store ends."""
     if ids:
         state = session.coming_state(user_id)
         set_values(session, "transactions", {"user_id": user_id, "id": list(ids)}, changed_state=state)
@@ -61,9 +62,9 @@ def added_states(session: Session, user_id: str, ids: Sequence[str]) -> pl.DataF
     )
 
 
-def bury(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
-    """Record that these transactions (`id`, `account_id`) are gone; those of hidden accounts were never shown and are
-    left out."""
+def record_removed(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
+    """Record for clients that ask for changes that these transactions (`id`, `account_id`), which the caller deletes,
+    are gone; those of hidden accounts were never shown and are left out."""
     if rows.is_empty():
         return
     session.execute(
@@ -82,7 +83,8 @@ def bury(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
 def changed_transactions(
     session: Session, user_id: str, account_ids: Sequence[str] | None, *, after: Position, limit: int
 ) -> list[Row]:
-    """Details and states of the next `limit` transactions that were added or changed after this position."""
+    """Details and states of the next `limit` transactions that were added or changed after this position, in the order
+    of the feed (state, then id); of these accounts, or (None) of all that are not hidden."""
     condition, values = Selection(account_ids=account_ids).condition(user_id)
     at, query = len(values) + 1, f"SELECT {DETAIL_COLUMNS}, {', '.join(STATES)} FROM transactions WHERE {condition}"
     # A large import is one state: the rest of it is found by id
@@ -100,8 +102,8 @@ def changed_transactions(
 def removed_transactions(
     session: Session, user_id: str, accounts_meant: AccountFilter, *, after: Position, since: int, limit: int
 ) -> list[Row]:
-    """The next `limit` transactions that were removed after this position, those removed before state `since` left
-    out."""
+    """The next `limit` transactions (`id`, `account_id`, `removed_state`) that were removed after this position, by
+    state and id; those removed in the state `since` or before are left out."""
     return session.rows(
         "SELECT id, account_id, removed_state FROM removed WHERE user_id = $1 AND removed_state > $2"
         " AND (removed_state > $3 OR (removed_state = $3 AND id > $4)) AND (account_id = ANY($5::TEXT[])) <> $6"

@@ -65,7 +65,7 @@ def distribute(store: Store, *, alone: bool = True) -> Distributed:
 
 
 def others_of(session: Session) -> int:
-    """The number of other connections to the database."""
+    """The number of other clients' connections to the database, without those of the cluster itself."""
     return int(session.rows(OTHERS)[0]["others"])
 
 

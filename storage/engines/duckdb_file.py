@@ -386,14 +386,15 @@ def check_free(path: Path) -> None:
 
 
 def _check_name(path: Path) -> None:
-    """Raise StoreUnreadable for a path with a "?": DuckDB does not take what follows it as a part of the name."""
+    """Raise StoreUnreadable for a path with a question mark, a backslash or what is no UTF-8, of which DuckDB would
+    make another name."""
     name = str(path)
     if "?" in name or "\\" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
         raise StoreUnreadable(f"{name!r} cannot be the path of a store: it has a ? or \\ in it, or is no UTF-8.")
 
 
 def _using_store(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """The connection, with table names in SQL referring to the attached file."""
+    """Let table names in SQL refer to the attached file, and return the connection."""
     connection.execute(f"USE {STORE}")
     return connection
 

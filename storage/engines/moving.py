@@ -43,7 +43,8 @@ def begin(target: Database) -> None:
 
 
 def move(source: Database, target: Database, *, progress: Callable[[int, int], None]) -> int:
-    """Copy every row of `source`, which is only read, into a `target` prepared by `begin`; returns the number of users.
+    """Copy every row of `source`, which is only read, into a `target` prepared by `begin`, compare, and return the
+    number of users. `progress` gets the number of steps done and of all, two for each user.
 
     After an interruption, calling it again continues: each user is copied whole or not at all. Raises MoveFailed.
     """
@@ -66,7 +67,8 @@ def move(source: Database, target: Database, *, progress: Callable[[int, int], N
 
 
 def _move_rest(source: Database, target: Database, schemas: dict[str, dict[str, pl.DataType]]) -> None:
-    """Copy the tables that belong to no user, in one transaction; among them is the mark that the store is complete."""
+    """Copy the tables that belong to no user, in one transaction, which also removes the mark of an incomplete store.
+    Raises MoveFailed."""
     with target.transaction() as session:
         for table in OF_ALL:
             if table not in MADE_THERE:

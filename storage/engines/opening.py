@@ -17,7 +17,8 @@ def open_database(
     prepare: bool = True,
     is_serving: bool = False,
 ) -> Store:
-    """The store of a `duckdb:///PATH` (made where it is missing) or `postgresql://` URL. Raises StoreError.
+    """Open and return the store of a `duckdb:///PATH` (made where it is missing) or `postgresql://` URL. Raises
+    StoreError.
 
     `now` gives the time of events at each commit. `app_url`, `pool`, `prepare` and `is_serving` concern connections to
     PostgreSQL; with `is_serving`, a silent server is given up soon. `export_folder` is where a DuckDB store may write

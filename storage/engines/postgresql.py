@@ -218,8 +218,8 @@ class PostgreSQL:
 
     @contextmanager
     def apart(self) -> Iterator[Session]:
-        """A session on a connection outside the pool, closed at the end: behind a pooler, its settings would reach
-        others."""
+        """A session of single statements on a connection outside the pool, closed at the end. Raises StoreError behind
+        a pooler, where its settings would reach others."""
         if not self._prepare:
             raise StoreError(NOT_BEHIND_A_POOLER)
         try:

@@ -25,16 +25,17 @@ citus.distributed_deadlock_detection_factor = -1
 
 
 def node_folders(backups: Path) -> list[Path]:
-    """The folders of the nodes, each with base backups and WAL like those of a single server."""
+    """The folders of the nodes, sorted by name, each with base backups and WAL like those of a single server."""
     return sorted(path for path in backups.iterdir() if (path / "base").is_dir())
 
 
 @contextmanager
 def restored_cluster(backups: Path, url: str, *, point: str, at: datetime | None) -> Iterator[str]:
-    """The address of the restored cluster's coordinator, with the data as of this restore point.
+    """Start a temporary cluster with the data as of this restore point, and give its coordinator's address for the
+    `with` block.
 
-    Of the base backups, the newest that had ended by `at` are used. Raises NotRestored. Nothing of the cluster is left
-    afterwards.
+    Of the base backups, the newest that had ended by `at` (None: the newest) are used. Raises NotRestored. Nothing of
+    the cluster is left afterwards.
     """
     if not (point.isascii() and point.replace("-", "_").isidentifier()):
         raise NotRestored(f"{point!r} is no name of a restore point.")

@@ -37,7 +37,7 @@ class NotRestored(StoreError):
 
 
 def base_backup(backups: Path, *, at: datetime | None) -> Path:
-    """The newest base backup in this folder that had ended by `at` (UTC). Raises NotRestored."""
+    """The newest base backup in this folder, or the newest that had ended by `at` (UTC). Raises NotRestored."""
     found = sorted(path for path in (backups / "base").glob("*") if NAMED.fullmatch(path.name))
     until = f"{at:%Y%m%d-%H%M%S}" if at is not None else "9"
     fitting = [path for path in found if path.name <= until]
@@ -48,7 +48,7 @@ def base_backup(backups: Path, *, at: datetime | None) -> Path:
 
 @contextmanager
 def restored_server(base: Path, wal: Path, url: str, *, until: str) -> Iterator[str]:
-    """The address of a temporary server with the restored database of this URL.
+    """Start a temporary server with the restored database of this URL, and give its address for the `with` block.
 
     `until` are configuration lines that say where the restore stops; without any, it goes to the end of the WAL. Raises
     NotRestored. The backup is only read, and nothing of the server is left.

@@ -30,8 +30,8 @@ BOUND = (
 
 
 def build(store: Store) -> None:
-    """Make the role of `app_url` see only the rows of one user, in every table of users; existing policies stay. Raises
-    StoreError for a role that would see all rows nevertheless."""
+    """Make the role as which the store connects for single users (`app_url`) see only the rows of one user, in every
+    table of users; existing policies stay. Raises StoreError for a role that would see all rows nevertheless."""
     tables, everybody, nobody = list(SHOWN), store.for_everybody(), store.of(NOBODY)
     role = str(nobody.rows("SELECT current_user AS role")[0]["role"])
     if not everybody.rows("SELECT rolname FROM pg_roles WHERE rolname = $1", role):

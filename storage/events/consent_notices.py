@@ -20,8 +20,8 @@ NOTICE_DUE = f"status IN ('ACTIVE', 'ERROR') AND consent_expires_at > $1 AND {NE
 
 
 def record(database: Database, *, now: datetime) -> None:
-    """Write the due notices of all users, by marking the users' data as changed; otherwise nothing might change for
-    long."""
+    """Write the due notices of up to PIECE consents, by marking their users' data as changed; otherwise nothing might
+    change for long."""
     rows = database.rows(
         f"SELECT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY {NEXT_NOTICE} LIMIT {PIECE}", now
     )
@@ -30,7 +30,8 @@ def record(database: Database, *, now: datetime) -> None:
 
 
 def due(session: Session, user_id: str, now: datetime) -> list[tuple[str, str, dict[str, Any]]]:
-    """The events for consents of this user of which a notice is due, noted as given."""
+    """The events (type, connection's id, data) for consents of this user of which a notice is due; each is marked as
+    given."""
     rows = session.rows(
         f"SELECT id, consent_expires_at FROM connections WHERE {NOTICE_DUE} AND user_id = $2 ORDER BY id",
         *(now, user_id),

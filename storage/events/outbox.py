@@ -55,7 +55,8 @@ _Found = list[tuple[str, str, dict[str, Any]]]
 
 
 def _changed_transactions(session: Session, user_id: str, state: int, shown: Collection[str]) -> _Found:
-    """The event with the numbers of added, changed and removed transactions of each account, by account id."""
+    """One event with the numbers of added, changed and removed transactions of each account, by account id; none where
+    there are no such transactions."""
     accounts: dict[str, list[int]] = {}
     for row in session.rows(
         "SELECT account_id, sum(CASE WHEN added_state = $2 THEN 1 ELSE 0 END)::BIGINT AS added, count(*) AS marked"
@@ -74,7 +75,8 @@ def _changed_transactions(session: Session, user_id: str, state: int, shown: Col
 
 
 def _changed_statuses(session: Session, user_id: str) -> _Found:
-    """Events for connections whose status differs from the one last reported; a new connection is no change."""
+    """Events for connections whose status differs from the one last reported, which it then is; a new connection is no
+    change."""
     changed = session.rows(
         "SELECT id, status, told_status FROM connections WHERE user_id = $1 AND status IS DISTINCT FROM told_status"
         " ORDER BY id",
@@ -106,8 +108,8 @@ def _ended_syncs(session: Session, user_id: str) -> _Found:
 
 
 def _low_balances(session: Session, user_id: str, balances: Mapping[str, Decimal | None]) -> _Found:
-    """Events for visible accounts whose balance has fallen below the user's limit: one until the balance is above it
-    again."""
+    """Events for visible accounts whose balance has fallen below the user's limit, and note that it is: one event until
+    the balance is no longer below it."""
     found: _Found = []
     for row in session.rows(
         "SELECT account_id, amount, is_low FROM balance_alerts WHERE user_id = $1 ORDER BY account_id", user_id
@@ -122,7 +124,8 @@ def _low_balances(session: Session, user_id: str, balances: Mapping[str, Decimal
 
 
 def _payments(session: Session, user_id: str) -> _Found:
-    """Events of recurring payments that `storage.recurring.looks` has noted in this transaction."""
+    """Events of recurring payments that `storage.recurring.looks` has noted in this transaction; they are noted no
+    longer."""
     noted = session.rows("SELECT untold FROM recurring_told WHERE user_id = $1 AND untold <> ''", user_id)
     if noted:
         set_values(session, "recurring_told", {"user_id": user_id}, untold="")

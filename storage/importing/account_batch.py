@@ -59,8 +59,8 @@ FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_par
 
 
 class AccountReport(Struct, frozen=True, kw_only=True):
-    """What the import of one batch did to one account. `same_as` is the account that it seems to duplicate, if its user
-    is being asked about that."""
+    """What the import of one batch did to one account: how many bookings it added (`new`), and how many were stored
+    already (`known`). `same_as` is the account that it seems to duplicate, if its user is being asked about that."""
 
     account_id: str
     new: int
@@ -69,8 +69,9 @@ class AccountReport(Struct, frozen=True, kw_only=True):
 
 
 class AccountBatch:
-    """Merges one batch into the account `account_id`; `changes` collects the rows for the journal (journal.CHANGES),
-    `written` those whose like may have come before (duplicate_flags.WRITTEN)."""
+    """Merges one batch into the account `account_id`, by one call of `merge`; `changes` then has the rows for the
+    journal (journal.CHANGES), and `written` the rows written, of which some may be duplicates
+    (duplicate_flags.WRITTEN)."""
 
     def __init__(self, teller: Teller, account_id: str, batch_id: str, spool: Spool, derivation: Derivation) -> None:
         self.changes: list[pl.DataFrame] = []
@@ -111,7 +112,8 @@ class AccountBatch:
         self, source: str, reported: Sequence[AccountStatement], given: Sequence[ReportedWindow]
     ) -> AccountReport:
         """Write new bookings and pending ones that have booked, rewrite rows that are reported differently now, and put
-        aside those that the bank has taken back. Nothing is derived anew for rows that are reported as before."""
+        aside those that the bank has taken back; returns the counts. Nothing is derived anew for rows that are reported
+        as before."""
         booked = prepare_bookings(self._keys(reported, "is_booked"), self._teller.source)
         stored = self._stored.around("transactions", booked, given)
         found, gone = self._matches(source, booked, stored, given)
@@ -140,9 +142,9 @@ class AccountBatch:
         return report
 
     def _with_identities(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows, each with the identity that its id is made of: the one it has, else the next free one under its
-        key. A row must not get another one than its id is made of: the next booking would get the unused one, and with
-        it the same id."""
+        """The rows, without `base`, each with the identity that its id is made of: the one it has, else its key
+        (`base`) with the next free ordinal. A row must not get another one than its id is made of: the next booking
+        would get the unused one, and with it the same id."""
         new = rows.filter(pl.col("identity").is_null())
         if new.is_empty():
             return rows.drop("base")
@@ -152,7 +154,8 @@ class AccountBatch:
     def _matches(
         self, source: str, reported: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The bookings that are stored already, as FOUND, and the stored rows that the source no longer reports."""
+        """The bookings that are stored already, as FOUND, and the stored rows that the source no longer reports
+        although it reports everything of their days."""
         pairs, left, rows, are_lasting = exact_matches(reported, stored)
         found = [_as_found(pairs)]
         if left.is_empty() or rows.is_empty():
@@ -202,7 +205,7 @@ class AccountBatch:
         self, reported: pl.DataFrame, found: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> pl.DataFrame:
         """The bookings of an older file that the bank has taken back since, as FOUND; they stay taken back. Such a file
-        ends before that day and does not prove its balance."""
+        ends before that day and does not prove its balance. Of a live source there are none."""
         if self._teller.is_live or reported.is_empty():
             return found.clear()
         stored = self._stored.taken_back_after(reported.select(pl.max("booking_date")).item())
@@ -212,8 +215,10 @@ class AccountBatch:
         return _as_found(self._among(left, "taken_back_transactions", stored, MONEY, SAME_DAY), is_part=True)
 
     def _take_over(self, new: pl.DataFrame) -> pl.DataFrame:
-        """The new bookings. One that was pending, or was taken back and is booked again on the same day, takes over id,
-        identity and `created_at` of that row, with `claims` that have the id under which it is reported now."""
+        """The bookings of `new`, with the columns `stored_id`, `identity`, `created_at` and `claims`: those of the row
+        that a booking continues, a pending one of the same amount or one taken back of the same day and amount; null
+        where it continues none. Notes in `_former` that the ledger lacked such a booking until now; the caller deletes
+        the rows."""
         pairs: list[Pair] = []
         left = new
         for table, keys, days in zip(WAITING, (AMOUNT, MONEY), (BEFORE, SAME_DAY), strict=True):
@@ -230,8 +235,8 @@ class AccountBatch:
         self, reported: pl.DataFrame, table: str, stored: pl.DataFrame, keys: Sequence[str], days: range
     ) -> list[Pair]:
         """The pairs of a booking and a row of the table (STORED) that are the same, where one of the two is pending or
-        taken back: only rows with the same `keys`, on `days`. Sources report such bookings anew each time, under any
-        id."""
+        taken back: only rows with the same `keys` and, where no more than words are alike, on one of the `days` counted
+        from the booking's. Sources report such bookings anew each time, under any id."""
         if stored.is_empty():
             return []
         reported, stored = reported.join(stored, on=keys, how="semi"), stored.join(reported, on=keys, how="semi")
@@ -246,14 +251,15 @@ class AccountBatch:
     def _remaining(
         self, reported: pl.DataFrame, stored: pl.DataFrame, table: str = "transactions", *, are_lasting: bool = False
     ) -> Remaining:
-        """These bookings and rows of the table (STORED), with all that they say."""
+        """The matcher of these bookings and rows of the table (STORED), which loads all that both say."""
         keys = reported.select("place", "claim").rows()
         records = self._spool.records([place for place, _ in keys])
         items = [Item(record, *of_booking) for record, of_booking in zip(records, keys, strict=True)]
         return Remaining(items, self._stored.rows(table, stored), are_references_lasting=are_lasting)
 
     def _as_rows(self, reported: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
-        """The bookings; those in `pairs` with id, identity, `created_at` and `claims` of their row."""
+        """The bookings with `stored_id`, `identity`, `created_at` and `claims`: those of their row in `pairs`, else
+        null."""
         found = [
             (item.place, row.id, row.identity, row.created_at, self._claims_of_new(item, row)) for item, row in pairs
         ]
@@ -262,8 +268,9 @@ class AccountBatch:
         return reported.join(known, on="place", how="left", maintain_order="left")
 
     def _reword(self, known: pl.DataFrame) -> None:
-        """Rewrite rows that are reported differently, either corrected by the source that reported them or in the
-        fuller words of another one; and remember what each source reported last, with its id and references."""
+        """Rewrite the rows that are reported differently now (`known`: bookings joined with their stored rows), either
+        corrected by the source that reported them or in the fuller words of another one; and store what each source
+        reported last, with its id and references."""
         if known.is_empty():
             return
         is_news = (pl.col("reported_print") != pl.col("fingerprint")).fill_null(value=True)
@@ -332,12 +339,13 @@ class AccountBatch:
         return claims if is_as_before or not self._teller.is_live else with_former(claims, row.record, self._teller.now)
 
     def _name(self, claim: str | None) -> str | None:
-        """The key in `claims` for this source's report of a row; None for a file that gives the row no id."""
+        """The key in `claims` for this source's report of a row: the id that it gives the row, or the source alone;
+        None for a file that gives none."""
         return claim or (f"{self._teller.source}:" if self._teller.is_live else None)
 
     def _merge_pending(self, reported: pl.DataFrame, *, is_complete: bool) -> None:
-        """Store what is pending; a row that is still pending keeps its id. If the list is complete, all other pending
-        rows end."""
+        """Store what is pending and not booked already; a row that is still pending keeps its id. If the list is
+        complete, all other pending rows of the account are deleted."""
         self._stored = StoredBookings(self._teller, self._account_id)  # bookings may have been taken back since
         stored = self._stored.every("pending_transactions")
         known = self._among(reported, "pending_transactions", stored, ["currency"], SAME_DAY)
@@ -349,7 +357,8 @@ class AccountBatch:
         self._write("pending_transactions", rows, self._spool)
 
     def _write(self, table: str, bookings: pl.DataFrame, spool: Spool, change: journal.Change | None = None) -> None:
-        """Derive and append the rows of these bookings, whose wordings are in the spool, a piece at a time."""
+        """Derive the rows of these bookings, whose wordings are in the spool, and append them to the table, a piece at
+        a time; with a `change`, note them for the journal and the search for duplicates."""
         if bookings.is_empty():
             return
         done = 0

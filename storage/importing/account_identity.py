@@ -43,7 +43,8 @@ class Owner(Struct, frozen=True):
 
 
 def owner(teller: Teller, account: AccountRecord) -> Owner:
-    """The account under which this one is known; for an unknown one, a new account with an id of its own."""
+    """The account under which the source's one is known; for an unknown one, the id that a new account gets. Stores
+    nothing."""
     session, user, connection = teller.session, teller.user, teller.connection
     met = session.rows(
         "SELECT k.account_id, k.source_id FROM account_keys AS k JOIN accounts AS a ON a.user_id = k.user_id"
@@ -114,9 +115,10 @@ def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.Data
 
 
 def account_of_export(teller: Teller, account: AccountRecord, records: Sequence[TransactionRecord]) -> str | None:
-    """The account that an imported export of ours is about, if it has no IBAN: the one that has these bookings by our
-    own ids (or had them, in the store that wrote the file); for an account without bookings, the only one with the same
-    key, currency and bank. A file may contain any id, so an id counts only with the same day and amount."""
+    """The id of the account that an export of this service is about, if it has no IBAN: the one that has these bookings
+    by our own ids (or had them, in the store that wrote the file); for an account without bookings, the one with the
+    same key, currency and bank. None where it has an IBAN, or not exactly one account fits. A file may contain any id,
+    so an id counts only with the same day and amount."""
     session, user_id = teller.session, teller.user.id
     if account.iban is not None:
         return None
@@ -147,8 +149,8 @@ def account_of_export(teller: Teller, account: AccountRecord, records: Sequence[
 
 
 def chosen_owner(teller: Teller, account: AccountRecord, choice: str) -> Owner:
-    """The account that the user has chosen. What the source names goes there from now on, unless it has an account
-    already."""
+    """The account that the user has chosen, by its id or as NEW_ACCOUNT. What the source names goes there from now on,
+    unless it has an account already. Raises InvalidRecord where the currencies differ."""
     if choice == NEW_ACCOUNT:
         return _next_account(teller, account)
     natural = owner(teller, account)
@@ -173,8 +175,8 @@ def still_there(session: Session, user_id: str, account_id: str) -> str | None:
 
 
 def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str) -> None:
-    """Send everything from this source account to another account from now on, and what was sent to the former one as
-    well."""
+    """Let what sources name as the account `source_id` go to the account `account_id` from now on, and with it what has
+    gone to an account of the id `source_id` so far."""
     for table in ("account_keys", "account_aliases"):
         session.execute(
             f"UPDATE {table} SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
@@ -185,22 +187,24 @@ def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str
 
 
 def _german_keys(iban: str | None) -> list[str]:
-    """Bank code and number of a German account, as files without an IBAN write them."""
+    """Bank code and number of a German account, as files without an IBAN write them, with leading zeros and without;
+    empty for another IBAN."""
     if iban is None or not iban.startswith("DE"):
         return []
     return [f"{iban[4:12]}/{number}" for number in (iban[12:], iban[12:].lstrip("0"))]
 
 
 def _german_number(key: str) -> str | None:
-    """What follows the check digits in the IBAN of a German bank code and account number; None for another key."""
+    """What follows the check digits in the IBAN of a German account, by its bank code and number (`code/number`); None
+    for another key."""
     code, _, number = key.partition("/")
     is_german = len(code) == BANK_CODE_DIGITS and len(number) <= ACCOUNT_DIGITS and (code + number).isdecimal()
     return code + number.zfill(ACCOUNT_DIGITS) if is_german and number else None
 
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:
-    """Whether the account has most of the file's bookings on the days that it covers, either as stored or as this
-    source reported them before."""
+    """Whether the account has KNOWN_BOOKINGS_MIN of the file's bookings and at least half of those on the days that it
+    covers, either as stored or as this source reported them before."""
     prints = {"fingerprint": pl.String(), "booking_date": pl.Date()}
     stored = session.frame(
         "SELECT fingerprint, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"

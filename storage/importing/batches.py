@@ -26,8 +26,8 @@ BALANCE_AHEAD = f"A balance is dated more than {AHEAD_DAYS_MAX} days ahead and w
 
 class AccountStatement(Struct, kw_only=True):
     """One statement of a batch: its account, the places of its bookings in the spool, and what it says about the
-    account as a whole. `entries` counts rows of the source: one that contains several bookings counts once, as does a
-    pending one."""
+    account as a whole. `entries` counts rows of the source, `pending_entries` those of them that are pending: one that
+    contains several bookings counts once. `booked_amount` is the sum of what is booked."""
 
     account: AccountRecord
     places: range
@@ -39,7 +39,7 @@ class AccountStatement(Struct, kw_only=True):
     last_day: date | None = None
 
     def count(self, record: TransactionRecord) -> None:
-        """Count one more booking."""
+        """Count one more booking, the one that was just added to the spool."""
         day = record.booking_date
         self.places = range(self.places.start, self.places.stop + 1)
         self.first_day = min(self.first_day or day, day)
@@ -94,8 +94,8 @@ def spool_statements(records: Iterable[Record]) -> tuple[list[AccountStatement],
 
 
 def _check_records(batch: Batch, today: date) -> Iterator[Record]:
-    """The records, after checks that they make sense. A balance dated too far ahead is dropped with a warning, because
-    it would stay the newest one for ever."""
+    """The records, after checks that they make sense, without U+0000. Raises InvalidRecord. Balances dated too far
+    ahead are dropped with a warning, because they would stay the newest ones for ever."""
     last_day = today + timedelta(days=AHEAD_DAYS_MAX)
     for record in batch.records:
         match record:
@@ -120,8 +120,8 @@ def _with_day(record: StatementRecord, today: date) -> StatementRecord:
 
 
 def _check_booking(record: TransactionRecord, last_day: date) -> TransactionRecord:
-    """The record, after checks that it is not in the future, that its currency is a code, and that its amounts can be
-    stored exactly."""
+    """The record, after checks that it is not booked too far in the future, that its currency is a code, and that its
+    amounts can be stored exactly. Raises InvalidRecord."""
     if record.booking_date > last_day and record.status == "booked":
         raise InvalidRecord(f"A booking is dated more than {AHEAD_DAYS_MAX} days ahead.")
     _check_currency(record.currency)

@@ -1,7 +1,7 @@
 """Contributions: what every import reported, kept word for word, so that it can be undone and accounts can be rebuilt.
 
-A contribution is what one batch of one import reported about one account. Each wording of a booking is stored once,
-however many overlapping answers of a bank repeat it.
+A contribution is what one batch of one import reported about one account. Each wording of a booking (its record as
+JSON) is stored once, however many overlapping answers of a bank repeat it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -177,12 +177,12 @@ def of_accounts(session: Session, user_id: str, account_ids: Sequence[str]) -> l
 
 
 def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
-    """The contributions of one import."""
+    """The contributions of one import (`job_id`), in the order in which they were made."""
     return _where(session, "job_id = $2 ORDER BY sequence", user_id, job_id)
 
 
 def records(session: Session, user_id: str, contribution: Contribution) -> Iterator[Record]:
-    """The records of a contribution, as its source reported them; read in pieces."""
+    """The records of a contribution in their order, as its source reported them; read in pieces."""
     pieces = range(0, sum(block.bookings for block in contribution.blocks), CHUNK_ROWS)
     bookings = chain.from_iterable(_bookings(session, user_id, contribution, first) for first in pieces)
     for block in contribution.blocks:
@@ -203,7 +203,8 @@ def _bookings(session: Session, user_id: str, contribution: Contribution, first:
 
 
 def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[TransactionRecord]:
-    """The user's bookings of these days (`booking_date`), in every wording in which sources reported them."""
+    """The records of the user's bookings of these days (`booking_date`), in every wording in which sources reported
+    them, in no order."""
     day = pl.format('%"booking_date":"{}"%', pl.col("booking_date").dt.to_string("%Y-%m-%d"))
     with session.stage("wanted", days.select(pattern=day).unique()):
         rows = session.rows(
@@ -215,7 +216,8 @@ def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[Tran
 
 
 def forget(session: Session, user_id: str, reported: Sequence[Contribution]) -> None:
-    """Delete these contributions, as if they had never been made."""
+    """Delete these contributions, and the wordings that no other one has. What was stored because of them stays until
+    the account is rebuilt."""
     _remove(session, user_id, reported)
     session.execute(
         "DELETE FROM booking_wordings WHERE user_id = $1 AND number NOT IN"

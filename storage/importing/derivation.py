@@ -1,5 +1,5 @@
-"""Derivation: type, category, merchant and search text of a booking, computed when it is stored or something
-changes."""
+"""Derivation: type, category, finer category (leaf), merchant and search text of a booking, computed when it is stored
+or something changes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ SEEN = ("type", "category", "merchant_name", "detailed_category", "own_category_
 LEAF = ("detailed_category", "detailed_rule")
 OWN = "own_category_id"
 DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule", *LEAF, OWN)
-"""What is seen of a booking, and each with the rule behind it."""
+"""What is derived of a booking and seen, most of it with the rule behind it."""
 OWN_ACCOUNT_RULE = "own-account"
 CHOSEN = "chosen"
 ACCOUNTS = ("account_id", "transfer_account_id")
@@ -67,8 +67,8 @@ class Derivation(Struct, frozen=True):
         return with_search_text(self._as_chosen(classified.drop("account_kind")))
 
     def with_leaves(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with the columns LEAF, each leaf below the row's `category`. Takes SAID, `category`, `category_rule`
-        and `transfer_account_id`."""
+        """The rows with the columns LEAF: a finer category below the row's `category` and the rule behind it, null
+        where none is known. Takes SAID, `category`, `category_rule` and `transfer_account_id`."""
         given = with_leaves(self._readable(rows), own_ibans=self.own_ibans, rules=self.rules)
         is_paired = (pl.col("category_rule") == OWN_ACCOUNT_RULE) & pl.col("transfer_account_id").is_not_null()
         between = given.with_columns(
@@ -85,8 +85,8 @@ class Derivation(Struct, frozen=True):
         return rows.with_columns(merchant_name="source_merchant_name", account_kind=kind)
 
     def _as_chosen(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows, with the user's choice for a single booking in place of what rules say; if the user chose no leaf,
-        it is derived below the chosen category."""
+        """The rows, with the user's choice for a single booking in place of what rules say; if the user chose no finer
+        category, it is derived below the chosen category."""
         about = rows.filter(pl.col("id").is_in(list(self.chosen)))
         if about.is_empty():
             return rows
@@ -116,9 +116,9 @@ def with_search_text(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None = None) -> pl.DataFrame:
-    """Derive these stored bookings anew (None: all), by the present rules and accounts. Returns the rows that look
-    different now, with SEEN and its former values as `old_...`. If only the rule changed and not its result, the new
-    rule is stored and nothing is reported.
+    """Derive these stored bookings anew (None: all), by the present rules and accounts, store what differs, and give
+    them the tags of the rules. Returns the rows that look different now, with SEEN and its former values as `old_...`.
+    If only the rule changed and not its result, the new rule is stored and nothing is reported.
 
     Own transfers keep their category unless a rule of the user says otherwise.
     """
@@ -147,7 +147,7 @@ def apply_rules(
     session: Transaction, user_id: str, *, now: datetime, transaction_ids: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Derive these bookings anew (None: all), write the changes into the journal, and return the rows of
-    `derive_again`."""
+    `derive_again`. Holds the user."""
     session.hold(user_id)
     changed = derive_again(session, user_id, transaction_ids)
     changes = journal.change_rows(changed["id"], "modified")
@@ -156,8 +156,8 @@ def apply_rules(
 
 
 def name_own_transfers(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> pl.DataFrame:
-    """The rows, in which those with a `transfer_account_id` are TRANSFER, or SAVINGS if either side is a savings
-    account (sources 6.2), unless the user has decided otherwise."""
+    """The rows, in which those with a `transfer_account_id` have the category TRANSFER, or SAVINGS if either side is a
+    savings account, with a finer category by the kinds of both accounts, unless the user has decided otherwise."""
     savings = [id_ for id_, kind in kinds.items() if kind in SAVINGS_KINDS]
     rule = pl.col("category_rule").fill_null("")
     by_user = rule.str.starts_with("user-rule") | rule.str.starts_with("correction") | (rule == CHOSEN)
@@ -173,7 +173,7 @@ def name_own_transfers(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> p
 
 
 def _leaf_between(kinds: Mapping[str, str | None]) -> pl.Expr:
-    """The leaf of a transfer, by the kinds of both accounts."""
+    """The finer category of an own transfer, by the kinds of both accounts, as an expression."""
     sides = [pl.col(name).replace_strict(kinds, default=None, return_dtype=pl.String) for name in ACCOUNTS]
     leaf = pl.lit(OWN_TRANSFER)
     for kind, of_kind in reversed(OF_KINDS.items()):
@@ -182,7 +182,8 @@ def _leaf_between(kinds: Mapping[str, str | None]) -> pl.Expr:
 
 
 def write(session: Transaction, user_id: str, changed: pl.DataFrame, *, table: str = "transactions") -> None:
-    """Set the columns of `changed` on the user's transactions with these ids."""
+    """Set the columns of `changed` on the user's rows with these ids, in `transactions` or another table of
+    bookings."""
     if changed.is_empty():
         return
     names = [name for name in changed.columns if name != "id"]

@@ -22,8 +22,8 @@ CANDIDATES = (
 
 
 def flag_new(session: Transaction, user_id: str, written: pl.DataFrame) -> None:
-    """Flag those of the rows that were just written (WRITTEN) that another batch or connection may have brought
-    before."""
+    """Set `is_potential_duplicate` of those of the rows just written (WRITTEN) that another batch or connection may
+    have brought before."""
     accounts = written["account_id"].unique().to_list()
     flagged: list[str] = []
     for share in days_at_once(written, CHUNK_ROWS):

@@ -14,7 +14,8 @@ KEPT_MAX = 50  # of a user; the oldest go first
 
 
 class StoredReport(Struct, frozen=True, kw_only=True):
-    """The report on one file, as JSON of the contract. `is_held` says that a process is at work on the file."""
+    """The report on one file, as JSON of the contract (`answer`). `is_done` says that it is the final one, `is_held`
+    that a process is at work on the file."""
 
     answer: str
     is_done: bool
@@ -27,7 +28,8 @@ class StoredReport(Struct, frozen=True, kw_only=True):
 
 
 def begin(session: Session, work: Leased, *, holder: str, answer: str, now: datetime) -> None:
-    """Store that the holder has begun with a file, and take its lease; the user's old reports are deleted."""
+    """Store that the holder has begun with a file, and take its lease; the user's finished reports that are older than
+    KEPT_FOR, or beyond the newest KEPT_MAX, are deleted."""
     session.execute(
         "DELETE FROM file_imports WHERE user_id = $1 AND is_done AND (begun_at < $2 OR id IN ("
         "SELECT id FROM file_imports WHERE user_id = $1 ORDER BY begun_at DESC, id OFFSET $3::BIGINT))",
@@ -48,7 +50,8 @@ def end(session: Session, work: Leased, *, answer: str) -> None:
 
 
 def find(session: Session, user_id: str, id_: str, *, now: datetime) -> StoredReport | None:
-    """The report on the user's import with this id, if it was begun recently; else None."""
+    """The report on the user's import with this id; None where there is none, or it has been deleted since (`begin`,
+    `forget`)."""
     rows = session.rows(
         "SELECT f.answer, f.is_done, coalesce(l.until > $3, FALSE) AS is_held FROM file_imports AS f"
         " LEFT JOIN job_leases AS l ON l.user_id = f.user_id AND l.job_id = f.id AND l.user_id = $1"
@@ -59,12 +62,12 @@ def find(session: Session, user_id: str, id_: str, *, now: datetime) -> StoredRe
 
 
 def remove(session: Session, user_id: str, id_: str) -> None:
-    """Delete the report, and take the lease from whoever is at work on the file."""
+    """Delete the report, and the lease of whoever is at work on the file."""
     session.execute("DELETE FROM file_imports WHERE user_id = $1 AND id = $2", user_id, id_)
     jobs.drop(session, user_id, id_)
 
 
 def forget(session: Session, *, before: datetime) -> None:
-    """Delete everybody's reports from before this moment, and the leases that had run out by then."""
+    """Delete everybody's reports begun before this moment, finished or not, and the leases that had run out by then."""
     session.execute("DELETE FROM file_imports WHERE begun_at < $1", before)
     session.execute("DELETE FROM job_leases WHERE until < $1", before)  # of processes that have died

@@ -34,5 +34,5 @@ def fuller_words(stored: TransactionRecord, reported: TransactionRecord, *, is_c
 
 
 def all_references(stored: Sequence[str], reported: Sequence[str]) -> tuple[str, ...]:
-    """The stored references of a booking followed by the new ones, no more than REFERENCES_MAX."""
+    """The stored references of a booking followed by the new ones, each once, the first REFERENCES_MAX of them."""
     return tuple(dict.fromkeys((*stored, *reported)))[:REFERENCES_MAX]

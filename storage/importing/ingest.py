@@ -37,7 +37,8 @@ BOOKINGS_MAX = 1_000_000  # of one user, who is read into memory as a whole: the
 
 
 class ImportReport(Struct, frozen=True, kw_only=True):
-    """What the import of a batch did to each of its accounts, and the rows for the journal (journal.CHANGES)."""
+    """What the import of a batch did to each of its accounts, the rows for the journal (journal.CHANGES), and the data
+    version of the user that it led to."""
 
     accounts: Sequence[AccountReport]
     changes: pl.DataFrame
@@ -60,7 +61,9 @@ def store(
     choice: str | None = None,
     unnamed: str | None = None,
 ) -> ImportReport:
-    """Merge the batch into the user's accounts, inside the transaction that also counts it for its job.
+    """Merge the batch into the user's accounts, inside the transaction that also counts it for its job, with all that
+    follows: duplicates are flagged, own transfers paired, annotations and tags attached, questions about accounts
+    asked, and changes journalled.
 
     `choice` is the id of the account that the batch is about, or NEW_ACCOUNT, if the user has said so; `unnamed` is the
     account for files that name none. Raises AccountUnclear if neither is given where it is needed, and InvalidRecord
@@ -85,8 +88,8 @@ def store(
 
 
 def settle_words(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
-    """Attach the user's words to bookings that came back under other ids, derive these bookings anew, and return the
-    ids of those that look different now. `family` as in `anchors.settle`."""
+    """Attach the user's annotations to bookings that came back under other ids, derive these bookings anew, and return
+    the ids of those that look different now. `family` as in `anchors.settle`."""
     found = anchors.settle(session, user_id, family=family)
     changed: list[str] = derive_again(session, user_id, found)["id"].to_list() if found else []
     return changed
@@ -124,9 +127,9 @@ class _Import:
         self.rules: Sequence[Rule] = ()
 
     def add(self, batch: ReadBatch) -> list[AccountReport]:
-        """Merge one batch, all statements of an account together, because keys are unique in a file or are no keys. The
-        files of a container are merged one after the other, because the intraday and the daily report of a day contain
-        the same bookings."""
+        """Merge one batch, all statements of an account together, because keys are unique in a file or are no keys;
+        returns what that did to each account. The files of a container are merged one after the other, because the
+        intraday and the daily report of a day contain the same bookings."""
         by_account: dict[AccountRecord, list[AccountStatement]] = defaultdict(list)
         for statement in batch.statements:
             by_account[statement.account].append(statement)
@@ -174,7 +177,8 @@ class _Import:
         return reports
 
     def _take_over_words(self, spool: Spool, account_id: str, reported: Sequence[AccountStatement]) -> None:
-        """Take over the words on bookings that an export of ours contains, where the user has said nothing here."""
+        """Take over the annotations of bookings that an export of this service contains, where the user has none
+        here."""
         keys = spool.keys(each.places for each in reported)
         about = keys.filter(pl.col("place").is_in(spool.with_words)).select("booking_date", "amount", "currency")
         places = keys.join(about.unique(), on=about.columns, how="semi")["place"].sort().to_list()
@@ -212,7 +216,7 @@ class _Import:
 
 
 def _part_of(batch: ReadBatch, part: int) -> str:
-    """The batch id of one file of a container."""
+    """The batch id of one file of a container (from 1); that of the batch itself where it is no container (0)."""
     return f"{batch.id}/{part}" if part else batch.id
 
 

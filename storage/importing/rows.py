@@ -41,8 +41,9 @@ texts there."""
 
 
 def incoming(keys: pl.DataFrame, wordings: Sequence[bytes]) -> pl.DataFrame:
-    """One row per booking: its wording as columns, with its keys (day and amount among them) and what the merge added.
-    The wordings are read as columns, because an object for each booking would take longer."""
+    """One row per booking: its wording as columns, with its keys (day and amount among them) and what the merge added;
+    texts are cut to CHARACTERS_MAX. The wordings are read as columns, because an object for each booking would take
+    longer."""
     said = pl.read_ndjson(b"\n".join(wordings), schema=IN_JSON)
     references = [as_json(each).decode() if each else "[]" for each in said["references"].to_list()]
     original_amounts = [text and Decimal(text) for text in said["original_amount"].to_list()]

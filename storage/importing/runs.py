@@ -23,8 +23,8 @@ def store_batch(
     unnamed: str | None = None,
 ) -> Sequence[AccountReport]:
     """Store one batch and add it to the job's count, all in the caller's transaction, so that a crash leaves the batch
-    whole or not at all; `choice` and `unnamed` as in `ingest.store`. Raises JobEnded, before any work, if the job has
-    ended."""
+    whole or not at all; returns what that did to each account. `choice` and `unnamed` as in `ingest.store`. Raises
+    JobEnded, before any work, if the job has ended."""
     session.hold(job.user_id)
     jobs.check_running(session, job)
     user = users.find(session, job.user_id)
@@ -44,8 +44,8 @@ def store_batch(
 
 
 def complete(session: Transaction, job: Job, *, now: datetime) -> None:
-    """Complete a job whose batches are stored: its connection becomes active, its accounts are up to date. Raises
-    JobEnded."""
+    """Complete a job whose batches are stored: its connection becomes active, its accounts are up to date as of `now`.
+    Raises JobEnded where it had ended already."""
     session.hold(job.user_id)
     if not jobs.complete(session, job, now=now):
         raise JobEnded

@@ -35,8 +35,8 @@ class Lookalike(Struct, frozen=True, kw_only=True):
 
 
 def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
-    """Hide each account of an import that seems to be another one, and ask its user, once, whether it is. Returns the
-    other account by the id of the new one."""
+    """Hide each new account of an import that seems to be another one, and ask its user, once, whether it is. Returns,
+    by the id of the new account, the one with which it has most bookings in common."""
     session, user_id, now = teller.session, teller.user.id, teller.now
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND created_at > $3"
@@ -66,7 +66,8 @@ def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
 
 def hide(session: Transaction, *, user_id: str, account_id: str, is_hidden: bool, now: datetime) -> None:
     """Hide the account from lists and sums, or show it again. If its user was asked whether it is another account, this
-    answers that it is not, so that its bookings may be legs of transfers."""
+    answers that it is not. Own transfers are paired anew, because its bookings may be sides of some now, and what
+    changes is journalled."""
     accounts.hide(session, user_id=user_id, account_id=account_id, since=now if is_hidden else None)
     changes = journal.change_rows(transfer_pairs.pair_again(session, user_id), "modified")
     journal.record(session, user_id=user_id, job_id="hide", changes=changes, now=now)

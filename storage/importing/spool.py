@@ -44,7 +44,8 @@ record_of = msgspec.json.Decoder(TransactionRecord).decode
 
 
 class Spool:
-    """Collects the bookings of a batch one by one; `keys` and `pieces` return them."""
+    """Collects the bookings of a batch one by one, in their order; `keys`, `pieces` and `records` return them by their
+    place, from 0. Most lie in a temporary file, which goes with the object."""
 
     def __init__(self) -> None:
         self._wordings: list[bytes] = []
@@ -59,7 +60,7 @@ class Spool:
         return len(self._frames) * CHUNK_ROWS + len(self._wordings)
 
     def add(self, record: TransactionRecord) -> None:
-        """Add one booking."""
+        """Add one booking, without U+0000 in its texts."""
         wording = wording_of(record)
         if NUL in wording:
             record = without_nul(record)
@@ -94,7 +95,8 @@ class Spool:
         return pl.concat([whole.clear(), *(whole.slice(each.start, len(each)) for each in ranges)])
 
     def pieces(self, places: Sequence[int]) -> Iterator[tuple[list[int], list[bytes]]]:
-        """The places (given in ascending order) and wordings of these bookings, a chunk at a time."""
+        """The places (given in ascending order) and wordings (the JSON of each) of these bookings, a chunk at a
+        time."""
         for chunk, group in groupby(places, key=lambda place: place // CHUNK_ROWS):
             wanted = list(group)
             wordings = self._chunk(chunk)
@@ -128,8 +130,8 @@ class Spool:
 
 
 def days_at_once(rows: pl.DataFrame, rows_max: int) -> list[pl.DataFrame]:
-    """The days of these rows (`booking_date`) in order, neighbouring ones together in groups of about `rows_max`
-    rows."""
+    """The days of these rows in order, with the number of rows (`booking_date`, `n`), neighbouring ones together in
+    frames for about `rows_max` rows each."""
     days = rows.group_by("booking_date").agg(n=pl.len()).sort("booking_date")
     if rows.height <= rows_max:
         return [days] if rows.height else []

@@ -165,7 +165,7 @@ def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[
     gone = stored.join(missing, on="id", how="anti").select("id", account_id=pl.lit(account_id))
     settled = missing.join(stored, on="id", how="left", maintain_order="left")
     fresh = settled.filter(pl.col("amount").ne_missing(pl.col("was")))
-    feed.bury(session, user_id, gone)
+    feed.record_removed(session, user_id, gone)
     if stale := [*gone["id"], *fresh.drop_nulls("was")["id"]]:
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, stale)
     if not fresh.is_empty():

@@ -39,7 +39,8 @@ def prove(
 
 
 def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFrame:
-    """Move these bookings out of the ledger, and return the rows for the journal (journal.CHANGES)."""
+    """Move these bookings from the ledger into the table of those taken back, record them as removed for clients that
+    ask for changes, and return the rows for the journal (journal.CHANGES)."""
     session, user_id = teller.session, teller.user.id
     if ids:
         columns = ", ".join(columns_of(session, "pending_transactions"))
@@ -49,7 +50,7 @@ def put_aside(teller: Teller, account_id: str, ids: Sequence[str]) -> pl.DataFra
             *(user_id, ids, teller.now),
         )
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
-        feed.bury(session, user_id, pl.DataFrame({"id": ids}).with_columns(account_id=pl.lit(account_id)))
+        feed.record_removed(session, user_id, pl.DataFrame({"id": ids}).with_columns(account_id=pl.lit(account_id)))
     return journal.change_rows(ids, "removed")
 
 

@@ -1,4 +1,4 @@
-"""The teller: the connection that reports bookings, within one transaction."""
+"""The teller: whoever reports bookings in an import, which is one connection within one transaction."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -13,8 +13,8 @@ FILES = "files"  # the source of all files: their ids are chosen by whoever wrot
 
 
 class Teller(Struct, frozen=True):
-    """The user's connection that reports what is imported, and the time of that; `file_connections` are those that read
-    files."""
+    """The user's connection that reports what is imported, the time of that (`now`), and the transaction of the import;
+    `file_connections` are the ids of those that read files."""
 
     session: Transaction
     user: User
@@ -24,7 +24,7 @@ class Teller(Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """The name under which ids of this source are remembered."""
+        """The name under which ids of this source are remembered: its connection's id, or FILES for all files alike."""
         return self.connection.id if self.is_live else FILES
 
     @property

@@ -15,8 +15,9 @@ PAIRING = ("transfer_account_id", "transfer_id", "transfer_rule")
 
 
 def pair_again(session: Transaction, user_id: str) -> list[str]:
-    """Bring the user's stored pairs up to date, late legs included, and return the ids of the rows that changed. An
-    account that may be a duplicate of another one has no legs, because the other one has them."""
+    """Pair anew the bookings that are two sides of a transfer between accounts of the user, store the pairs, derive the
+    changed bookings anew, and return their ids. An account that may be a duplicate of another one takes no part,
+    because the other one has its bookings."""
     owned = session.rows(ACCOUNTS, user_id)
     ibans = {(row["iban"] or "").replace(" ", "").upper() for row in owned}  # a leg names no stranger's
     stored = session.frame(

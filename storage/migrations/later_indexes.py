@@ -14,7 +14,7 @@ STATES = (
 
 
 def missing(session: Session) -> list[str]:
-    """The names of the indexes that are absent or incomplete."""
+    """The names of the indexes that are absent or incomplete; none in DuckDB, where migrations make them."""
     if not session.is_shared:
         return []  # in DuckDB the migrations make them: nobody else uses the file
     states = _states(session)

@@ -57,8 +57,8 @@ def migrations() -> tuple[Migration, ...]:
 
 
 def migrate(store: Store, *, now: datetime) -> list[str]:
-    """Bring the store up to date; returns the names of the files that ran. Raises StoreNewer, and then nothing has
-    changed."""
+    """Run the migrations that the store lacks; returns the names of the files that ran here. Raises StoreNewer, and
+    then nothing has changed."""
     everybody, known = store.for_everybody(), migrations()
     version = current_version(everybody)
     is_in_use = store.is_shared and version > 0
@@ -86,7 +86,7 @@ def indexes() -> tuple[dict[str, str], dict[str, str]]:
 
 def version_needed_after(version: int) -> int:
     """The schema version that a program must at least know to run on a store of this version after this program has
-    brought it up to date."""
+    brought it up to date; 0 where there is nothing to bring."""
     return max((each.needs for each in migrations() if each.number > version), default=0)
 
 

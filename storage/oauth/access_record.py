@@ -93,7 +93,8 @@ def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) 
 
 
 def hours(session: Session, user_id: str, *, since: datetime) -> Iterator[list[Entry]]:
-    """The entries since a time by hour, the newest first, in lists of which the first may be empty."""
+    """The entries with a call since a time, the latest hour first, in lists of at most ROWS_AT_ONCE, of which the last
+    may be empty."""
     hour, grant_id, client_id, operation = datetime.max.replace(tzinfo=UTC), "", "", ""
     while True:
         rows = session.rows(
@@ -112,7 +113,7 @@ def hours(session: Session, user_id: str, *, since: datetime) -> Iterator[list[E
 
 
 def overview(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
-    """The entries summed over all hours since a time, the most recently used first."""
+    """The entries with a call since a time, summed over all hours, the most recently used first."""
     rows = session.rows(
         "SELECT min(hour) AS hour, grant_id, client_id, max(client_name) AS client_name, operation,"
         " CAST(sum(calls) AS BIGINT) AS calls, CAST(sum(refusals) AS BIGINT) AS refusals, max(last_at) AS last_at"

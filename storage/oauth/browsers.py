@@ -58,7 +58,7 @@ def remove_oldest_nobodys(session: Session, *, but: int) -> None:
 
 
 def remove(session: Session, id_hash: str) -> None:
-    """Sign a browser out, and delete its open requests."""
+    """Delete a browser session, which signs its user out, and its open requests."""
     session.execute("DELETE FROM oauth_requests WHERE session_hash = $1", id_hash)
     session.execute("DELETE FROM oauth_sessions WHERE id_hash = $1", id_hash)
 

@@ -13,7 +13,8 @@ RegisteredBy = Literal["self", "operator", "builtin", "document", "simplefin"]
 
 
 class Client(Struct, frozen=True, kw_only=True):
-    """An app that may ask users for access."""
+    """An app that may ask users for access. `address_hash` and `network_hash` tell from where it was registered;
+    `used_at` is its last use as noted, None before a user has allowed it."""
 
     id: str
     name: str
@@ -45,7 +46,7 @@ def add(session: Session, client: Client) -> None:
     add_row(session, "oauth_clients", **{**values_of(client), **_description(client)})
 
 
-def move(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> None:
+def set_redirect_uris(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> None:
     """Replace the redirect URIs of a client."""
     set_values(session, "oauth_clients", {"id": client_id}, redirect_uris=as_json(list(redirect_uris)))
 
@@ -57,18 +58,20 @@ def describe_anew(session: Session, client: Client) -> None:
 
 
 def remove(session: Session, client_id: str) -> bool:
-    """Delete a client with its requests; its grants are revoked by the caller first."""
+    """Delete a client with its open requests; False where there is none. Its grants are revoked by the caller first."""
     session.execute("DELETE FROM oauth_requests WHERE client_id = $1", client_id)
     return session.execute("DELETE FROM oauth_clients WHERE id = $1", client_id) > 0
 
 
 def unused_of_address(session: Session, address_hash: str | None, *, since: datetime) -> list[datetime]:
-    """The times at which this address registered clients that no user has allowed yet, oldest first."""
+    """The times since `since` at which clients that no user has allowed yet were registered from this address, oldest
+    first."""
     return _registration_times(session, "address_hash", address_hash, since)
 
 
 def unused_of_network(session: Session, network_hash: str | None, *, since: datetime) -> list[datetime]:
-    """The times at which the network of this address registered clients that no user has allowed yet, oldest first."""
+    """The times since `since` at which clients that no user has allowed yet were registered from this network, oldest
+    first."""
     return _registration_times(session, "network_hash", network_hash, since)
 
 
@@ -88,7 +91,7 @@ def count_self_registered(session: Session) -> int:
 
 
 def remove_idlest(session: Session) -> bool:
-    """Delete the self-registered client that nobody will miss; False when each of them has a grant.
+    """Delete the self-registered client that nobody will miss; False when each of them has a grant, or there is none.
 
     Of those without a grant, this is the one that has waited longest for its first user, else the one whose last use is
     longest ago.

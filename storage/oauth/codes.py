@@ -32,5 +32,5 @@ def find(session: Session, code_hash: str) -> Code | None:
 
 
 def use(session: Session, code_hash: str, *, now: datetime) -> bool:
-    """Mark the code as used; True for exactly one caller."""
+    """Mark the code as used; True for exactly one caller, False once it is used and for an unknown one."""
     return set_values(session, "oauth_codes", {"code_hash": code_hash, "used_at": None}, used_at=now)

@@ -19,7 +19,7 @@ COLUMNS = (
 
 class Terms(Struct, frozen=True, kw_only=True):
     """The part of the user's data that a grant covers: `accounts` (None: all), or all but these; with bookings, or
-    figures only."""
+    figures only; with account numbers in full, or shortened for assistants."""
 
     accounts: tuple[str, ...] | None = None
     all_but: bool = False
@@ -31,7 +31,8 @@ EVERYTHING = Terms()
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """The permission of one app for one user; all tokens of the family carry its id."""
+    """The permission that one user gave one app; all tokens that come of it carry its id. `redeemed_at` is None until
+    the app has fetched the first of them."""
 
     id: str
     user_id: str
@@ -49,7 +50,8 @@ class Grant(Struct, frozen=True, kw_only=True):
 
 
 class ConnectedGrant(Struct, frozen=True, kw_only=True):
-    """A live grant as shown to people, with the names of app and user."""
+    """A live grant as shown to people, with the names of app and user; `last_used_at` is when its latest refresh token
+    was issued, None without any."""
 
     grant: Grant
     client_name: str
@@ -59,7 +61,8 @@ class ConnectedGrant(Struct, frozen=True, kw_only=True):
 
 
 class Standing(Struct, frozen=True, kw_only=True):
-    """The standing of a grant: whose it is, whether its tokens are still good, and what they open."""
+    """The standing of a grant: whose it is, whether it is still live (neither revoked nor its browser session gone; it
+    ends at `expires_at` in any case), and what its tokens open."""
 
     user_id: str
     is_live: bool
@@ -119,8 +122,8 @@ def revoke_all(
     client_id: str | None = None,
     before: datetime | None = None,
 ) -> int:
-    """End all live grants of a user, of a client, of both together, or made before a time; returns how many were
-    ended."""
+    """End all live grants of a user, of a client, of both together, or made before a time (all grants of the store
+    where none is given); returns how many were ended."""
     return session.execute(
         "UPDATE oauth_grants SET revoked_at = $1, revoked_because = $2 WHERE revoked_at IS NULL"
         " AND (CAST($3 AS TEXT) IS NULL OR user_id = $3) AND (CAST($4 AS TEXT) IS NULL OR client_id = $4)"
@@ -130,7 +133,7 @@ def revoke_all(
 
 
 def remove_all(session: Session, user_id: str) -> None:
-    """Delete a user's grants with their codes and refresh tokens."""
+    """Delete a user's grants with their codes and refresh tokens, and the user's SimpleFIN apps."""
     session.execute(
         "DELETE FROM oauth_refresh_tokens WHERE grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)", user_id
     )
@@ -173,7 +176,7 @@ def connected_grants(session: Session, *, now: datetime, user_id: str | None = N
 
 
 def standing(session: Session, grant_id: str) -> Standing | None:
-    """The standing of a grant; None when the grant or its user is gone.
+    """The standing of a grant, ended or not; None when the grant or its user is gone.
 
     One look-up by key for each table: in one statement, DuckDB takes twice as long to plan them.
     """

@@ -9,7 +9,8 @@ from storage.oauth.moments import with_moments
 
 
 class Passkey(Struct, frozen=True, kw_only=True):
-    """A passkey of a user; id and public key are in base64url."""
+    """A passkey of a user for sign-in at `host`; id and public key are in base64url, and `sign_count` is the device's
+    count of uses."""
 
     id: str
     host: str
@@ -39,7 +40,7 @@ def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bo
 
 
 def use(session: Session, user_id: str, passkey: Passkey, *, sign_count: int, now: datetime) -> bool:
-    """Record a use of the passkey; False where another use was recorded since it was read."""
+    """Record a use of the passkey; False where another use was recorded since it was read, or it is gone."""
     as_read = {"user_id": user_id, "id": passkey.id, "sign_count": passkey.sign_count}
     return set_values(session, "passkeys", as_read, sign_count=sign_count, used_at=now)
 
@@ -55,7 +56,8 @@ def give_challenge(session: Session, session_hash: str, challenge: str, *, until
 
 
 def take_challenge(session: Session, session_hash: str, *, now: datetime) -> str | None:
-    """The last challenge of this browser, given to exactly one caller; None where it has expired or was taken."""
+    """The last challenge of this browser, which is then spent: given to exactly one caller; None where it has expired
+    or was taken."""
     rows = session.rows(
         "SELECT challenge FROM oauth_sessions WHERE id_hash = $1 AND challenge_until > $2", session_hash, now
     )

@@ -35,7 +35,7 @@ def add(session: Session, request: PendingRequest) -> None:
 
 
 def find(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> PendingRequest | None:
-    """The open request with this id, if it belongs to this browser, else None."""
+    """The open request with this id; None where it has expired, was answered, or belongs to another browser."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_requests"
         " WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3",
@@ -45,7 +45,8 @@ def find(session: Session, id_hash: str, *, session_hash: str, now: datetime) ->
 
 
 def use(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> PendingRequest | None:
-    """The request, marked as used; None for every caller but the first."""
+    """Mark the request as used and return it; None for every caller but the first, for another browser, and once it has
+    expired."""
     rows = session.rows(
         "UPDATE oauth_requests SET used_at = $3"
         f" WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3 RETURNING {COLUMNS}",
@@ -55,7 +56,7 @@ def use(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> 
 
 
 def count(session: Session, session_hash: str, *, now: datetime) -> int:
-    """The number of open requests of a browser."""
+    """The number of requests of a browser that are neither answered nor expired."""
     rows = session.rows(
         "SELECT count(*) AS number FROM oauth_requests WHERE session_hash = $1 AND used_at IS NULL AND expires_at > $2",
         *(session_hash, now),

@@ -10,7 +10,8 @@ from storage.oauth.moments import with_moments
 
 
 class SecondFactor(Struct, frozen=True, kw_only=True):
-    """The second factor of a user: a sealed seed, which counts once it is confirmed."""
+    """The second factor of a user: a sealed seed for codes that change with time, which counts once it is confirmed.
+    `last_step` is the number of the latest time step whose code was used."""
 
     sealed_seed: str
     made_at: datetime
@@ -25,7 +26,8 @@ def find(session: Session, user_id: str) -> SecondFactor | None:
 
 
 def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) -> bool:
-    """Store an unconfirmed seed, replacing another unconfirmed one; False where one is confirmed."""
+    """Store an unconfirmed seed, replacing another unconfirmed one; False, with nothing stored, where one is
+    confirmed."""
     seed, unconfirmed = {"sealed_seed": sealed_seed, "made_at": now}, {"user_id": user_id, "confirmed_at": None}
     return set_values(session, "second_factors", unconfirmed, **seed) or add_row_unless_there(
         session, "second_factors", **unconfirmed, **seed, last_step=0
@@ -33,13 +35,15 @@ def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) ->
 
 
 def confirm(session: Session, user_id: str, *, sealed_seed: str, step: int, now: datetime) -> bool:
-    """Confirm this seed, so that it counts from now on; True for exactly one caller."""
+    """Confirm this seed, so that it counts from now on, and use up its code of this time step; True for exactly one
+    caller, False where the seed has been replaced."""
     unconfirmed = {"user_id": user_id, "sealed_seed": sealed_seed, "confirmed_at": None}
     return set_values(session, "second_factors", unconfirmed, confirmed_at=now, last_step=step)
 
 
 def use_step(session: Session, user_id: str, step: int) -> bool:
-    """Use the code of this time step; True for exactly one caller, and never again for this step or an earlier one."""
+    """Use the code of this time step; True for exactly one caller, and never again for this step or an earlier one;
+    False without a confirmed second factor."""
     changed = session.execute(
         "UPDATE second_factors SET last_step = $2 WHERE user_id = $1 AND last_step < $2 AND confirmed_at IS NOT NULL",
         *(user_id, step),
@@ -56,13 +60,13 @@ def remove(session: Session, user_id: str) -> bool:
 
 
 def add_codes(session: Session, user_id: str, code_hashes: Iterable[str]) -> None:
-    """Store recovery codes."""
+    """Store recovery codes, as hashes, beside those that the user has."""
     for code_hash in code_hashes:
         add_row(session, "recovery_codes", user_id=user_id, code_hash=code_hash)
 
 
 def use_code(session: Session, user_id: str, code_hash: str, *, now: datetime) -> bool:
-    """Use a recovery code; True for exactly one caller."""
+    """Use a recovery code; True for exactly one caller, False for any other code than an unused one of the user."""
     unused = {"user_id": user_id, "code_hash": code_hash, "used_at": None}
     return set_values(session, "recovery_codes", unused, used_at=now)
 

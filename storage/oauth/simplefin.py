@@ -34,7 +34,8 @@ def add(session: Session, *, grant_id: str, code_hash: str, expires_at: datetime
 def claim(
     session: Session, code_hash: str, *, user_part: str, password_hash: str, claimed_by: str, now: datetime
 ) -> str | None:
-    """Exchange a setup token for a password; returns the id of its grant to exactly one caller, None to others."""
+    """Exchange a setup token for a password; returns the id of its grant to exactly one caller, None to others, and to
+    all once the token has expired."""
     rows = session.rows(
         "UPDATE simplefin_access SET claimed_at = $2, user_part = $3, password_hash = $4, claimed_by = $5"
         " WHERE code_hash = $1 AND claimed_at IS NULL AND code_expires_at > $2 RETURNING grant_id",
@@ -44,8 +45,8 @@ def claim(
 
 
 def try_again(session: Session, code_hash: str, *, now: datetime) -> str | None:
-    """Record that a setup token was sent again after its exchange; returns the id of its grant, None for any other
-    token."""
+    """Record that a setup token was sent again after its exchange; returns the id of its grant, None for a token that
+    was not exchanged or does not exist."""
     rows = session.rows(
         "UPDATE simplefin_access SET tried_again_at = $2 WHERE code_hash = $1 AND claimed_at IS NOT NULL"
         " RETURNING grant_id",
@@ -55,7 +56,7 @@ def try_again(session: Session, code_hash: str, *, now: datetime) -> str | None:
 
 
 def credentials(session: Session, user_part: str) -> Credentials | None:
-    """The credentials with this user part; None where there are none."""
+    """The credentials whose user name, a part of the app's address, is this; None where there are none."""
     rows = session.rows(
         "SELECT s.grant_id, s.password_hash, g.user_id, g.client_id FROM simplefin_access s"
         " JOIN oauth_grants g ON g.id = s.grant_id WHERE s.user_part = $1",

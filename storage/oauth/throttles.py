@@ -10,7 +10,7 @@ from storage.oauth.moments import with_moments
 
 
 class Throttle(Struct, frozen=True, kw_only=True):
-    """Failed sign-ins of one subject."""
+    """Failed sign-ins of one subject (an account, an address or a browser): how many, and until when it has to wait."""
 
     failures: int
     blocked_until: datetime

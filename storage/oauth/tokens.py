@@ -33,7 +33,7 @@ def find_refresh(session: Session, token_hash: str) -> RefreshToken | None:
 
 
 def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
-    """Mark the refresh token as used; True for exactly one caller."""
+    """Mark the refresh token as used; True for exactly one caller, False once it is used and for an unknown one."""
     return set_values(session, "oauth_refresh_tokens", {"token_hash": token_hash, "used_at": None}, used_at=now)
 
 

@@ -14,7 +14,7 @@ def of_user(session: Session, user_id: str) -> Sequence[AddedPayment]:
 
 
 def keep(session: Transaction, user_id: str, payment: AddedPayment) -> None:
-    """Store an added payment; it replaces one with the same id."""
+    """Store an added payment; of one that is stored with the same id, only amount and next day are changed."""
     session.changes(user_id)
     session.execute(
         f"INSERT INTO recurring_added (user_id, {names_of(AddedPayment)}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"

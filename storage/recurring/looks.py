@@ -84,7 +84,7 @@ def keep(
 
 
 def users_to_check(session: Session, today: date) -> list[str]:
-    """The ids of the next users to look at today although no new data came, the longest overdue first."""
+    """The ids of the next PIECE users to look at today although no new data came, the longest overdue first."""
     rows = session.rows(
         f"SELECT user_id FROM recurring_told WHERE look_at <= $1 ORDER BY look_at, user_id LIMIT {PIECE}", today
     )

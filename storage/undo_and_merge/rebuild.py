@@ -52,7 +52,7 @@ class Rebuilt(Struct, frozen=True, kw_only=True):
 
 
 def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Rebuilt:
-    """Take back exactly what this import brought. Raises ImportUnknown.
+    """Take back exactly what this import brought. Raises ImportUnknown, ImportNotKept and ImportRunning.
 
     A source with a cursor is asked for everything the next time, because it would not report the same again.
     """
@@ -76,7 +76,8 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
 
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
-    """Delete the account with everything imported for it; a later import of the same account brings it back."""
+    """Delete the account with everything imported for it and what its user said of its bookings; a later import of the
+    same account brings it back."""
     session.hold(user.id)
     reported = contributions.of_accounts(session, user.id, [account_id])
     contributions.forget(session, user.id, reported)
@@ -97,10 +98,11 @@ def rebuild(
     joined: str | None = None,
     parted: Collection[str] = (),
 ) -> Rebuilt:
-    """Make these accounts anew from their remaining contributions, and update everything that depends on them.
+    """Make these accounts anew from their remaining contributions, update everything that depends on them, and journal
+    what has changed.
 
     `joined` is an account that has become a part of another one, `parted` are accounts that were one until now; the
-    user's words follow their bookings.
+    user's annotations follow their bookings.
     """
     ids = sorted(account_ids)
     before = _state(session, user.id)
@@ -129,14 +131,14 @@ def rebuild(
     after = _state(session, user.id)
     changes = _changes(before, after)
     _keep_states(session, user.id, before, after.filter(pl.col("account_id").is_in(ids)))
-    feed.bury(session, user.id, before.join(after, on="id", how="anti").select("id", "account_id"))
+    feed.record_removed(session, user.id, before.join(after, on="id", how="anti").select("id", "account_id"))
     journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
     added, removed = (changes.filter(pl.col("change") == kind).height for kind in ("added", "removed"))
     return Rebuilt(added=added, removed=removed, accounts_gone=[row["id"] for row in gone])
 
 
 def _join_words(session: Transaction, user_id: str, account_id: str, *, now: datetime) -> None:
-    """Combine the words of two bookings that have become one."""
+    """Combine the annotations of two bookings that have become one."""
     pairs = anchors.twins(session, user_id, account_id)
     for old, kept in pairs:
         booking = transactions.find(session, user_id, kept, may_be_hidden=False)

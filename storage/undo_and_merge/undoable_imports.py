@@ -22,7 +22,7 @@ class StoredImport(Struct, frozen=True, kw_only=True):
 
 
 def of_user(session: Session, user_id: str) -> list[StoredImport]:
-    """The imports of the user that can be undone, oldest first."""
+    """The imports of the user that can be undone, oldest first; one that still runs can be once it has ended."""
     rows = session.rows(
         "SELECT c.job_id, c.connection_id, c.imported_at, c.label, c.account_id, j.new_transactions AS new"
         " FROM contributions AS c JOIN jobs AS j ON j.user_id = c.user_id AND j.id = c.job_id"

@@ -91,15 +91,15 @@ def claim(session: Session, due: Delivery, *, until: datetime) -> Delivery | Non
 
 
 def release_all(session: Session, *, now: datetime) -> None:
-    """Send again what a previous process was sending when it ended; only for a store that one process opens."""
+    """Make due at once what a previous process was sending when it ended; only for a store that one process opens."""
     session.execute("UPDATE webhook_deliveries SET due_at = $1, is_claimed = FALSE WHERE is_claimed", now)
 
 
 def settle(
     session: Session, delivery: Delivery, *, state: str, due_at: datetime | None, attempts: Sequence[Any]
 ) -> bool:
-    """Store the outcome of a claimed delivery and when it is tried again; False where that was stored before, or the
-    delivery is gone."""
+    """Store the outcome of a claimed delivery and when it is tried again (None: never); False where that was stored
+    before, or the delivery is gone."""
     claimed = {"user_id": delivery.user_id, "id": delivery.id, "is_claimed": True, "due_at": delivery.due_at}
     outcome = {"state": state, "due_at": due_at, "attempts": as_json(list(attempts))}
     return set_values(session, "webhook_deliveries", claimed, is_claimed=False, **outcome)

@@ -62,12 +62,12 @@ def remove(session: Session, user_id: str, id_: str) -> None:
 
 
 def enable(session: Session, user_id: str, id_: str) -> None:
-    """Send the webhook the events that happen from now on."""
+    """Enable the webhook: events that happen from now on are sent to it, and no failure counts against it any more."""
     set_values(session, "webhooks", {"user_id": user_id, "id": id_}, disabled_reason=None, failing_since=None)
 
 
 def disable(session: Session, user_id: str, id_: str, *, because: str) -> None:
-    """Send the webhook nothing any more; pending deliveries fail."""
+    """Disable the webhook: nothing is sent to it any more, and its pending deliveries fail."""
     set_values(session, "webhooks", {"user_id": user_id, "id": id_}, disabled_reason=because)
     pending = {"user_id": user_id, "webhook_id": id_, "state": "pending"}
     set_values(session, "webhook_deliveries", pending, state="failed", due_at=None, is_claimed=False)

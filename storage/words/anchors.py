@@ -1,8 +1,8 @@
-"""Anchors: the properties by which a user's words (category, note, tags, parts) find their booking when its id
-is gone, after a merge or in a new store.
+"""Anchors: the properties by which a user's words (the annotation of a booking: category, note, tags, parts) find their
+booking when its id is gone, after a merge or in a new store.
 
 After every import, undo and merge, words whose id is gone look for the one booking that matches their anchor and has no
-words. Where none matches, or several that cannot be told apart, the words sleep.
+words. Where none matches, or several that cannot be told apart, the words sleep: they are kept and shown nowhere.
 """
 
 from collections import defaultdict
@@ -15,13 +15,14 @@ from storage.database import Row, Session, Transaction, set_values
 from storage.importing.matching.booking_keys import squeeze
 
 TABLES = ("annotations", "annotation_tags", "annotation_splits", "annotation_split_tags")
-"""The tables of words, each with the id of the booking."""
+"""The tables of annotations, each with the id of the booking."""
 PARTING = "\n"
 COLUMNS = "id, account_id, booking_date, amount, currency, counterpart_iban, counterpart_name, value_date, purpose"
 
 
 class Anchor(NamedTuple):
-    """The description of a booking without its id: `place` is its number among `equal_ones` equal bookings."""
+    """The description of a booking without its id: among `equal_ones` bookings equal in all else, it is the one at
+    `place` (from 1) in the order of `order`. `counterpart` is as the function of that name makes it."""
 
     account_id: str
     booking_date: date
@@ -32,30 +33,32 @@ class Anchor(NamedTuple):
     equal_ones: int
 
     def holds(self, row: Row) -> bool:
-        """Whether the row may be the booking of this anchor, whatever its account."""
+        """Whether the row may be the booking of this anchor, whatever its account: of the same day and money, with the
+        same IBAN or the same name, or with neither in both."""
         money = (row["booking_date"], row["amount"], row["currency"])
         return money == (self.booking_date, self.amount, self.currency) and _is_same(self.counterpart, counterpart(row))
 
 
 class Awoken(NamedTuple):
-    """Words that have found their booking: the id that they were stored under, and the booking's row."""
+    """An annotation that has found its booking: the id under which it was stored, and the booking's row."""
 
     id: str
     row: Row
 
 
 def by_number(number: str, currency: str) -> str:
-    """A stand-in for the id of an account that does not exist yet."""
+    """A stand-in for the id of an account that does not exist yet: its number (such as the IBAN) and currency."""
     return f"{number} {currency}"
 
 
 def counterpart(row: Row) -> str:
-    """The counterpart in the form that anchors compare: IBAN and name, because sources give either or both."""
+    """The counterpart in the form that anchors compare: IBAN and name, without case and white space, on a line each;
+    sources give either or both."""
     return PARTING.join((squeeze(row["counterpart_iban"]), squeeze(row["counterpart_name"])))
 
 
 def of_bookings(session: Session, user_id: str, transaction_ids: Sequence[str]) -> dict[str, Anchor]:
-    """The anchors of these existing bookings, by id."""
+    """The anchors of these bookings, by id; ids without a booking are absent."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND booking_date IN"
         " (SELECT booking_date FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[]))",
@@ -70,7 +73,7 @@ def of_bookings(session: Session, user_id: str, transaction_ids: Sequence[str]) 
 
 
 def of_user(session: Session, user_id: str) -> dict[str, Anchor]:
-    """The anchors of all the user's words, by the id of their booking."""
+    """The stored anchors of all the user's annotations, by the id of the booking that they were given to."""
     rows = session.rows(
         f"SELECT transaction_id, {', '.join(Anchor._fields)} FROM annotations WHERE user_id = $1"
         " ORDER BY place, transaction_id",
@@ -80,10 +83,11 @@ def of_user(session: Session, user_id: str) -> dict[str, Anchor]:
 
 
 def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
-    """Attach all words whose booking's id is gone to the bookings that match their anchors.
+    """Attach the annotations whose booking's id is gone to bookings that match their anchors, where just one does that
+    has none; and bring the stored anchors of existing bookings up to date.
 
-    Returns the ids of bookings that got words, and of those whose amount has changed, which parts may not fit any more.
-    Anchors treat the accounts of `family` as one: they were merged, or have been until now.
+    Returns the ids of bookings that got an annotation, and of those whose amount has changed, which parts may not fit
+    any more. Anchors treat the accounts of `family` as one: they were merged, or have been until now.
     """
     anchors = of_user(session, user_id)
     if not anchors:
@@ -105,7 +109,8 @@ def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) 
 
 
 def of_account(session: Session, user_id: str, account_id: str) -> list[str]:
-    """The booking ids of all words given to bookings of this account, or of accounts merged into it."""
+    """The booking ids of all annotations of bookings of this account, or of accounts merged into it, also of bookings
+    that are gone."""
     parts = [id_ for id_, whole in accounts_of(session, user_id).items() if whole == account_id]
     rows = session.rows(
         "SELECT transaction_id FROM annotations WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, parts
@@ -114,8 +119,8 @@ def of_account(session: Session, user_id: str, account_id: str) -> list[str]:
 
 
 def twins(session: Session, user_id: str, account_id: str) -> list[tuple[str, str]]:
-    """Pairs of booking ids after a merge: of words from the merged account, and of the booking that they match, which
-    has words of its own."""
+    """Pairs of booking ids after a merge: that of an annotation from the merged account, whose booking is gone, and
+    that of the booking which it matches, which has an annotation of its own."""
     anchors = of_user(session, user_id)
     rows = _rows_around(session, user_id, anchors) if anchors else []
     there = {row["id"] for row in rows}
@@ -138,9 +143,10 @@ def _rows_around(session: Session, user_id: str, anchors: Mapping[str, Anchor]) 
 
 def _update(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], rows: Sequence[Row]) -> list[str]:
     """Update the anchors of bookings whose details or number of equals have changed; returns the ids of those with
-    another amount.
+    another amount or currency.
 
-    An anchor keeps the account that the words were given to, as long as that exists or is part of another account.
+    An anchor keeps the account that the annotation was given in, as long as that exists or is part of the booking's
+    account.
     """
     retold = []
     by_day: dict[tuple[str, date], list[Row]] = defaultdict(list)
@@ -162,8 +168,8 @@ def _update(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], r
 
 
 def accounts_of(session: Session, user_id: str) -> dict[str, str]:
-    """For each account id, the account that it is now or has become a part of; also by number, for words imported
-    before the account."""
+    """For each account id, the id of the account that it is now or has become a part of; also by `by_number`, for
+    annotations imported before the account."""
     aliases = session.rows("SELECT source_id, account_id FROM account_aliases WHERE user_id = $1", user_id)
     owned = session.rows("SELECT id, iban, stable_key, currency FROM accounts WHERE user_id = $1", user_id)
     return {
@@ -176,7 +182,8 @@ def accounts_of(session: Session, user_id: str) -> dict[str, str]:
 def _candidates(
     session: Session, user_id: str, gone: Mapping[str, Anchor], rows: Sequence[Row], family: Collection[str]
 ) -> list[tuple[str, Anchor, list[str]]]:
-    """For each word whose booking's id is gone: its id, its anchor, and the ids of the matching bookings in order."""
+    """For each of these annotations whose booking's id is gone: that id, its anchor, and the ids of the matching
+    bookings in the order of `order`."""
     whose = accounts_of(session, user_id)
     found = []
     for id_, anchor in gone.items():
@@ -190,7 +197,8 @@ def _candidates(
 def _match_words(
     groups: Iterable[tuple[str, Anchor, list[str]]], *, taken: Collection[str], rows: Mapping[str, Row]
 ) -> Iterable[Awoken]:
-    """The words that match exactly one booking, unless several words match the same one."""
+    """The annotations that match exactly one booking which has none (`taken`), by their place among equal ones or as
+    the only one left, unless several match the same one."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for id_, anchor, ids in groups:
         choice = _same_place(anchor, ids)
@@ -205,8 +213,8 @@ def _match_words(
 
 
 def _same_place(anchor: Anchor, ids: Sequence[str]) -> str | None:
-    """The booking at the anchor's place, where there are as many equal bookings as when the words were given; else
-    None."""
+    """The id of the booking at the anchor's place, where there are as many equal bookings as when the annotation was
+    given; else None."""
     return ids[anchor.place - 1] if len(ids) == anchor.equal_ones else None
 
 
@@ -219,7 +227,8 @@ def _anchor(row: Row, of_day: Iterable[Row]) -> Anchor:
 
 
 def order(row: Row) -> tuple[str, str, str]:
-    """The sort key of equal bookings: by their texts, so that the order stays when ids change."""
+    """The sort key of equal bookings: purpose, value date, and the id last, so that mostly the order stays when ids
+    change."""
     return squeeze(row["purpose"]), str(row["value_date"] or ""), row["id"]
 
 

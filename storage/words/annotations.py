@@ -1,4 +1,4 @@
-"""Annotations: the category, note, tags and parts that a user gave to one booking.
+"""Annotations: the category, note, tags and parts that a user gave to one booking; they are called the user's words.
 
 Words whose booking is gone sleep: they are kept, appear in no list, count or export, and wake when the booking comes
 back (`storage.words.anchors`).
@@ -31,14 +31,15 @@ SAID = "a.category, a.detailed_category, a.own_category_id, a.note"
 
 
 class Tag(NamedTuple):
-    """A tag in its original spelling, and when it was given."""
+    """A tag as it was spelled when it was given, and when that was (UTC; LATEST for a tag that a rule gives)."""
 
     name: str
     tagged_at: datetime
 
 
 class OwnCategory(NamedTuple):
-    """A category that the user has named, directly below a category or a finer category."""
+    """A category that the user has named, directly below a finer category or, where `detailed_category` is None, below
+    a category."""
 
     id: str
     name: str
@@ -47,7 +48,7 @@ class OwnCategory(NamedTuple):
 
 
 class Split(Struct, frozen=True):
-    """A part of a booking's amount with its category, note and tags; `tags` are keyed as those of an annotation."""
+    """A part of a booking's amount with its category, note and tags; `tags` are keyed by `fold_tag` of their names."""
 
     amount: Decimal
     place: ChosenCategory
@@ -55,7 +56,8 @@ class Split(Struct, frozen=True):
     tags: Mapping[str, Tag] = field(default_factory=dict)
 
     def is_in(self, own_id: str, category: str | None, leaf: str | None) -> bool:
-        """Whether the part is in this own category, and in this category and finer category where they are not None."""
+        """Whether the part is in this own category, and in this category and finer category (`leaf`) where they are not
+        None."""
         of_place = (self.place.category, self.place.detailed_category)
         return self.place.own_category_id == own_id and all(
             wanted in (None, said) for wanted, said in zip((category, leaf), of_place, strict=True)
@@ -63,8 +65,9 @@ class Split(Struct, frozen=True):
 
 
 class Annotation(Struct, frozen=True):
-    """The user's words on one booking. `tags` are keyed by their form for comparisons. `parts` may add up to an earlier
-    amount of the booking; then they sleep. `rule_tags` are the tags that the user's rules give."""
+    """What a user has said about one booking. `tags` are keyed by `fold_tag` of their names. If `parts` add up to an
+    earlier amount of the booking, they are kept but count nowhere. `rule_tags` are the tags that the user's rules
+    give."""
 
     transaction_id: str
     category: str | None = None
@@ -77,7 +80,7 @@ class Annotation(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the user has given neither category nor note, tags or parts."""
+        """Whether the user has given neither category nor note, tags or parts; tags of rules do not count."""
         return self.category is None and self.note is None and not self.tags and not self.parts
 
     @property
@@ -89,18 +92,19 @@ class Annotation(Struct, frozen=True):
 
     @property
     def places(self) -> object:
-        """The chosen category and those of the parts with their amounts, for comparisons."""
+        """The chosen category, and amount and category of each part: a value to compare with that of another
+        annotation."""
         return self.place, [(part.amount, part.place) for part in self.parts]
 
     @property
     def all_tags(self) -> Mapping[str, Tag]:
-        """The tags of the booking, of its parts and of rules, each in its earliest spelling; a user's spelling comes
-        first."""
+        """The tags of the booking, of its parts and of rules, by `fold_tag`; one that both the user and a rule gave is
+        spelled as the user spelled it first."""
         return {**self.rule_tags, **self.own_tags}
 
     @property
     def own_tags(self) -> Mapping[str, Tag]:
-        """The tags that the user gave to the booking and its parts."""
+        """The tags that the user gave to the booking and its parts, by `fold_tag`, each in its earliest spelling."""
         said = dict(self.tags)
         for part in self.parts:
             for tag, each in part.tags.items():
@@ -108,16 +112,17 @@ class Annotation(Struct, frozen=True):
         return said
 
     def fits(self, booking: Row) -> bool:
-        """Whether there are parts and they add up to the booking's amount."""
+        """Whether there are parts and they add up to the `amount` of this booking."""
         amounts = [part.amount for part in self.parts]
         return bool(amounts) and fit(amounts, amount=booking["amount"], currency=booking["currency"])
 
 
 class OwnWords(Struct, frozen=True):
-    """A user's words on existing bookings that are not hidden, and the accounts of these bookings, both by booking id.
+    """A user's annotations of existing bookings that are not hidden, and the accounts of these bookings, both by
+    booking id.
 
     `own` are the user's own categories by id. `owned` gives, for each booking in one, the own category's id and the
-    finer category, whoever put the booking there.
+    finer category, whoever put the booking there; its account is in `accounts` too.
     """
 
     by_id: Mapping[str, Annotation]
@@ -126,13 +131,13 @@ class OwnWords(Struct, frozen=True):
     owned: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
 
     def with_tag(self, tag: str) -> list[str]:
-        """The ids of the bookings with this tag, whatever its case."""
+        """The ids of the bookings to which the user or a rule gave this tag, whatever its case."""
         wanted = fold_tag(tag)
         return [id_ for id_, each in self.by_id.items() if wanted in each.all_tags]
 
     def in_own(self, own_id: str, category: str | None = None, leaf: str | None = None) -> list[str]:
-        """The ids of the bookings that are in this own category, or of which a part is; `category` and `leaf` narrow it
-        where given."""
+        """The ids of the bookings in this own category: those without parts that are in it, and those of which a part
+        is. `category` and `leaf` (a finer category) narrow the latter alone: the part has to be in them as well."""
         split = {id_: each.parts for id_, each in self.by_id.items() if each.parts}
         whole = [id_ for id_, (each, _) in self.owned.items() if each == own_id and id_ not in split]
         return whole + [
@@ -140,7 +145,8 @@ class OwnWords(Struct, frozen=True):
         ]
 
     def names(self, covers: Callable[[str], bool]) -> dict[str, tuple[str, int]]:
-        """For each tag on bookings of covered accounts, its earliest spelling and the number of these bookings."""
+        """For each tag (by `fold_tag`) of bookings whose account id `covers` accepts: its earliest spelling, and the
+        number of these bookings."""
         first: dict[str, Tag] = {}
         counts: dict[str, int] = {}
         for id_, each in self.by_id.items():
@@ -158,17 +164,19 @@ def earlier_spelling(one: Tag, other: Tag) -> Tag:
 
 
 def fold_tag(tag: str) -> str:
-    """The form of a tag for comparisons, without regard to case and spaces."""
+    """The form of a tag for comparisons: without regard to case, repeated spaces and variants of one letter."""
     return " ".join(unicodedata.normalize("NFKC", tag).casefold().split())
 
 
 def is_note(text: str) -> bool:
-    """Whether the text may be a note: within the length limit, and without control characters other than whitespace."""
+    """Whether the text may be a note: at most NOTE_LENGTH_MAX characters, none of them a control character except white
+    space."""
     return len(text) <= NOTE_LENGTH_MAX and CONTROL.search(text) is None
 
 
 def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | None = None) -> OwnWords:
-    """The user's words on existing bookings that are not hidden; only on the given ids where there are any."""
+    """The user's annotations of existing bookings that are not hidden, with parts only where they add up. With
+    `transaction_ids`, of these bookings alone, and without own categories."""
     wanted = list(transaction_ids) if transaction_ids is not None else None
     rows = session.rows(
         f"SELECT a.transaction_id, {SAID}, t.account_id, t.amount, t.currency FROM annotations AS a"
@@ -197,8 +205,9 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
     )
 
 
-def awake(session: Session, user_id: str) -> pl.DataFrame:
-    """The parts of all existing bookings whose parts add up to their amount, as analytics.searching.parts.PARTS."""
+def parts_of_user(session: Session, user_id: str) -> pl.DataFrame:
+    """The parts of all existing bookings, those of hidden accounts included, whose parts add up to their amount, as
+    analytics.searching.parts.PARTS."""
     return _fitting_parts(
         session.rows(
             f"SELECT s.transaction_id, s.amount AS of_part, {OF_PART}, t.amount, t.currency"
@@ -217,8 +226,8 @@ def own_categories(session: Session, user_id: str) -> dict[str, OwnCategory]:
 
 
 def spellings(session: Session, user_id: str, annotation: Annotation) -> OwnWords:
-    """The words on all bookings that share a tag with this annotation; enough to find the earliest spelling of each
-    tag."""
+    """The user's annotations of all bookings, not hidden, that share a tag with this annotation: enough to find the
+    earliest spelling of each tag."""
     tags = list(annotation.all_tags)
     if not tags:
         return OwnWords({}, {})
@@ -232,7 +241,8 @@ def spellings(session: Session, user_id: str, annotation: Annotation) -> OwnWord
 
 
 def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
-    """The categories that the user chose for single bookings, by booking id."""
+    """The categories that the user chose for single bookings as a whole, also for bookings that are gone, by booking
+    id."""
     rows = session.rows(
         f"SELECT transaction_id, {', '.join(ChosenCategory._fields)} FROM annotations"
         " WHERE user_id = $1 AND category IS NOT NULL",
@@ -242,8 +252,8 @@ def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
 
 
 def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
-    """For each booking with parts, even one that is gone, the category of its largest part (the first of equal ones),
-    by id."""
+    """For each booking with parts that add up to the amount that it had when last seen, even one that is gone: the
+    category of its largest part (the first of equal ones), by booking id."""
     parts = _fitting_parts(
         session.rows(
             f"SELECT s.transaction_id, s.amount AS of_part, {OF_PART}, a.amount, a.currency"
@@ -258,7 +268,7 @@ def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
 
 
 def different_tags(session: Session, user_id: str) -> set[str]:
-    """All tags that the user gave, also to bookings that are gone, in their form for comparisons."""
+    """All tags that the user (not a rule) gave, also to bookings that are gone, in the form of `fold_tag`."""
     rows = session.rows(
         "SELECT tag FROM annotation_tags WHERE user_id = $1"
         " UNION SELECT tag FROM annotation_split_tags WHERE user_id = $1",
@@ -268,7 +278,8 @@ def different_tags(session: Session, user_id: str) -> set[str]:
 
 
 def find(session: Session, user_id: str, transaction_id: str) -> Annotation:
-    """The user's words on this booking, also if it is gone; an empty annotation where there are none."""
+    """The user's annotation of this booking, also if that is gone; an empty one where there is none. Its parts may no
+    longer add up to the booking."""
     rows = session.rows(
         f"SELECT {SAID} FROM annotations AS a WHERE user_id = $1 AND transaction_id = $2", user_id, transaction_id
     )
@@ -281,7 +292,8 @@ def find(session: Session, user_id: str, transaction_id: str) -> Annotation:
 
 
 def say(session: Transaction, user_id: str, annotation: Annotation, *, now: datetime) -> None:
-    """Replace the user's words on an existing booking. The caller has called `hold`."""
+    """Store the user's annotation of an existing booking in place of the former one; an empty one only deletes that.
+    Tags of rules are not stored. The caller has called `hold`."""
     forget(session, user_id, [annotation.transaction_id])
     if not annotation.is_empty:
         anchor = of_bookings(session, user_id, [annotation.transaction_id])[annotation.transaction_id]
@@ -289,25 +301,28 @@ def say(session: Transaction, user_id: str, annotation: Annotation, *, now: date
 
 
 def sleep(session: Transaction, user_id: str, annotation: Annotation, anchor: Anchor, *, now: datetime) -> None:
-    """Store words on a booking that does not exist under this id, until `anchors.settle` finds it by the anchor."""
+    """Store an annotation of a booking that does not exist under this id, until `anchors.settle` finds it by the
+    anchor."""
     _insert(session, user_id, annotation, anchor, now=now)
 
 
 def with_tags(annotation: Annotation, names: Iterable[str], *, now: datetime) -> Annotation:
-    """The annotation with these tags instead of its own; a tag that stays keeps its spelling."""
+    """The annotation with these tags instead of its own; a tag that stays keeps its spelling and time."""
     return replace(annotation, tags=tags_of(names, annotation.tags, now=now))
 
 
 def tags_of(names: Iterable[str], known: Mapping[str, Tag], *, now: datetime) -> Mapping[str, Tag]:
-    """Tags with these names; those in `known` keep their spelling."""
+    """Tags with these names, by `fold_tag`, the earliest first: those in `known` as they are there, others given `now`,
+    with the first of several spellings, its white space tidied."""
     said = {fold_tag(name): Tag(" ".join(name.split()), now) for name in reversed(list(names))}
     kept = {tag: known.get(tag, said[tag]) for tag in said}
     return dict(sorted(kept.items(), key=lambda each: (each[1].tagged_at, each[0])))
 
 
 def together(one: Annotation, other: Annotation, booking: Row) -> Annotation:
-    """The words on two bookings that have become `one`: tags of both, both notes if they differ, and the parts that add
-    up to its amount."""
+    """The annotation of the booking that two annotated ones have become: `one` with the tags of both (TAGS_MAX at
+    most), both notes if they differ (cut to NOTE_LENGTH_MAX), `other`'s category if `one` has none, and the parts of
+    the first of them that add up to the booking's amount, else `one`'s."""
     notes = dict.fromkeys(note for note in (one.note, other.note) if note is not None)
     return replace(
         one,
@@ -323,7 +338,7 @@ def together(one: Annotation, other: Annotation, booking: Row) -> Annotation:
 
 
 def forget(session: Transaction, user_id: str, transaction_ids: Collection[str]) -> None:
-    """Delete the words on these bookings."""
+    """Delete the user's annotations of these bookings; tags that rules gave stay."""
     session.changes(user_id)
     for table in TABLES:
         session.execute(
@@ -333,7 +348,8 @@ def forget(session: Transaction, user_id: str, transaction_ids: Collection[str])
 
 
 def _fitting_parts(rows: Sequence[Row]) -> pl.DataFrame:
-    """The parts that add up to their booking's amount, as PARTS; each row of `rows` is a part, with that amount."""
+    """The parts of bookings whose parts add up to the booking's amount, as PARTS; each row of `rows` is a part
+    (`of_part`) with the booking's `amount` and `currency`, those of one booking in a row."""
     found: list[Row] = []
     for _, each in groupby(rows, key=lambda row: row["transaction_id"]):
         parts = list(each)
@@ -376,7 +392,8 @@ def _insert(session: Transaction, user_id: str, annotation: Annotation, anchor: 
 
 
 def _parts(session: Session, user_id: str, transaction_ids: Sequence[str] | None) -> dict[str, list[Split]]:
-    """The parts of each booking in order, sleeping ones included."""
+    """The parts of each of these bookings (None: of all), in order, by booking id, whether or not the booking
+    exists."""
     rows = session.rows(
         f"SELECT s.transaction_id, s.position, s.amount, {OF_PART}, s.note FROM annotation_splits AS s"
         " WHERE user_id = $1 AND ($2::TEXT[] IS NULL OR transaction_id = ANY($2)) ORDER BY transaction_id, position",
@@ -415,7 +432,8 @@ def _tags(session: Session, user_id: str, transaction_ids: Sequence[str] | None)
 def _rule_tags(
     session: Session, user_id: str, transaction_ids: Sequence[str] | None
 ) -> dict[str, tuple[str, dict[str, Tag]]]:
-    """For each existing booking that is not hidden and has tags from rules: its account, and those tags."""
+    """For each existing booking that is not hidden and has tags from rules: its account's id, and these tags by
+    `fold_tag`; of these bookings, or (None) of all."""
     rows = session.rows(
         "SELECT r.transaction_id, r.tag, r.name, t.account_id FROM rule_tags AS r"
         " JOIN transactions AS t ON t.user_id = r.user_id AND t.id = r.transaction_id"

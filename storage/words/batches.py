@@ -29,7 +29,8 @@ ANCHORED: dict[str, pl.DataType] = {
 def choose(
     session: Transaction, user_id: str, batch_id: str, ids: Sequence[str], choice: ChosenCategory, *, now: datetime
 ) -> None:
-    """Choose this category for each of these bookings, and remember what they had. The caller has called `hold`."""
+    """Choose this category for each of these bookings, and remember under `batch_id` what they had, for `take_back`.
+    Deletes batches older than KEPT_FOR; derives no booking anew. The caller has called `hold`."""
     session.changes(user_id)
     known = annotations.choices(session, user_id)
     before = {id_: known.get(id_) for id_ in ids}
@@ -54,8 +55,9 @@ def choose(
 
 
 def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetime) -> list[str] | None:
-    """Undo a batch: each booking gets its former choice back, unless another one has been made since. Returns the ids
-    of all bookings; None where the batch is gone."""
+    """Undo a batch and delete it: each booking gets its former choice back, unless another one has been made since.
+    Returns the ids of all its bookings; None where there is no such batch, or it is older than KEPT_FOR. Derives no
+    booking anew."""
     rows = session.rows(
         f"SELECT {', '.join(ChosenCategory._fields)}, before FROM correction_batches"
         " WHERE user_id = $1 AND id = $2 AND made_at >= $3",

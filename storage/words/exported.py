@@ -1,4 +1,4 @@
-"""Words in a file that we exported: taken over where the user has no words here."""
+"""Annotations in a file that this service has exported: taken over where the user has none here."""
 
 import json
 from collections import defaultdict
@@ -36,10 +36,10 @@ Named = Callable[[str, str, str | None], OwnCategory | None]
 def take_over(
     session: Transaction, user_id: str, account_id: str, reported: Sequence[TransactionRecord], *, now: datetime
 ) -> list[str]:
-    """Give bookings of this account the words that an exported file has for them; returns the ids of bookings that got
-    some.
+    """Give bookings of this account the annotations that an exported file has for them, with their own categories,
+    which are added where missing; what fits no booking is dropped. Returns the ids of the bookings to be derived anew.
 
-    `reported` are the file's bookings with words, and all that may be equal to one of these.
+    `reported` are the file's annotated bookings, and all that may be equal to one of these.
     """
     stored = anchors.of_user(session, user_id)
     named: Named = cache(partial(own_categories.find_or_add, session, user_id))
@@ -57,7 +57,7 @@ def take_over(
 
 
 def _anchors_of(account_id: str, reported: Iterable[TransactionRecord]) -> Iterable[tuple[TransactionRecord, Anchor]]:
-    """Each booking with words and its anchor, with its place among equal bookings of the file."""
+    """Each annotated booking and its anchor, with its place among equal bookings of the file."""
     groups: dict[tuple[date, Decimal, str, str], list[tuple[TransactionRecord, Row]]] = defaultdict(list)
     for record in reported:
         row = _row(record)
@@ -80,8 +80,8 @@ def _row(record: TransactionRecord) -> Row:
 
 
 def _read_words(record: TransactionRecord, *, now: datetime) -> Annotation | None:
-    """The words that a file has for the booking, as far as they are valid; None where there are none, or the booking
-    has no id."""
+    """The annotation that a file has for the booking, without what is invalid in it and without own categories; None
+    where nothing is left, it cannot be read, or the booking has no id of this service."""
     id_ = own_id(record)
     try:
         words = json.loads(record.words or "{}")

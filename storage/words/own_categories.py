@@ -63,8 +63,8 @@ def add(
     *,
     wanted_id: str | None = None,
 ) -> OwnCategory:
-    """Add an own category, with the wanted id where that is free, and return it. The caller has called `hold`. Raises
-    TooMany and NameTaken."""
+    """Add an own category and return it, with the wanted id where that is given and free, else with one made of user,
+    place and name. White space in the name is tidied. The caller has called `hold`. Raises TooMany and NameTaken."""
     known = annotations.own_categories(session, user_id)
     name = " ".join(name.split())
     if len(known) >= OWN_CATEGORIES_MAX:
@@ -81,8 +81,8 @@ def add(
 def find_or_add(
     session: Transaction, user_id: str, name: str, category: str, detailed_category: str | None
 ) -> OwnCategory | None:
-    """The own category with this name below this category, added where there is none; None where there are too many.
-    The caller has called `hold`."""
+    """The own category with this name, in whatever case, below this category and finer category; added where there is
+    none. None where it would be one too many. The caller has called `hold`."""
     own = OwnCategory("", name, category, detailed_category)
     known = annotations.own_categories(session, user_id).values()
     there = next((each for each in known if _name_key(each) == _name_key(own)), None)
@@ -93,7 +93,8 @@ def find_or_add(
 
 
 def rename(session: Transaction, user_id: str, own: OwnCategory, name: str) -> OwnCategory:
-    """Rename an own category, and return it. The caller has called `hold`. Raises NameTaken."""
+    """Rename an own category, white space in the name tidied, and return it. The caller has called `hold`. Raises
+    NameTaken."""
     renamed = own._replace(name=" ".join(name.split()))
     _check_name(annotations.own_categories(session, user_id), renamed)
     session.changes(user_id)
@@ -102,8 +103,8 @@ def rename(session: Transaction, user_id: str, own: OwnCategory, name: str) -> O
 
 
 def remove(session: Transaction, user_id: str, own_id: str) -> None:
-    """Delete an own category with its targets; choices of it become choices of the category above.
-    `derivation.apply_rules` then moves its bookings."""
+    """Delete an own category with its targets; choices, corrections and rules that name it then name the category
+    above. The caller goes on with `derivation.apply_rules`, which moves the bookings."""
     session.changes(user_id)
     for table in (*SAID_BY, *NOT_DERIVED_AGAIN):
         set_values(session, table, {"user_id": user_id, "own_category_id": own_id}, own_category_id=None)

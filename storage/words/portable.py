@@ -1,4 +1,5 @@
-"""Export and import of all words of a user as lines of JSON, for a store made anew from statement files."""
+"""Export and import of all that a user has said (own categories, rules, corrections, targets, annotations) as lines of
+JSON, for a store made anew from statement files."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,8 +51,8 @@ class InvalidWords(Exception):
 
 
 def lines(session: Session, user_id: str) -> Iterator[str]:
-    """The lines of an export: own categories, rules in order, corrections, targets, and the words on single bookings,
-    also on those that are gone."""
+    """The lines of an export: own categories, rules in order, corrections, targets, and the annotations of single
+    bookings, also of those that are gone."""
     for own in annotations.own_categories(session, user_id).values():
         yield _line("ownCategory", {"id": own.id, "name": own.name} | place_members(own[2:]))
     for rule in rules.of_user(session, user_id):
@@ -74,8 +75,9 @@ def lines(session: Session, user_id: str) -> Iterator[str]:
 
 
 def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int:
-    """Take over the words for which the user has none here; returns how many. Words on bookings that do not exist
-    sleep until these come. Raises InvalidWords and InvalidRule."""
+    """Take over from the lines of an export what the user has not said here, and return how many lines that was.
+    Annotations of bookings that do not exist wait until these come. Holds the user; derives no booking anew. Raises
+    InvalidWords and InvalidRule."""
     session.hold(user_id)
     known = rules.of_user(session, user_id)
     corrections = rules.corrections(session, user_id)
@@ -172,7 +174,8 @@ def _split_json(part: Split) -> Json:
 
 
 def place_members(place: Sequence[str | None]) -> dict[str, str]:
-    """The members of a JSON object that name this place."""
+    """The members of a JSON object that name this category; `place` is category, finer category and id of an own one,
+    of which None is left out."""
     names = ("category", "detailedCategory", "ownCategoryId")
     return {name: code for name, code in zip(names, place, strict=False) if code is not None}
 
@@ -217,8 +220,8 @@ def _target(entry: Json, own: Mapping[str, OwnCategory]) -> Target:
 
 
 def _take_over(session: Transaction, user_id: str, entry: Json, own: dict[str, OwnCategory]) -> int:
-    """Make a line's own category unless there is one, and enter it in `own` under the line's id; returns how many were
-    made."""
+    """Add a line's own category unless one of that name or id is there, and enter it in `own` under the line's id;
+    returns how many were added, 0 or 1."""
     choice, name, id_ = _choice(entry, {}), entry["name"], str(entry["id"])
     if choice is None or not isinstance(name, str) or not is_tag(name):
         raise ValueError("not an own category")

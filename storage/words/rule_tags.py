@@ -26,7 +26,8 @@ SCHEMA = dict.fromkeys(("user_id", "transaction_id", "tag", "name"), pl.String()
 def apply(
     session: Transaction, user_id: str, rules: Sequence[Rule], transaction_ids: Sequence[str] | None = None
 ) -> None:
-    """Give these bookings (all when None) exactly the tags of the rules that match them."""
+    """Store for these bookings (None: all) exactly the tags of the rules that match them, deleting others that rules
+    gave. The user's own tags are kept apart and stay."""
     giving = [rule for rule in rules if rule.tags]
     query = f"SELECT transaction_id, tag, name FROM rule_tags WHERE {OF_THESE.format('transaction_id')}"
     known = {(row["transaction_id"], row["tag"]): row["name"] for row in session.rows(query, user_id, transaction_ids)}

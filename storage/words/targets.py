@@ -27,8 +27,9 @@ class TooManyTargets(ValueError):
 
 
 class Target(NamedTuple):
-    """A target from a month on. `place` is the code of a category or finer category, or the id of an own one. An amount
-    of zero ends the target."""
+    """An amount to compare with what is spent in a category, from the month that begins on `first_month` until another
+    target of the same `place` begins. `place` is the code of a category or finer category, or the id of an own one. An
+    amount of zero ends the target."""
 
     place: str
     first_month: date
@@ -48,7 +49,8 @@ def of_user(session: Session, user_id: str, *, until: date = date.max) -> list[T
 
 
 def of_month(session: Session, user_id: str, month: date) -> list[Target]:
-    """The targets that hold in the month that begins on this day."""
+    """The targets that hold in the month that begins on this day, the latest of each place; those of zero are left
+    out."""
     latest = {target.place: target for target in of_user(session, user_id, until=month)}
     return [target for target in latest.values() if target.amount > 0]
 
@@ -64,7 +66,8 @@ def put(session: Transaction, user_id: str, target: Target) -> None:
 
 
 def add(session: Transaction, user_id: str, found: Sequence[Target]) -> None:
-    """Add targets for places and months without one, fewer than the limit allows. The caller has called `hold`."""
+    """Add targets, unchecked: the caller knows that none has the place and month of a stored one and that they stay
+    within TARGETS_MAX, and has called `hold`."""
     session.changes(user_id)
     frame = pl.DataFrame(found, schema=COLUMNS, orient="row")
     session.append("targets", frame.select(pl.lit(user_id).alias("user_id"), pl.all()))

@@ -67,7 +67,7 @@ class FromStore:
     @cached_property
     def parts(self) -> pl.DataFrame:
         """The parts of bookings as analytics.searching.parts.PARTS."""
-        return annotations.awake(self._session, self._user_id)
+        return annotations.parts_of_user(self._session, self._user_id)
 
     @cached_property
     def words(self) -> OwnWords:

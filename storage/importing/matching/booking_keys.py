@@ -36,7 +36,8 @@ def transaction_id(account: str, identity: str) -> str:
 
 
 def own_id(record: TransactionRecord) -> str | None:
-    """Our own id in one of the record's keys, if it comes from an export of this service; else None."""
+    """The id that this service once gave the booking, found in one of the record's keys, as in files that it has
+    exported; None where there is none."""
     for key in (record.provider_id, *record.references):
         found = OWN_ID.search(key or "")
         if found is not None:
@@ -45,8 +46,9 @@ def own_id(record: TransactionRecord) -> str | None:
 
 
 def fingerprint(record: TransactionRecord, amount: str | None = None) -> str:
-    """A hash of a booking's content, without white space and case, because banks break lines differently per format.
-    `amount` is the amount as `plain` writes it, if the caller has that already."""
+    """A hash (32 hex digits) of days, amount, currency, counterpart (IBAN, else name), purpose and mandate of a
+    booking, without white space and case, because banks break lines differently per format. `amount` is the amount as
+    `plain` writes it, if the caller has that already."""
     counterpart = record.counterpart_iban or record.counterpart_name
     parts = (
         record.booking_date.isoformat(),
@@ -61,7 +63,7 @@ def fingerprint(record: TransactionRecord, amount: str | None = None) -> str:
 
 
 def squeeze(text: str | None) -> str:
-    """The text in the form for comparisons: compatibility forms, without case and white space."""
+    """The text in the form for comparisons: without case, white space and variants of one letter; empty for None."""
     if not text:
         return ""
     if text.isascii():  # is its own compatibility form, and most texts of banks are

@@ -24,8 +24,8 @@ IDENTIFIER_WEIGHT, TEXT_WEIGHT = 8, 3
 
 @lru_cache(maxsize=20_000)
 def fold_letters(text: str) -> str:
-    """The letters and digits of a text, without case, accents and the e of a written-out umlaut: Ö, OE and O are the
-    same."""
+    """The first FOLDED_MAX letters and digits of a text, without case, accents and the e of a written-out umlaut: Ö, OE
+    and O are the same."""
     text = text[: 4 * FOLDED_MAX]
     if not text.isascii():
         text = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
@@ -34,8 +34,8 @@ def fold_letters(text: str) -> str:
 
 
 def text_agreement(one: str | None, other: str | None) -> int:
-    """AGREES if one text is the other, its beginning or a part of it, else CONTRADICTS; SILENT where either is
-    missing."""
+    """AGREES if one text, folded, is the other, its beginning or a part of it that is long enough and splits no number,
+    else CONTRADICTS; SILENT where either is missing."""
     first, second = fold_letters(one or ""), fold_letters(other or "")
     if not first or not second:
         return SILENT
@@ -88,7 +88,8 @@ def references_contradict(reported: Sequence[str], stored: Sequence[str]) -> boo
 
 
 def is_fuller(text: str | None, than: str | None) -> bool:
-    """Whether the text contains the other one, and more."""
+    """Whether the text contains the other one, and more. True for any text where the other is missing, False where the
+    text itself is."""
     if not text or not than:
         return bool(text)
     return len(fold_letters(text)) > len(fold_letters(than)) and text_agreement(text, than) == AGREES

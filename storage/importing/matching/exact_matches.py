@@ -115,8 +115,8 @@ def left_over(reported: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame)
 
 
 def new_identities(reported: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
-    """The identity of each new booking: its base with the next ordinal; `highest` has the `highest` stored ordinal of
-    each `base`."""
+    """The identity of each new booking, in their order: its `base` with the next ordinal; `highest` has the `highest`
+    stored ordinal of each `base`, and those without one begin with 1."""
     is_first = not reported["base"].is_duplicated().any()
     number = pl.lit(1) if is_first else pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("base")
     number += pl.col("highest").fill_null(0)
@@ -176,8 +176,8 @@ def _pair_others_words(reported: pl.DataFrame, stored: pl.DataFrame) -> pl.DataF
 
 
 def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Those of the pairs whose ids, or references of the same kind, differ; with `has_its_references` and
-    `is_asked_for` of the row."""
+    """The bookings (`place`) in those of the pairs whose ids, or references of the same kind, differ, with
+    `has_its_references` and `is_asked_for` of the row."""
     of_row = ("has_its_references", "is_asked_for")
     theirs = stored.select(*of_row, stored_id="id", stored_references="references", stored_claim="claim")
     ours = reported.select("place", "references", "claim")

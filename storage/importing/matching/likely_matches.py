@@ -34,7 +34,8 @@ T = TypeVar("T", "Item", StoredRow)
 
 
 class Item(Struct, frozen=True):
-    """An incoming booking: `place` is its position in the batch, `claim` its provider's id within the source."""
+    """An incoming booking: `place` is its position in the batch, `claim` its provider's id within the source, None
+    where it has none."""
 
     record: TransactionRecord
     place: int
@@ -45,7 +46,8 @@ Pair = tuple[Item, StoredRow]
 
 
 class Remaining:
-    """The bookings and rows that are not matched yet, and the matches found among them."""
+    """The bookings (`items`) and stored `rows` that are not matched yet, and the matches found among them, which each
+    method moves into `pairs`, or, for a batch and its details, into `parts`."""
 
     def __init__(self, items: Iterable[Item], rows: Iterable[StoredRow], *, are_references_lasting: bool) -> None:
         self.items = {item.place: item for item in items}
@@ -176,7 +178,7 @@ class Remaining:
         return is_lasting and references_contradict(item.record.references, row.record.references)
 
     def _match_references(self) -> None:
-        """Match bookings and rows of the same day and amount that have a reference in common."""
+        """Match bookings and rows of the same day and amount with a common reference that no other booking has."""
         uses: dict[Hashable, list[Item]] = defaultdict(list)
         for item in self.items.values():
             for reference in item.record.references:
@@ -225,7 +227,7 @@ class Remaining:
                 self._explain(items, [row])
 
     def _explain(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
-        """Note that these bookings together are these rows."""
+        """Note that these bookings together are these rows: each with each is one of `parts`."""
         self.parts += product(items, rows)
         for item in items:
             del self.items[item.place]
@@ -333,7 +335,8 @@ def _money_of(parts: Sequence[Item | StoredRow]) -> Hashable:
 
 
 def _whole_of(parts: Sequence[Item | StoredRow], among: Sequence[T]) -> T | None:
-    """The one of these with the money of the details that may be their batch, first one that names no counterpart."""
+    """The one of these rows or bookings, all with the money of the details, that may be their batch, one that names no
+    counterpart first; None where there is none, or the details are one alone or of both signs."""
     if len(parts) == 1 or not _is_one_way(parts):
         return None
     likely = sorted(among[:CANDIDATES_MAX], key=lambda each: each.record.counterpart_name is not None)
@@ -341,7 +344,7 @@ def _whole_of(parts: Sequence[Item | StoredRow], among: Sequence[T]) -> T | None
 
 
 def _may_be_whole(whole: TransactionRecord, parts: Iterable[Item | StoredRow]) -> bool:
-    """Whether the references and identifiers of the booking are no others than those of one of the details."""
+    """Whether the references and identifiers of the booking contradict none of those of at least one detail."""
     unnamed = replace(whole, counterpart_name=None, purpose=None)
     return any(
         not references_contradict(whole.references, each.record.references)

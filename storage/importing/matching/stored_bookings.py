@@ -82,12 +82,13 @@ def as_record(row: Row, **others: Any) -> TransactionRecord:
 
 
 def base_of(identity: str) -> pl.Expr:
-    """The key in a column of identities, without its ordinal."""
+    """The key in the column `identity`, without its ordinal (`key` of `key#2`), as an expression."""
     return pl.col(identity).str.strip_chars_end("0123456789").str.head(-1)
 
 
 def is_base_without_reference() -> pl.Expr:
-    """Whether the identity is made of a provider's id or of the content, and so of no reference."""
+    """Whether the column `identity` is made of a provider's id or of the content, and so of no reference, as an
+    expression."""
     return pl.any_horizontal(pl.col("identity").str.starts_with(kind) for kind in (PROVIDER, CONTENT))
 
 
@@ -114,7 +115,8 @@ def former_tellings(stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_former(claims: str | None, was: TransactionRecord, until: datetime) -> str:
-    """The `claims` of a row that is being corrected, with its wording until now."""
+    """The `claims` of a row that is being corrected, with its wording `until` now (`was`) added; of former wordings the
+    last FORMER_MAX stay."""
     wording = wording_of(was).decode()
     known = {key: value for key, value in json.loads(claims or "{}").items() if value != wording}
     gone = sorted(key for key in known if key.startswith(FORMER))[: 1 - FORMER_MAX]
@@ -129,7 +131,8 @@ class StoredBookings:
         self._account_id = account_id
 
     def reported_elsewhere(self, source: str, stored: pl.DataFrame) -> set[str]:
-        """The ids of those rows (STORED) that were reported for another source account than `source`."""
+        """The ids of those rows (STORED) that were reported for another account than `source`, as their sources alone
+        would number accounts: two such accounts may have been merged into this one."""
         if stored.is_empty():
             return set()
         reported_by = contributions.sources_of_batches(self._session, self._user_id, self._account_id)
@@ -139,8 +142,9 @@ class StoredBookings:
         return {id_ for id_, batch_id in rows if reported_by.get(batch_id, self._account_id) != source}
 
     def around(self, table: str, reported: pl.DataFrame, windows: Sequence[ReportedWindow] = ()) -> pl.DataFrame:
-        """The account's rows on and between the days of these bookings and windows, and a week before and after, as
-        STORED, oldest first: apps know the older one of two equal rows."""
+        """The account's rows of the table on and between the days of these bookings and windows, and a week before and
+        after, as STORED, the first stored first: apps know the older one of two equal rows. Adjusting entries are left
+        out."""
         days = [day for each in windows for day in (each.first, each.last)]
         if not reported.is_empty():
             days += reported.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
@@ -156,15 +160,17 @@ class StoredBookings:
         return [row["name"] for row in self._session.rows(" UNION ".join(asked), self._user_id, self._account_id)]
 
     def every(self, table: str) -> pl.DataFrame:
-        """All rows of the account in this table, as STORED, oldest first."""
+        """All rows of the account in this table, as STORED, the first stored first."""
         return self._frame(table, (), "TRUE")
 
     def taken_back_after(self, day: date) -> pl.DataFrame:
-        """The rows that the bank has taken back after this day, as STORED, oldest first."""
+        """The rows that the bank has taken back after this day, as STORED, the first stored first."""
         return self._frame("taken_back_transactions", (), "taken_back_at >= $3", day + timedelta(days=1))
 
     def highest(self, bases: pl.Series) -> pl.DataFrame:
-        """The `highest` ordinal ever stored under each of these keys (`base`)."""
+        """The `highest` ordinal now in use under each of these keys (`base`), among the account's bookings, pending
+        ones and those taken back; keys without any are absent. The ordinal of a pending row that lapsed is free
+        again."""
         tables = ("transactions", *self._waiting)
         each = (f"SELECT identity FROM {name} WHERE user_id = $1 AND account_id = $2" for name in tables)
         with self._session.stage("wanted", bases.unique().alias("base").to_frame()):
@@ -192,8 +198,9 @@ class StoredBookings:
         return {row["id"]: as_record(row) for row in rows}
 
     def other_tellings(self, stored: pl.DataFrame) -> pl.DataFrame:
-        """The rows (STORED) once for each other wording, with its day and amount: those in which each source reported
-        them last (`reported`, a fingerprint), and those before a correction (`wording`)."""
+        """The rows (STORED) once for each other wording: those in which a source reported them last (`reported`, a
+        fingerprint), and those before a correction (`wording`), with the day and amount of that time. The latter are
+        left out for a live source that has reported the row itself."""
         if stored["claims"].null_count() == stored.height:
             return NO_BOOKINGS
         reported = reported_prints(stored).filter(pl.col("reported") != pl.col("fingerprint"))
@@ -201,7 +208,7 @@ class StoredBookings:
         return pl.concat([reported, former_tellings(stored.filter(is_news))], how="diagonal")
 
     def other_words(self, tellings: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
-        """The records of these other wordings, by the row's id."""
+        """The records of these other wordings (of `other_tellings`), by the row's id."""
         by_print: dict[str, list[TransactionRecord]] = defaultdict(list)
         for record in contributions.of_days(self._session, self._user_id, tellings.drop_nulls("reported")):
             by_print[fingerprint(record)].append(record)

@@ -23,8 +23,8 @@ class ReportedWindow(NamedTuple):
 
 
 def windows(reported: Iterable[AccountStatement]) -> list[ReportedWindow]:
-    """The windows of a source that was asked for days, and of statements whose balances prove that they are
-    complete."""
+    """The windows of a source that was asked for days, of records of earlier imports that claim complete days, and of
+    statements whose balances prove that they are complete."""
     found = []
     for each in reported:
         said = each.statement
