@@ -52,7 +52,8 @@ def search_transactions(
     include: str | None = None,
     **parameters: Any,
 ) -> Answer:
-    """List one page of the rows that match the filters; each says whether it is booked or pending."""
+    """List one page of the rows that match the filters, in the order of `sort`; each says whether it is booked or
+    pending."""
     caller = request.principal
     filters = Filters(**parameters)
     filters.check(caller, include)
@@ -80,8 +81,8 @@ def sum_transactions(
     compare_with: CompareWith | None,
     **parameters: Any,
 ) -> Answer:
-    """Sum the rows that match the same filters (decisions 13 to 16, 19): in all, by group, and compared with another
-    span."""
+    """Sum the rows that match the filters of a search (decisions 13 to 16, 19): in all, by group, and compared with
+    another span. Raises Forbidden where a grant of figures only would learn of single bookings."""
     caller, today = request.principal, services.clock.today()
     filters, keys = Filters(**parameters), _keys(group_by)
     filters.check(caller)
@@ -130,7 +131,8 @@ def sum_transactions(
 
 
 def _read(reading: UserData, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
-    """The rows of the selection, booked, pending or both, in the order of a list."""
+    """The rows of the selection, booked, pending or both, the latest booking date first; those with the tag and own
+    category that the filters name."""
     parts = []
     if filters.status != "pending":
         parts.append(reading.search_rows(selection))
