@@ -38,8 +38,8 @@ def connect_bank(
     fault: str | None,
     consent_days: int | None = None,
 ) -> None:
-    """Make a bank connection with its first sync, or renew it. `fault` is simulated from the next sync on, and the
-    consent ends after `consent_days`."""
+    """Make a connection of this connector (on the command line the demo bank's) with its first sync, or renew it.
+    `fault` is simulated from the next sync on, and the consent ends after `consent_days`."""
     name = bank_name(bank or "Musterbank")
     wanted = {**settings, "bank_name": name}
     stored = _make_or_renew(services, user, connector=connector, bank_name=name, settings=wanted)
@@ -62,8 +62,9 @@ def _end_consent(session: Session, connection: StoredConnection, end: datetime) 
 def connect_folder(
     services: Services, report: Report, *, folder: str, user: User, bank: str | None, account: str | None = None
 ) -> None:
-    """Connect a folder whose statement files every sync reads, or renew that connection; files that do not name their
-    account are about `account`."""
+    """Connect a folder whose statement files every sync reads and moves away, or renew that connection, and sync it;
+    files that do not name their account are about `account`. CommandError for a folder that holds other files, or a
+    name that is in use."""
     path = checked_folder(folder)
     name = bank_name(bank or path.name)
     _check_that_all_may_be_moved(services, path)
@@ -112,7 +113,8 @@ def connect_live(
 
 @contextmanager
 def _trace_into(path: str) -> Iterator[None]:
-    """A context that writes the masked requests to providers, and their answers, into a new private file."""
+    """A context that writes the masked requests to providers, and their answers, into a new file, readable by its owner
+    only. Raises FileExistsError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
 
@@ -140,7 +142,8 @@ def list_connections(services: Services, report: Report, *, user: User | None) -
 
 
 def remove_connection(services: Services, report: Report, *, user: User, connection_id: str) -> None:
-    """End a connection; the accounts and bookings that it brought stay readable."""
+    """End a connection, and the access at its provider, which is noted in the user's access record; the accounts and
+    bookings that it brought stay readable. CommandError for an unknown id."""
     ended = [each for each in connections.of_user(services.everybody, user.id) if each.id == connection_id]
     if not ended:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
@@ -150,7 +153,8 @@ def remove_connection(services: Services, report: Report, *, user: User, connect
 
 
 def end_access(services: Services, report: Report, ended: Sequence[StoredConnection]) -> None:
-    """End the access at the providers too, as far as half a minute allows, and note where that failed."""
+    """End the access to these connections at their providers, as far as half a minute allows, and note where that
+    failed; the store is not changed."""
     _say_what_is_left(report, services.connecting.disconnect(ended))
 
 
@@ -236,7 +240,8 @@ def _check_that_all_may_be_moved(services: Services, folder: Path) -> None:
 def _make_or_renew(
     services: Services, owner: User, *, connector: str, bank_name: str, settings: Mapping[str, Any]
 ) -> StoredConnection:
-    """The connection of this name, new or renewed (decision 62), without a fault."""
+    """The connection of this name, new or renewed (decision 62), without a simulated fault; noted in the user's access
+    record."""
 
     known_before = {each.id for each in connections.of_user(services.everybody, owner.id)}
 
@@ -259,7 +264,8 @@ def _make_or_renew(
 
 
 def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:
-    """Sync and report what came; False if the connection was synced too recently for another sync."""
+    """Sync and report what came; False if the connection was synced too recently for another sync. CommandError if the
+    sync failed, or a file was refused."""
     known = {each.id for each in accounts.every(services.everybody, owner.id)}
     job = first_sync(services, report, connection)
     if job is None:

@@ -29,7 +29,8 @@ WEAK: Mapping[Weakness, str] = {
 def add_user(
     services: Services, report: Report, *, name: str, password: str, is_generated: bool, has_subscription: bool
 ) -> None:
-    """Add a person who may sign in."""
+    """Add a person who may sign in, and print a generated password. CommandError for a name that may not be used or a
+    weak password."""
     name = unicodedata.normalize("NFC", name)
     if not _is_good_name(name):
         raise CommandError(NAMES)
@@ -47,7 +48,7 @@ def add_user(
 
 
 def list_users(services: Services, report: Report) -> None:
-    """List the users."""
+    """List the users, one a line: name, subscription, number of bank connections."""
     everyone = users.everyone(services.everybody)
     for user in everyone:
         count = len(connections.of_user(services.everybody, user.id))
@@ -58,7 +59,8 @@ def list_users(services: Services, report: Report) -> None:
 
 
 def change_password(services: Services, report: Report, *, name: str, password: str, is_generated: bool) -> None:
-    """Change the password and sign the user's browsers out."""
+    """Change the password, sign the user's browsers out, note it in their access record, and print a generated
+    password. CommandError for a weak one."""
     user = users.get_by_name(services.everybody, name)
     users.set_password_hash(services.everybody, user.id, _password_hash(services, password, user_name=user.name))
     services.authorization.sessions.end_all(user.id)
@@ -69,7 +71,8 @@ def change_password(services: Services, report: Report, *, name: str, password: 
 
 
 def turn_off_second_factor(services: Services, report: Report, *, name: str) -> None:
-    """Turn off the second factor of a user who has lost it; from then on the password is enough."""
+    """Turn off the second factor of a user who has lost it; from then on the password is enough. CommandError if they
+    have none."""
     user = users.get_by_name(services.everybody, name)
     if not services.authorization.second_factors.turn_off(user.id):
         raise CommandError(f"{user.name} has no second factor.")
@@ -85,8 +88,8 @@ def set_subscription(services: Services, report: Report, *, name: str, active: b
 
 
 def set_currency(services: Services, report: Report, *, name: str, currency: str) -> None:
-    """Set the currency of a user's figures over several currencies (decision 19); raises NoRate for one without a
-    rate."""
+    """Set the home currency, that of a user's figures over several currencies (decision 19); raises NoRate for one
+    without a reference rate."""
     user = users.get_by_name(services.everybody, name)
     keep_home_currency(services, user.id, currency)
     report.note(f"Figures over several currencies are in {currency} for {user.name} now.")
