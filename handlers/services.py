@@ -103,7 +103,7 @@ class Services(Struct):
         return self.store.of(user_id)
 
     def user(self, user_id: str) -> User:
-        """The user with this id, who is sending the present request."""
+        """The user with this id, who is sending the present request; AssertionError if they are gone."""
         user = users.find(self.of(user_id), user_id)
         assert user is not None, "a request outlived its user"
         return user
@@ -133,7 +133,8 @@ class Services(Struct):
 
     @property
     def rates(self) -> pl.DataFrame:
-        """The reference rates of the European Central Bank, read when a selection first mixes currencies."""
+        """The reference rates of the European Central Bank, loaded when a selection first mixes currencies and kept
+        until `forget_rates`."""
         if self._rates is None:
             self.sharing.fetch_rates()
             self._rates = current_rates(self.settings.data_dir)
@@ -158,8 +159,8 @@ class Services(Struct):
         self.reader.cache.clear()
 
     def is_ready(self) -> bool:
-        """Whether the store answers and, if it is a database elsewhere, can be written to. Its schema needs no check:
-        it was brought up to date when it was opened."""
+        """Whether the store answers and, if it is a database elsewhere, can be written to; logs when it stops answering
+        and when it answers again. Its schema needs no check: it was brought up to date when it was opened."""
         answers = is_ready = False
         # Whatever goes wrong, the answer to the monitor is no
         with contain(log, "not ready", is_expected=lambda: not self._was_ready):
@@ -181,7 +182,7 @@ class Services(Struct):
 
 
 def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
-    """The sources on other machines that a person can connect, by name."""
+    """The sources on other machines that a person can connect with a sign-in or a token, by name."""
     enable_banking = EnableBanking(
         settings.enable_banking_url,
         application=settings.enable_banking_application,
@@ -200,7 +201,8 @@ def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
 
 
 def content_of(setting: str, file: Path | None) -> str:
-    """The content of a file that the operator named in a setting, such as a client's secret; raises Misconfigured."""
+    """The content of a file that the operator named in a setting, such as a client's secret, trimmed; raises
+    Misconfigured for a file that is missing, unreadable or empty."""
     try:
         text = file.read_text("utf-8").strip() if file is not None else ""
     except (OSError, ValueError) as error:
@@ -211,7 +213,8 @@ def content_of(setting: str, file: Path | None) -> str:
 
 
 def connectors(profiles: Callable[[str], Sequence[Profile]]) -> Mapping[str, Connector]:
-    """The connectors that ask no other machine, by name; `profiles` gives the CSV profiles for a user id."""
+    """The connectors that ask no other machine (demo banks, folders, uploads), by name; `profiles` gives the CSV
+    profiles for a user id."""
 
     def read_file(file: BinaryIO, user_id: str, warn: Callable[[str], None]) -> Iterator[Record]:
         layouts: list[CsvLayout] = []
@@ -276,8 +279,8 @@ def open_services(
     reader = Reader(store, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
 
     def after_import(user_id: str) -> None:
-        """Detect the user's recurring payments again and, if they are in memory and so likely to ask soon, their
-        forecast."""
+        """Detect the user's recurring payments again and, if their data are in memory and they so are likely to ask
+        soon, their forecast."""
         today, looking = clock.today(), reader.cache.users()
         detect_after_import(store.of(user_id), [user_id], today=today)
         find_ahead(store.of, [user_id] if user_id in looking else [], today=today, is_over=sync_engine.stopped.is_set)
@@ -375,8 +378,9 @@ def _authorization(settings: Settings, database: Database, sharing: StoreSharing
 
 
 def _app_document(settings: Settings, address: str) -> Document:
-    """The metadata document of an app. A service whose own address is this machine's may fetch from this machine, and
-    if the operator named hosts, these may have private addresses."""
+    """The metadata document of an app, downloaded from this address. A service whose own address is this machine's may
+    fetch from this machine, and if the operator named hosts, these may have private addresses. Raises
+    DocumentRefused."""
     try:
         answer = download_checked(
             address,
