@@ -32,9 +32,9 @@ COMPARED = {
 def create_correction(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Remember a category for the counterpart of a booking, and apply it to all its bookings: `matching` is the number
-    of those that have this counterpart, `changed` the number of bookings that get other values. A dry run answers the
-    same and stores nothing. Raises NotFound, and BadRequest for a booking that names no counterpart."""
+    """Remember a category for the counterpart of a booking, and apply it to stored bookings: `matching` is the number
+    of bookings for which it decides, `changed` the number of those that got another value. A dry run answers the same
+    and stores nothing. Raises NotFound, and BadRequest for a booking that names no counterpart."""
     user_id, now = owner_of(request), services.clock.now()
     row = transactions.find(services.of(user_id), user_id, body["transactionId"])
     if row is None:
