@@ -44,7 +44,7 @@ class ChosenLayout(Struct, frozen=True):
         self, session: Session, user_id: str, *, file_name: str, account_ids: Sequence[str], now: datetime
     ) -> None:
         """Store the layout for this user's later files, along with the account if the file was about exactly one,
-        replacing a kept layout for the same columns. Raises ProfileError beyond KEPT_MAX."""
+        replacing a kept layout for the same columns. Raises ProfileError for more than KEPT_MAX layouts of a user."""
         account_id = account_ids[0] if len(account_ids) == 1 else None
         for text, profile in zip(chosen_texts(self.text), self.profiles, strict=True):
             layout = KeptLayout(

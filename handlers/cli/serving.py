@@ -135,7 +135,8 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 def _forget_demo(settings: Settings) -> None:
-    """Delete the store if it is a demo's; a store of real users stops the command."""
+    """Delete the demo's DuckDB store, if there is one; a store of real users or a PostgreSQL database stops the
+    command."""
     path = settings.store_path
     if path is None:
         stop("--fresh deletes files only. Make a new database for the demo, and drop the old one.")

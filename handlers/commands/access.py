@@ -64,7 +64,8 @@ def end_calendar_link(services: Services, report: Report, *, user: User) -> None
 
 
 def list_clients(services: Services, report: Report) -> None:
-    """List the registered OAuth clients, one a line: id, name, who registered it, redirect addresses."""
+    """List the registered OAuth clients, the oldest first, one a line: id, name, who registered it, redirect
+    addresses."""
     for client in services.authorization.clients.all():
         report.line(f"{client.id}\t{client.name}\t{client.registered_by}\t{' '.join(client.redirect_uris)}")
 
@@ -84,7 +85,7 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
 
 
 def list_grants(services: Services, report: Report, *, user: User | None) -> None:
-    """List which apps are connected to which users, or to this one, one grant a line."""
+    """List which apps are connected to which users, or to this one, the newest grant first, one a line."""
     wanted = user.id if user else None
     for each in services.authorization.grants.connected_apps(wanted):
         report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")

@@ -29,8 +29,8 @@ WEAK: Mapping[Weakness, str] = {
 def add_user(
     services: Services, report: Report, *, name: str, password: str, is_generated: bool, has_subscription: bool
 ) -> None:
-    """Add a person who may sign in, and print a generated password. CommandError for a name that may not be used or a
-    weak password."""
+    """Add a person who may sign in; print the password if it `is_generated`. CommandError for a name that may not be
+    used or a weak password."""
     name = unicodedata.normalize("NFC", name)
     if not _is_good_name(name):
         raise CommandError(NAMES)
@@ -48,7 +48,7 @@ def add_user(
 
 
 def list_users(services: Services, report: Report) -> None:
-    """List the users, one a line: name, subscription, number of bank connections."""
+    """List the users by name, one a line: name, subscription, number of bank connections."""
     everyone = users.everyone(services.everybody)
     for user in everyone:
         count = len(connections.of_user(services.everybody, user.id))
@@ -59,8 +59,8 @@ def list_users(services: Services, report: Report) -> None:
 
 
 def change_password(services: Services, report: Report, *, name: str, password: str, is_generated: bool) -> None:
-    """Change the password, sign the user's browsers out, note it in their access record, and print a generated
-    password. CommandError for a weak one."""
+    """Change the password, sign the user's browsers out, and note it in their access record; print the password if it
+    `is_generated`. CommandError for a weak one."""
     user = users.get_by_name(services.everybody, name)
     users.set_password_hash(services.everybody, user.id, _password_hash(services, password, user_name=user.name))
     services.authorization.sessions.end_all(user.id)
@@ -96,7 +96,8 @@ def set_currency(services: Services, report: Report, *, name: str, currency: str
 
 
 def remove_user(services: Services, report: Report, *, name: str) -> None:
-    """End the user's access at the banks, then delete the user with all accounts, transactions and grants."""
+    """End the user's access at the banks, noting where that failed, then delete the user with all accounts,
+    transactions and grants."""
     user = users.get_by_name(services.everybody, name)
     end_access(services, report, connections.of_user(services.everybody, user.id))
     services.authorization.remove_user(user.id)

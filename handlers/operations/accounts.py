@@ -52,8 +52,8 @@ def list_hidden_accounts(services: Services, request: Request) -> Json:
 
 
 def change_account(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
-    """Change the user's name for an account (null restores the source's name), or hide it or show it again; return the
-    account. Raises NotFound and BadRequest."""
+    """Change the user's name for an account, trimmed (null restores the source's name), or hide it or show it again;
+    return the account. Raises NotFound and BadRequest."""
     user_id = owner_of(request)
     _find(services, user_id, id)
     name = body.get("name")
@@ -73,7 +73,8 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
 
 
 def list_merged_accounts(services: Services, request: Request) -> Json:
-    """List the accounts that were merged into others, each with the id of the one that holds its bookings (`into`)."""
+    """List the accounts that were merged into others, sorted by id, each with the id of the one that holds its bookings
+    (`into`)."""
     user_id = owner_of(request)
     merged = merges.merged_accounts(services.of(user_id), user_id)
     return {
@@ -116,8 +117,8 @@ def separate_account(services: Services, request: Request, *, id: str) -> Json:
 
 
 def delete_account(services: Services, request: Request, *, id: str, name: str) -> Json:
-    """Delete an account with its bookings and statements; the caller has to give its name, or its IBAN if it has none.
-    A later import brings the account back. Return how many bookings were removed."""
+    """Delete an account with its bookings and statements; the caller has to give its name, or its IBAN if it has none,
+    else BadRequest is raised. A later import brings the account back. Return how many bookings were removed."""
     user, now = services.user(owner_of(request)), services.clock.now()
     account = _find(services, user.id, id)
     if name != account.label:

@@ -85,8 +85,8 @@ def get_balances(
     every: Every,
     per_account: bool,
 ) -> Answer:
-    """List the accounts' balances at the end of each day, week or month; today's point equals the snapshot. A grant of
-    figures only gets months alone, and Forbidden for anything else."""
+    """List the accounts' balances at the end of each day, week or month, the earliest first, at most up to today, whose
+    point equals the snapshot. A grant of figures only gets months alone, and Forbidden for anything else."""
     check_window(date_from, date_to)
     today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
@@ -113,7 +113,8 @@ def get_balances(
 
 
 def get_snapshot(services: Services, request: Request, reading: UserData, *, account_ids: str | None) -> Answer:
-    """Show present balances, and the expenses of the last 30 days by category (decisions 16 to 20)."""
+    """Show present balances, and the expenses of the last 30 days with the five categories that cost most (decisions 16
+    to 20)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     currency, rates = money_of(services, reading, selected.accounts, reading.figures)
@@ -125,7 +126,7 @@ def get_snapshot(services: Services, request: Request, reading: UserData, *, acc
 
 def list_subscriptions(services: Services, request: Request, reading: UserData, *, account_ids: str | None) -> Answer:
     """List the detected outgoing recurring payments that were charged in the last six months, go on, and are not
-    dismissed (decisions 21, 22)."""
+    dismissed, the one with the highest yearly cost first (decisions 21, 22)."""
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     user_id = request.principal.user_id
     found = subscriptions_of(services.of(user_id), user_id, selected, today=services.clock.today())
@@ -161,8 +162,9 @@ def currency_of(services: Services, reading: UserData, owned: Sequence[StoredAcc
 
 
 def unconverted_header(currencies: Iterable[str]) -> dict[str, str]:
-    """The header that names the currencies without a reference rate, whose rows a figure leaves out, because the bodies
-    have no room for that (decisions 12 and 19); empty if everything was converted."""
+    """The header Unconverted-Currencies, which names the currencies without a reference rate, whose rows a figure
+    leaves out, because the bodies have no room for that (decisions 12 and 19); no header if everything was
+    converted."""
     names = sorted(set(currencies))
     return {"unconverted-currencies": ", ".join(names)} if names else {}
 

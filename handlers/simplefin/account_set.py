@@ -210,8 +210,8 @@ def _bank(account: StoredAccount) -> str:
 
 
 def _names(accounts: Sequence[StoredAccount]) -> dict[str, str]:
-    """The name of each account, by id: where two are equal, with the end of the IBAN, and where that is equal too or
-    missing, with the currency."""
+    """The name of each account, or of its bank if it has none, by id: where two are equal, with the end of the IBAN,
+    and where that is equal too or missing, with the currency."""
     names = {account.id: clean(account.name, TEXT_CHARACTERS_MAX) or _bank(account) for account in accounts}
     ends = {account.id: f" …{account.iban[-4:]}" if account.iban else "" for account in accounts}
     for more in (ends, {account.id: f" {account.currency}" for account in accounts}):

@@ -62,8 +62,8 @@ def remove_category(services: Services, report: Report, *, user: User, name: str
 
 
 def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
-    """The place that a text names: by the code of a category or finer category, or by id or name of an own category, in
-    any case of letters. Raises CommandError for an unknown or ambiguous one."""
+    """The place that a text names: by the code of a category or finer category, or by the id of an own category, or its
+    name without regard to case. Raises CommandError for an unknown or ambiguous one."""
     if text in CATEGORIES:
         return ChosenCategory(text)
     if text in LEAVES:

@@ -93,10 +93,10 @@ class Unread:
 class Peers:
     """Every connection of the server.
 
-    When there are too many, one gives way to the new one: connections without a token first, idle ones first among
-    them; among equals, those of the address that has most, so that whoever opens many pushes out their own; among
-    these, the one on which nothing has happened for longest. Proxies are bounded by the total only, and never give way,
-    since they carry the requests of many.
+    When there are too many, in all or from one address, one of these gives way to the new one: connections without a
+    token first, idle ones first among them; among equals, those of the address that has most, so that whoever opens
+    many pushes out their own; among these, the one on which nothing has happened for longest. Proxies are bounded by
+    the total only, and never give way, since they carry the requests of many.
     """
 
     def __init__(
@@ -106,7 +106,8 @@ class Peers:
         most: int | None = None,
         most_per_address: int = CONNECTIONS_MAX_PER_ADDRESS,
     ) -> None:
-        """`most` None means half of the files that this process may open, and no more than CONNECTIONS_MAX."""
+        """`most` connections in all: None means half of the files that this process may open, and no more than
+        CONNECTIONS_MAX. `most_per_address` is for each IPv4 address or IPv6 network of 64 bits."""
         self._addresses = Addresses(trusted_proxies)
         self._most = min(CONNECTIONS_MAX, open_files() // OPEN_FILES_SHARE) if most is None else most
         self._most_per_address = most_per_address

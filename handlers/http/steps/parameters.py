@@ -167,7 +167,8 @@ def _boolean(text: str) -> bool:
 
 
 def read_date(text: str) -> date:
-    """The calendar date of a text of the form YYYY-MM-DD; raises Unreadable for any other."""
+    """The calendar date of a text of the form YYYY-MM-DD; raises Unreadable for any other, and for a day that no month
+    has."""
     # fromisoformat alone takes 20261101 and 2026-W01-1 too
     if _DATE.fullmatch(text):
         try:

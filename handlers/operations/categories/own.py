@@ -44,8 +44,8 @@ def rename_own_category(services: Services, request: Request, *, id: str, body: 
 
 
 def delete_own_category(services: Services, request: Request, *, id: str) -> Json:
-    """Delete an own category; its bookings stay in the category above it, and `changed` is their number. Raises
-    NotFound."""
+    """Delete an own category; its bookings stay in the category above it, and `changed` is the number of bookings that
+    are classified otherwise now. Raises NotFound."""
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> Json:
@@ -71,7 +71,7 @@ def shape(own: OwnCategory) -> Json:
 
 
 def valid_name(name: str) -> str:
-    """The name, if a category may have it; else raises BadRequest."""
+    """The name as it is, if a category may have it (a few printable characters); else raises BadRequest."""
     if not is_tag(name):
         raise BadRequest(NO_NAME)
     return name

@@ -22,7 +22,7 @@ EXPIRED = "This cursor is of no use any more: start again without it, and drop w
 class FeedCursor(Struct, frozen=True, kw_only=True):
     """A position in a feed. The client knows all changes up to state `base`; of newer ones it has those up to the
     position (`state`, `id`), and of removed rows only those removed after state `floor`. `since` is when `base` became
-    known, in seconds."""
+    known, in seconds since 1970."""
 
     base: int
     state: int

@@ -56,7 +56,8 @@ class Feed(Struct, frozen=True, kw_only=True):
     changes: Callable[[Services, _Poll], Json]
 
     def __call__(self, request: Request, **arguments: Any) -> Json:
-        """The next page of changes, from one state of the data; where nothing is new, no row is read."""
+        """The next page of changes, from one state of the data; where nothing is new, no row is read. Raises BadRequest
+        and Gone for a cursor that cannot be used."""
         poll = self._poll(request, **arguments)
         if poll.may_stay(self.services.store.state(poll.caller.user_id)):
             return _nothing_new(arguments["cursor"])
@@ -64,7 +65,7 @@ class Feed(Struct, frozen=True, kw_only=True):
 
     async def at_once(self, request: Request, **arguments: Any) -> Answer | None:
         """The answer if nothing is new and the event loop can tell that from the number of the data's state alone; else
-        None."""
+        None. Raises BadRequest and Gone for a cursor that cannot be used."""
         poll = self._poll(request, **arguments)
         if poll.known is None or not poll.may_stay(await self.services.store.state_without_thread(poll.caller.user_id)):
             return None

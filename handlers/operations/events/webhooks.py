@@ -124,7 +124,7 @@ def renew_webhook_secret(services: Services, request: Request, *, id: str) -> Js
 
 
 def list_webhook_deliveries(services: Services, request: Request, *, id: str) -> Json:
-    """List the latest deliveries of a webhook, the newest first."""
+    """List the latest deliveries of a webhook, the one made last first. Raises NotFound."""
     own = services.of(request.principal.user_id)
     _find(own, request, id)
     ids = EventIds(incarnation=services.incarnation, user_id=request.principal.user_id)

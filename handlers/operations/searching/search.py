@@ -147,7 +147,8 @@ def _read(reading: UserData, caller: Principal, filters: Filters, selection: Sel
 def _refunds(
     reading: UserData, filters: Filters, selected: SelectedAccounts, parts: Sequence[pl.DataFrame]
 ) -> pl.Series:
-    """The ids of the refunds among the rows; whether a pending row is a refund is decided by the same bookings."""
+    """The ids of the booked refunds of the selected accounts and, if pending rows are asked for, of the refunds among
+    those; whether a pending row is a refund is decided by the same bookings."""
     booked = reading.entries.refunds(selected.ids)
     if filters.status == "booked":
         return booked
@@ -202,7 +203,8 @@ def _limited_to(selection: Selection, span: Span) -> Selection:
 
 
 def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sums], Json]) -> Json:
-    """The first groups up to `limit` (the latest ones where the first key is a time), and all others as one."""
+    """As JSON, at most `limit` groups (the latest ones, in order of time, where the first key is a time; else those
+    with the highest expenses first), and the sums of all others as one."""
 
     def shape_group(group: Group) -> Json:
         return {**shape(group.sums), **({} if group.compared is None else {"compared": shape(group.compared)})}
