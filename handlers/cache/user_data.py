@@ -94,9 +94,10 @@ class UserData:
         """The answer that was given to the same request in this state; None where there is none."""
         return self._answers.get(key)
 
-    def is_asked_again(self, key: Hashable) -> bool:
-        """Whether the same request came recently; this one is remembered. Answers that are quickly made are kept only
-        then: most pages are read once, and memory that was not used recently is slower than making the answer again."""
+    def note_asked(self, key: Hashable) -> bool:
+        """Remember a request, and return whether the same one came recently. Answers that are quickly made are kept
+        only then: most pages are read once, and memory that was not used recently is slower than making the answer
+        again."""
         asked = hash(key)
         if asked in self._asked:
             return True

@@ -55,7 +55,7 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
             return None
         if answer is None:
             answer = _encode(self.function(self.services, request, data, **arguments))
-            if data.is_asked_again(key):
+            if data.note_asked(key):
                 data.keep_answer(key, answer)
             reader.cache.weigh(user_id, data)
         return answer
