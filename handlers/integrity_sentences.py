@@ -36,7 +36,7 @@ def of_accounts(
 
 def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, today: date) -> list[str]:
     """All questions and warnings about these accounts, hidden ones included, as sentences, account by account: whether
-    it is another one, bookings taken back in the last week, and what does not add up."""
+    it is the same as another one, bookings taken back in the last week, and what does not add up."""
     wanted, owned = set(account_ids), stored_accounts.every(session, user_id)
     meant = [account for account in owned if account.id in wanted]
     said = warnings(of_accounts(session, user_id, meant, today=today), meant)

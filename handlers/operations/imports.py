@@ -53,7 +53,8 @@ async def create_import(
     body: BufferedReader,
 ) -> Answer:
     """Import a file, or with `dry_run` only preview the outcome; an import that takes longer than eight seconds is
-    answered with 202 and goes on by itself. A preview whose client goes away is forgotten."""
+    answered with 202 and goes on by itself. A preview whose client goes away is forgotten. Raises BadRequest for an
+    unknown account or layout, and TooManyRequests while too many files are imported."""
     user_id = owner_of(request)
     report = await run_in_threadpool(
         _begin,

@@ -85,7 +85,7 @@ def _of_id(kept: Sequence[Rule], id_: str) -> Json:
 
 
 def rules_with(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
-    """The rules of a text (JSON lines) under ids that no known rule has, and all rules in their order; raises
+    """The rules of a text (JSON lines) under ids that no known rule has, and the known rules followed by these; raises
     InvalidRule."""
     added = with_free_ids(known, parse_rules(text))
     wanted = [*known, *added]

@@ -233,7 +233,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def waits_for_reader(self, size: int) -> None:
         """Count `size` bytes of an answer as held until the client has read those before them; if too many are held for
-        all clients, the one that has waited for longest is cut off."""
+        all clients, those that have waited for longest are cut off."""
         self._peers.unread.waits(self, size)
 
     def reader_goes_on(self) -> None:

@@ -76,8 +76,8 @@ class Unread:
         self._bytes = 0
 
     def waits(self, reader: Awaited, size: int) -> None:
-        """Count `size` bytes that are held for this reader alone. While all of them are more than `most`, cut off the
-        reader that has waited for longest; this one stays, even if it alone holds more."""
+        """Count `size` bytes that are held for this reader alone. While all that are held are more than `most`, cut off
+        the reader that has waited for longest; this one stays, even if it alone holds more."""
         self._waiting[reader] = size
         self._bytes += size
         while self._bytes > self._most and (slowest := next(iter(self._waiting))) is not reader:

@@ -26,10 +26,10 @@ class Carrier(Protocol):
     """The connection that carries a request and its answer."""
 
     def waits_for_reader(self, size: int) -> None:
-        """Register that so many bytes of an answer are held until those before them are read."""
+        """Count `size` bytes of an answer as held until those before them are read."""
 
     def reader_goes_on(self) -> None:
-        """Register that no bytes are held any more."""
+        """Stop counting held bytes: those before them are read, or the client is gone."""
 
 
 class RequestAndAnswer(RequestResponseCycle):

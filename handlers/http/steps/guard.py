@@ -95,8 +95,8 @@ def guard(
     raises Unauthorized or Forbidden, with the texts of interface section 7 and the challenges of RFC 6750 and 9728.
 
     `shows_bookings` are ids of operations closed to a grant of figures only. `knows_coverage` are those open to a grant
-    of only some accounts; None means all. `gives_figures` says by operation which scope a grant of figures only needs
-    instead of the usual one.
+    of only some accounts or of figures only; None means all. `gives_figures` says by operation which scope a grant of
+    figures only needs instead of the usual one.
     """
 
     def make_guard(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
