@@ -119,8 +119,8 @@ class Services(Struct):
         return atomically(self.of(user_id), hold_and_work, is_dry_run=is_dry_run)
 
     def change(self, user_id: str, work: Callable[[Transaction], T], *, is_dry_run: bool = False) -> T:
-        """The result of this work on the user's bookings, done as by `alone`; afterwards recurring payments are
-        detected again."""
+        """The result of this work on the user's bookings, done as by `alone`; afterwards, unless it is a dry run,
+        recurring payments are detected again."""
         result = self.alone(user_id, work, is_dry_run=is_dry_run)
         if not is_dry_run:
             detect_after_import(self.of(user_id), [user_id], today=self.clock.today())
@@ -142,7 +142,8 @@ class Services(Struct):
 
     @property
     def missing_key(self) -> str | None:
-        """A sentence for the operator where this machine lacks the key of some bank connections; else None."""
+        """A sentence for the operator where this machine lacks the key of some bank connections; None where it has all,
+        or a part of the store does not answer."""
         closed = 0
         with suppress(StoreUnavailable):  # one of a cluster's machines is away, which is no reason not to serve
             closed = len(connection_secrets.unreadable_connections(self.everybody, self.connection_keys))
@@ -173,8 +174,8 @@ class Services(Struct):
         return answers and is_ready
 
     def close(self) -> bool:
-        """Close the store within seconds, whatever the sources do. Returns whether the sync engine is idle; if it is
-        not, the process has to exit at once, and whatever was not committed is lost."""
+        """Write the access record and close the store, within seconds, whatever the sources do. Returns whether the
+        sync engine is idle; if it is not, the process has to exit at once, and whatever was not committed is lost."""
         is_idle = self.sync_engine.close()
         self.authorization.record.close()
         self.store.close()

@@ -221,7 +221,7 @@ class Entries:
 
 
 def with_leaf(json: bytes, leaf: str | None) -> bytes:
-    """The JSON of a row, with its finer category added."""
+    """The JSON of a row with the member `detailedCategory` added, null for None."""
     return b'%b,"detailedCategory":%b}' % (json[:-1], orjson.dumps(leaf))
 
 

@@ -122,7 +122,8 @@ def _warn(settings: Settings) -> None:
 
 
 def _address(host: str, port: int) -> str:
-    """The address under which this machine reaches a server that listens at this host and port."""
+    """The address under which this machine reaches a server that listens at this host and port: by 127.0.0.1 if it
+    listens on all addresses."""
     name = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}"
 

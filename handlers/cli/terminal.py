@@ -102,7 +102,7 @@ class Terminal:
 
 
 def progress_text(label: str, done: int, total: int, *, seconds: float) -> str:
-    """The bar, the percentage, the label, and the time left at the speed so far."""
+    """The bar, the percentage, the label and, after three seconds, the time left at the speed so far, in one line."""
     filled = BAR_CHARACTERS * done // total
     text = f"[{'#' * filled}{'.' * (BAR_CHARACTERS - filled)}] {100 * done // total:3} % {label}"
     if 0 < done < total and seconds >= REST_AFTER:

@@ -91,8 +91,9 @@ def connect_live(
     given: Mapping[str, Any] | None = None,
     trace: str | None = None,
 ) -> None:
-    """Connect or renew a live source, then sync it for the first time. Its questions are asked here; a sign-in happens
-    in the person's browser. `trace` is a new file for the masked requests to the provider."""
+    """Connect or renew a live source (a bank or provider that is asked over the network), then sync it for the first
+    time. Its questions are asked here; a sign-in happens in the person's browser. `trace` is a new file for the masked
+    requests to the provider. CommandError if nothing was connected."""
     with _trace_into(trace) if trace is not None else nullcontext():
         named = {"bank_name": bank_name(bank)} if bank else {}
         known = [each for each in connections.of_user(services.everybody, user.id) if each.connector == source]
@@ -131,7 +132,8 @@ def _trace_into(path: str) -> Iterator[None]:
 
 
 def list_connections(services: Services, report: Report, *, user: User | None) -> None:
-    """List the bank connections with their state, and note consents that end soon."""
+    """List the bank connections of one user or of everybody with their state, one a line, and note consents that end
+    soon."""
     for each in [user] if user else users.everyone(services.everybody):
         for connection in connections.of_user(services.everybody, each.id):
             report.line(
@@ -184,7 +186,8 @@ def _next_step(
 
 
 def _come_back(connecting: Connecting, report: Dialogue, user_id: str, attempt: Attempt) -> Attempt:
-    """Wait until the browser has come back to this server, or until the person pastes the address at which it ended."""
+    """Wait until the browser has come back to this server, or until the person pastes the address at which it ended,
+    and return the attempt in its next step. CommandError for an attempt that has ended."""
     report.note(
         "Waiting for the browser to come back. If it ends at a page that cannot be shown, paste its address here."
     )

@@ -87,7 +87,7 @@ def correct_category(
     services: Services, report: Report, *, user: User, transaction_id: str, place: str, is_one: bool
 ) -> None:
     """Remember a booking's correct place (category, finer or own category) for all bookings of its counterpart, past
-    and future; with `is_one`, for it alone."""
+    and future, and report how many changed; with `is_one`, for it alone."""
     choice = place_named(services.everybody, user.id, place)
     if is_one:
         annotate(services, report, user=user, transaction_id=transaction_id, changes=place_members(choice), tags=[])

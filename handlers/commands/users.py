@@ -71,8 +71,8 @@ def change_password(services: Services, report: Report, *, name: str, password: 
 
 
 def turn_off_second_factor(services: Services, report: Report, *, name: str) -> None:
-    """Turn off the second factor of a user who has lost it; from then on the password is enough. CommandError if they
-    have none."""
+    """Turn off the second factor of a user who has lost it, and the recovery codes with it; from then on the password
+    is enough. CommandError if they have none."""
     user = users.get_by_name(services.everybody, name)
     if not services.authorization.second_factors.turn_off(user.id):
         raise CommandError(f"{user.name} has no second factor.")
@@ -106,8 +106,8 @@ def remove_user(services: Services, report: Report, *, name: str) -> None:
 
 
 def _is_good_name(name: str) -> bool:
-    """Whether a new user may have this name (decision 67); a combining mark, such as a vowel sign, counts with its
-    letter."""
+    """Whether a new user may have this name: letters, digits and some punctuation (decision 67); a combining mark, such
+    as a vowel sign, counts with its letter."""
     kinds = [unicodedata.category(letter)[0] for letter in name]
     return (
         0 < len(name) <= NAME_CHARACTERS_MAX

@@ -41,7 +41,7 @@ class Forbidden(Refusal):
 
 
 class NotFound(Refusal):
-    """The thing does not exist, or belongs to somebody else: the two look the same."""
+    """What the request names does not exist, or belongs to somebody else: the two look the same."""
 
     status = 404
     text = "Not found"

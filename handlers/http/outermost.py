@@ -123,7 +123,8 @@ def _refusal(error: BaseException, asked: call.Call) -> Refusal:
 
 
 def _is_person_lost(scope: Scope, error: BaseException) -> bool:
-    """Whether a 404 goes to a person in a browser: to a GET or HEAD that prefers HTML to JSON."""
+    """Whether the error is the 404 of an address that does not exist, for a person in a browser: for a GET or HEAD that
+    prefers HTML to JSON."""
     is_unknown = isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND
     return is_unknown and scope["method"] in ("GET", "HEAD") and prefers_html(Headers(scope=scope).get("accept", ""))
 

@@ -74,8 +74,8 @@ async def get_sync_job(services: Services, request: Request, *, sync_id: str) ->
 
 
 def _person(request: Request) -> Person | None:
-    """The person present, if the request comes from this server's own page; whether anybody sits before an app is
-    unknown (decision 94)."""
+    """The person present, if the request comes from this server's own page; None for an app, since whether anybody sits
+    before it is unknown (decision 94)."""
     if request.principal.client_id != PAGE:
         return None
     return person_at(request.headers, request.client_address)

@@ -309,7 +309,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._end()
 
     def _end(self) -> None:
-        """Send nothing more, and drop what the client still sends until it has read the answer."""
+        """Send nothing more, and from now on drop what the client still sends, so that it can read the answer."""
         self._has_ended = True
         if self._phase == "content":
             stated = next((int(value) for name, value in self.cycle.scope["headers"] if name == b"content-length"), 0)

@@ -126,8 +126,8 @@ def guard(
 
 
 def required_scope(operation: AbstractOperation) -> str | None:
-    """The one scope that the contract asks of an operation; None if everybody may call it. Raises ValueError for more
-    than one."""
+    """The one scope that the contract asks of an operation; None if everybody may call it. Raises ValueError unless it
+    is exactly one."""
     requirements = operation.security or []
     if not requirements:
         return None

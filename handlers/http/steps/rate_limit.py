@@ -94,8 +94,8 @@ class Limiter:
         return Quota(is_granted, remaining if is_granted else 0, reset_seconds)
 
     def _may_ask(self) -> bool:
-        """Whether this request may ask Redis: every request while Redis answers, one a second while it does not, which
-        is noted as asked now."""
+        """Whether this request may ask Redis: every request while Redis answers, one a second while it does not; that
+        one's time is noted."""
         now, asked_at = self._clock(), self._failed_at
         if asked_at is None:
             return True

@@ -68,8 +68,8 @@ class Deliverer:
         self._on_its_way: dict[str, _DeliveryAttempt] = {}  # by the id of the delivery
 
     def work(self) -> None:
-        """Send deliveries and store their outcomes, round by round, until the sync engine stops; after an error log it,
-        wait five seconds and go on."""
+        """Send deliveries and store their outcomes, round by round, until the sync engine stops, and then end the
+        sending process; after an error log it, wait five seconds and go on."""
         is_waiting = False
         while not self._stop_event.is_set():
             with contain(log, "webhooks go on after an error", is_expected=self._stop_event.is_set):

@@ -136,7 +136,8 @@ class EventStream:
         return _line(shape(id_, type_, now, {}))
 
     async def _caller(self) -> Principal | None:
-        """The principal of the stream's token, checked like that of a request; None if it may no longer read."""
+        """The principal of the stream's token, checked like that of a request; None if the token or the subscription
+        has ended."""
         access = self._services.authorization.access
         try:
             caller = access.principal_in_memory(self._token)
