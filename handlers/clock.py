@@ -28,5 +28,5 @@ class Clock:
         return self.now_in_utc().astimezone(self.zone).date()
 
     def in_zone(self, moment: datetime) -> datetime:
-        """An instant of the store, converted to the configured zone."""
+        """An instant of the store (UTC, without zone), converted to the configured zone."""
         return moment.replace(tzinfo=UTC).astimezone(self.zone)

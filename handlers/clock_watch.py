@@ -41,7 +41,7 @@ class ClockWatch:
             log.warning("%s", wrong or "This machine's clock is that of the database again.")
 
     def wrong(self) -> str | None:
-        """A sentence for the operator where the clocks differ by more than APART_MAX; None where they agree."""
+        """A sentence for the operator where the clocks differ by more than two seconds; None where they agree."""
         apart = self.apart()
         if abs(apart) <= APART_MAX:
             return None

@@ -57,7 +57,8 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
     words: OwnWords | None = None
 
     def words_on(self, row: Mapping[str, Any]) -> OwnerWords:
-        """The user's own words on this booking (category, note, tags, parts); empty where they are not exported."""
+        """The user's own words on this booking (category, own category, note, tags, parts); empty where they are not
+        exported."""
         annotation = self.words.by_id.get(row["id"]) if self.words is not None else None
         if annotation is None:
             return OwnerWords()
@@ -82,7 +83,8 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
         return self.words.names(self.may_read)
 
     def rows(self, session: Session, account: StoredAccount) -> Iterator[pl.DataFrame]:
-        """The account's bookings as frames of `transactions.EVERYTHING`, oldest first."""
+        """The account's bookings as frames of `transactions.EVERYTHING`, the earliest booking date first; without the
+        other side of a transfer that may not be named."""
         for piece in transactions.pieces(session, self.user_id, account.id, self.selection or Selection()):
             others = piece["transfer_account_id"].unique().drop_nulls()
             hidden = [account_id for account_id in others if not self.may_read(account_id)]
@@ -90,7 +92,7 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
             yield piece.with_columns(is_readable.then(pl.col(*TRANSFER)).name.keep()) if hidden else piece
 
     def each(self, session: Session, account: StoredAccount) -> Iterator[Mapping[str, Any]]:
-        """The rows of an account, one by one, oldest first."""
+        """The rows of `rows` one by one."""
         for piece in self.rows(session, account):
             yield from piece.iter_rows(named=True)
 
@@ -102,7 +104,7 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
         return piece.select(*_columns(self))
 
     def leaf_of(self, row: Mapping[str, Any]) -> str | None:
-        """The exported name of a booking's finer category; None where finer categories are left out."""
+        """The exported name of a booking's finer category; None where it has none, or finer categories are left out."""
         return self.leaf(row["detailed_category"]) if self.leaf is not None else None
 
     def closing_statement(self, account: StoredAccount) -> StatementRecord:
@@ -116,8 +118,8 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def write(session: Session, export: Export, format_: str, stream: BinaryIO) -> int:
-    """Write the export to the stream piece by piece, and return the number of bookings. Adjusting entries are left out
-    of the statement formats and marked in the others: an import makes them anew wherever a gap is.
+    """Write the export in this format to the stream piece by piece, and return the number of bookings. Adjusting
+    entries are left out of the statement formats and marked in the others: an import makes them anew wherever a gap is.
 
     The session has to be one transaction: rows and balances that a sync brings meanwhile would not add up.
     """
@@ -125,8 +127,8 @@ def write(session: Session, export: Export, format_: str, stream: BinaryIO) -> i
 
 
 def _with_distinct_keys(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
-    """The accounts, where a key that several connections use for accounts without IBAN gets the end of our id, so that
-    no two accounts share a key."""
+    """The accounts, each with a key of its own: where several connections use the same key for accounts without IBAN in
+    one currency, it gets the end of our account id."""
     uses = Counter((account.stable_key, account.currency) for account in owned if account.iban is None)
     return [
         replace(account, stable_key=f"{account.stable_key[:KEY_CHARACTERS_MAX]}-{account.id[-8:]}")

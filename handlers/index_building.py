@@ -13,7 +13,8 @@ log = logging.getLogger("bankdata.store")
 
 
 def keep_building(store: Store, stopped: threading.Event) -> None:
-    """Build the missing indexes and fill in finer categories, then end; after a failure try again each minute."""
+    """Build the missing indexes and fill in finer categories, then end; after a StoreError, and while another process
+    builds, try again each minute."""
     said = ""
     while not stopped.is_set():
         try:

@@ -35,7 +35,8 @@ def of_accounts(
 
 
 def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, today: date) -> list[str]:
-    """All warnings and questions about these accounts, as sentences; hidden accounts are included."""
+    """All questions and warnings about these accounts, hidden ones included, as sentences, account by account: whether
+    it is the same as another one, bookings taken back in the last week, and what does not add up."""
     wanted, owned = set(account_ids), stored_accounts.every(session, user_id)
     meant = [account for account in owned if account.id in wanted]
     said = warnings(of_accounts(session, user_id, meant, today=today), meant)
@@ -44,7 +45,8 @@ def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, t
 
 
 def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
-    """By account id: the question for its user whether the account is the same as another one of theirs."""
+    """By account id: the question for its user whether the account is the same as another one of theirs; other accounts
+    are absent."""
     by_id = {account.id: account for account in owned}
     return {
         account.id: [f"{account.label}: {PERHAPS_SAME.format(other=by_id[account.same_as].label)}"]
@@ -56,7 +58,8 @@ def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
 def taken_back_lately(
     session: Session, user_id: str, accounts: Sequence[StoredAccount], *, today: date
 ) -> dict[str, list[str]]:
-    """A sentence for each booking that a bank has taken back within SAID_FOR, by account id."""
+    """By account id: a sentence for each booking that a bank has taken back in the last seven days, the latest booking
+    date first; accounts without any are absent."""
     by_id, said = {account.id: account for account in accounts}, dict[str, list[str]]()
     for row in stored_transactions.list_taken_back(session, user_id, list(by_id)):
         if row["taken_back_at"] is not None and row["taken_back_at"].date() > today - SAID_FOR:

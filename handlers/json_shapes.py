@@ -21,7 +21,7 @@ from storage.oauth.access_record import Entry
 
 def members(value: object, *names: str) -> Json:
     """Members of the contract that stand under the same name in a record: `hasHeader` is the attribute `has_header`, a
-    moment becomes text with milliseconds, a day YYYY-MM-DD."""
+    moment (UTC) becomes text with milliseconds, a day YYYY-MM-DD."""
     values = {name: getattr(value, python_name(name)) for name in names}
     return {
         name: instant(each) if isinstance(each, datetime) else each.isoformat() if isinstance(each, date) else each
@@ -30,12 +30,14 @@ def members(value: object, *names: str) -> Json:
 
 
 def money(amount: Decimal, currency: str) -> orjson.Fragment:
-    """The amount as an exact JSON number with the decimals of its currency; never by way of binary floating point."""
+    """The amount as an exact JSON number, rounded to the decimals of its currency; never by way of binary floating
+    point."""
     return orjson.Fragment(f"{_exact_amount(amount, currency):f}")
 
 
 def money_text(amount: Decimal, currency: str) -> str:
-    """The amount as text with at least two decimals, because one app turns it into cents by deleting the point."""
+    """The amount as text, rounded to the decimals of its currency but with at least two, because one app turns it into
+    cents by deleting the point."""
     exact = _exact_amount(amount, currency)
     return f"{exact:.2f}" if minor_digits(currency) < 2 else f"{exact:f}"
 
@@ -46,17 +48,18 @@ def _exact_amount(amount: Decimal, currency: str) -> Decimal:
 
 
 def day(value: date | None) -> str | None:
-    """A bank's calendar day as a date-time at midnight, never shifted by a time zone (decision 10)."""
+    """A bank's calendar day as the text of a date-time at midnight, never shifted by a time zone (decision 10); None
+    for None."""
     return f"{value.isoformat()}T00:00:00.000Z" if value is not None else None
 
 
 def instant(value: datetime | None) -> str | None:
-    """An instant of the store (UTC) as text with milliseconds."""
+    """An instant of the store (UTC) as ISO 8601 text with milliseconds and Z; None for None."""
     return f"{value.isoformat(timespec='milliseconds')}Z" if value is not None else None
 
 
 def account(value: StoredAccount, connection_status: str) -> Json:
-    """Account of the contract (interface 2.1)."""
+    """The account as JSON (Account of the contract, interface 2.1)."""
     return {
         "id": value.id,
         "accountName": value.name,
@@ -70,7 +73,7 @@ def account(value: StoredAccount, connection_status: str) -> Json:
 
 
 def transaction(row: Mapping[str, Any], accounts: Mapping[str, StoredAccount]) -> Json:
-    """Transaction of the contract (interface 2.4)."""
+    """The row as JSON (Transaction of the contract, interface 2.4); `accounts` has its account by id."""
     owner = accounts[row["account_id"]]
     return {
         "id": row["id"],
@@ -95,7 +98,7 @@ def transaction(row: Mapping[str, Any], accounts: Mapping[str, StoredAccount]) -
 
 
 def transaction_detail(row: Mapping[str, Any], accounts: Mapping[str, StoredAccount]) -> Json:
-    """TransactionDetail of the contract (interface 2.5)."""
+    """The row with all its details as JSON (TransactionDetail of the contract, interface 2.5)."""
     return {
         **transaction(row, accounts),
         "counterpartBic": row["counterpart_bic"],
@@ -111,7 +114,7 @@ def transaction_detail(row: Mapping[str, Any], accounts: Mapping[str, StoredAcco
 
 
 def month(row: Mapping[str, Any], currency: str) -> Json:
-    """MonthlyCashflow of the contract (interface 2.7)."""
+    """One month's figures as JSON (MonthlyCashflow of the contract, interface 2.7)."""
     return {
         "month": row["month"].strftime("%Y-%m"),
         **{name: money(row[name], currency) for name in ("income", "expenses", "net")},
@@ -119,8 +122,8 @@ def month(row: Mapping[str, Any], currency: str) -> Json:
 
 
 def sums(value: Sums, currency: str, *, with_days: bool) -> Json:
-    """The figures of TransactionSums; `with_days` False leaves out the first and last day, which would tell of single
-    bookings."""
+    """The figures of a TransactionSums of the contract as JSON; with `with_days` False, first and last day are null,
+    for they would tell of single bookings."""
     days = (value.first, value.last) if with_days else (None, None)
     return {
         "count": value.count,
@@ -130,12 +133,12 @@ def sums(value: Sums, currency: str, *, with_days: bool) -> Json:
 
 
 def span(value: Span) -> Json:
-    """ComparedSpan of the contract."""
+    """The span as JSON (ComparedSpan of the contract)."""
     return {"dateFrom": value.first.isoformat(), "dateTo": value.last.isoformat()}
 
 
 def month_of_categories(row: Mapping[str, Any], spent: Iterable[tuple[str, Decimal]], currency: str) -> Json:
-    """MonthOfCategories of the contract."""
+    """One month's expenses by category as JSON (MonthOfCategories of the contract), in the order of `spent`."""
     return {
         "month": row["month"].strftime("%Y-%m"),
         "expenses": money(row["expenses"], currency),
@@ -144,7 +147,7 @@ def month_of_categories(row: Mapping[str, Any], spent: Iterable[tuple[str, Decim
 
 
 def balances(value: BalanceSeries, *, per_account: bool) -> Json:
-    """The body of GET /balances."""
+    """The body of GET /balances as JSON; each account has points of its own only if `per_account`."""
     return {
         "currency": value.currency,
         "accounts": [
@@ -166,12 +169,12 @@ def balances(value: BalanceSeries, *, per_account: bool) -> Json:
 
 
 def points(values: Iterable[tuple[date, Decimal]], currency: str) -> list[Json]:
-    """BalancePoints of the contract."""
+    """The balances as JSON (BalancePoints of the contract), in the order given."""
     return [{"date": day.isoformat(), "balance": money(balance, currency)} for day, balance in values]
 
 
 def snapshot(value: Snapshot) -> Json:
-    """The body of GET /snapshot (interface 4.6)."""
+    """The body of GET /snapshot as JSON (interface 4.6)."""
     currency = value.currency
     return {
         "totalBalance": money(value.total_balance, currency),
@@ -189,7 +192,7 @@ def snapshot(value: Snapshot) -> Json:
 
 
 def subscription(row: Mapping[str, Any]) -> Json:
-    """DetectedSubscription of the contract (interface 2.10)."""
+    """The recurring payment as JSON (DetectedSubscription of the contract, interface 2.10)."""
     return {
         "merchantName": row["merchant_name"],
         "amount": money(row["amount"], row["currency"]),
@@ -203,7 +206,8 @@ def subscription(row: Mapping[str, Any]) -> Json:
 def counted_transaction(
     judged: Mapping[str, Any], row: Mapping[str, Any], accounts: Mapping[str, StoredAccount], currency: str
 ) -> Json:
-    """CountedTransaction of the contract: a transaction with the amount that it adds to the figure being explained."""
+    """The transaction as JSON with the amount that it adds to the figure being explained (CountedTransaction of the
+    contract)."""
     return {
         **transaction(row, accounts),
         "countedAs": judged["counted_as"],
@@ -228,7 +232,7 @@ STANDING = frozenset(
 
 
 def subscription_detail(row: Mapping[str, Any], past: History, charges: Iterable[Json], today: date) -> Json:
-    """SubscriptionDetail of the contract."""
+    """The recurring payment with its history as JSON (SubscriptionDetail of the contract)."""
     currency = row["currency"]
     outlook = outlook_of(past, is_over=row["is_over"], today=today)
     has_ended = outlook.status == "ended"
@@ -266,7 +270,8 @@ def subscription_detail(row: Mapping[str, Any], past: History, charges: Iterable
 
 
 def price_change(prices: Sequence[Price], currency: str) -> Json | None:
-    """PriceChange of the contract, of the latest change; None where the price has always been the same."""
+    """The latest change of price as JSON (PriceChange of the contract); None where the price has always been the same,
+    or rose from zero."""
     last = prices[-1]
     if last.change is None or last.change == last.amount:  # there is no percentage of a price of zero
         return None
@@ -278,7 +283,8 @@ def price_change(prices: Sequence[Price], currency: str) -> Json | None:
 
 
 def charge(row: Mapping[str, Any], *, is_counted: bool) -> Json:
-    """SubscriptionCharge of the contract; `is_counted` says whether the charge counts as an occurrence."""
+    """The booking as a charge of a recurring payment, its amount without sign (SubscriptionCharge of the contract);
+    `is_counted` says whether it counts as an occurrence."""
     return {
         "transactionId": row["id"],
         "accountId": row["account_id"],
@@ -289,8 +295,8 @@ def charge(row: Mapping[str, Any], *, is_counted: bool) -> Json:
 
 
 def job(value: Job) -> Json:
-    """SyncJobStatus of the contract (interface 2.12); newTransactions is absent until the job is completed (decision
-    12)."""
+    """The sync job as JSON (SyncJobStatus of the contract, interface 2.12); newTransactions is absent until the job is
+    completed (decision 12)."""
     shown = {"syncId": value.id, **members(value, "status", "error", "createdAt", "updatedAt")}
     if value.status == "completed":
         shown["newTransactions"] = value.new_transactions
@@ -298,7 +304,7 @@ def job(value: Job) -> Json:
 
 
 def pagination(*, page: int, per_page: int, total: int) -> Json:
-    """Pagination of the contract (interface 2.6, decision 2)."""
+    """The position of a page as JSON (Pagination of the contract, interface 2.6, decision 2); no row makes no page."""
     return {"page": page, "perPage": per_page, "total": total, "pageCount": -(-total // per_page)}
 
 
@@ -308,8 +314,8 @@ def by_id(accounts: Iterable[StoredAccount]) -> dict[str, StoredAccount]:
 
 
 def record_entry(entry: Entry) -> Json:
-    """One entry of a user's access record, for its export: what an app (or, with `app` null, the person) did within an
-    hour."""
+    """One entry of a user's access record as JSON, for its export: what an app (or, with `app` null, the person) did
+    within an hour."""
     app = {"id": entry.client_id, "name": entry.client_name, "grant": entry.grant_id or None}
     return {
         "hour": instant(entry.hour),

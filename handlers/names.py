@@ -11,7 +11,7 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 @cache
 def python_name(name: str) -> str:
-    """The name in snake case: accountIds becomes account_ids."""
+    """The name in snake case: accountIds becomes account_ids; a hyphen becomes an underscore too."""
     return _CAPITAL.sub(r"_\1", name).replace("-", "_").lower()
 
 

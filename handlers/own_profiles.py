@@ -44,7 +44,7 @@ class ChosenLayout(Struct, frozen=True):
         self, session: Session, user_id: str, *, file_name: str, account_ids: Sequence[str], now: datetime
     ) -> None:
         """Store the layout for this user's later files, along with the account if the file was about exactly one,
-        replacing a kept layout for the same columns. Raises ProfileError beyond KEPT_MAX."""
+        replacing a kept layout for the same columns. Raises ProfileError for more than KEPT_MAX layouts of a user."""
         account_id = account_ids[0] if len(account_ids) == 1 else None
         for text, profile in zip(chosen_texts(self.text), self.profiles, strict=True):
             layout = KeptLayout(
@@ -56,19 +56,20 @@ class ChosenLayout(Struct, frozen=True):
 
 
 class OwnProfiles(Struct, frozen=True):
-    """The operator's profiles of a store that no other process has open, by the names of their files."""
+    """The operator's CSV profiles of a store that no other process has open: files in the data folder, by the names of
+    the files."""
 
     data_dir: Path
     store: Store
 
     @property
     def folder(self) -> Path:
-        """The folder of the profiles."""
+        """The folder of the profiles, which may not exist yet."""
         return self.data_dir / PROFILES_FOLDER
 
     @property
     def is_unread(self) -> bool:
-        """Whether the data folder contains profiles that are not used."""
+        """Whether the data folder contains profiles that are not used; here never."""
         return False
 
     def read(self) -> Sequence[Profile]:
@@ -96,7 +97,7 @@ class OwnProfiles(Struct, frozen=True):
         self._write(name, text, now)
 
     def remove(self, name: str) -> None:
-        """Delete the profile with this file name, which has to exist."""
+        """Delete the profile with this file name, which has to exist (FileNotFoundError)."""
         (self.folder / name).unlink()
 
     def _write(self, name: str, text: str, now: datetime) -> None:  # noqa: ARG002 - a file knows its own time
@@ -107,12 +108,12 @@ class OwnProfiles(Struct, frozen=True):
 
 
 class SharedProfiles(OwnProfiles, frozen=True):
-    """The operator's profiles of a store that several machines share: documents in it, so that all read a file
+    """The operator's CSV profiles of a store that several machines share: documents in it, so that all read a file
     alike."""
 
     @property
     def is_unread(self) -> bool:
-        """Whether the data folder contains profiles that are not used."""
+        """Whether the data folder contains profiles, which are not used here."""
         return any(self.folder.glob("*.json"))
 
     def read(self) -> Sequence[Profile]:

@@ -15,7 +15,7 @@ PLACE = re.compile(r"\\\{(?:word)?\\\}")  # `{}` or `{word}`, as `re.escape` wri
 
 def in_german(sentence: str) -> str | None:
     """The sentence in German, or None where the tables do not have it; texts in its placeholders are translated too
-    where the tables have them."""
+    where the tables have them, and a subject before a colon, such as a file, stays."""
     for pattern, german in _table():
         if found := pattern.fullmatch(sentence):
             parts = [in_german(part) or part for part in found.groups()]

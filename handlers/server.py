@@ -77,7 +77,8 @@ def application(
     listens_at: str = "127.0.0.1",
     validate_responses: bool = False,
 ) -> ASGIApp:
-    """The whole service as one ASGI application. When it ends, it closes `services` and the control socket.
+    """The whole service as one ASGI application. Making it registers the service's own OAuth clients in the store. When
+    it ends, it closes `services` and the control socket.
 
     `listens_at` is the address of the listening socket. `answered_by` replaces the service's own operations, by
     operation id. `is_cut_off` is set if an import or a source was still at work at the end: then the process has to
@@ -175,8 +176,8 @@ def application(
 
 
 def _record_request(record: AccessRecord, caller: Principal, operation: str, status: int, is_dry_run: bool) -> None:
-    """Note a request of an app in the user's access record: as a deed only where something was done. Calls of an
-    assistant are left to the MCP endpoint, which records the tool that was called."""
+    """Note a request of an app in the user's access record, one that only asked what would happen as a dry run. Calls
+    of an assistant are left to the MCP endpoint, which records the tool that was called."""
     if operation != MESSAGE:
         record.note(
             caller.user_id,
@@ -195,7 +196,8 @@ def run(
     answered_by: Mapping[str, Operation] | None = None,
     takes_commands: bool = True,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, in this one process; then return, for being asked to stop is no failure.
+    """Serve until SIGINT or SIGTERM, in this one process; then return, for being asked to stop is no failure. If an
+    import or a source is still at work then, the process exits at once instead, with code 0.
 
     With `takes_commands`, commands reach the server through a control socket; where several processes serve one store,
     none takes commands. `ready` is called once requests are answered. Raises CannotListen if the control socket cannot

@@ -103,7 +103,7 @@ class Services(Struct):
         return self.store.of(user_id)
 
     def user(self, user_id: str) -> User:
-        """The user with this id, who is sending the present request."""
+        """The user with this id, who is sending the present request; AssertionError if they are gone."""
         user = users.find(self.of(user_id), user_id)
         assert user is not None, "a request outlived its user"
         return user
@@ -119,8 +119,8 @@ class Services(Struct):
         return atomically(self.of(user_id), hold_and_work, is_dry_run=is_dry_run)
 
     def change(self, user_id: str, work: Callable[[Transaction], T], *, is_dry_run: bool = False) -> T:
-        """The result of this work on the user's bookings, done as by `alone`; afterwards recurring payments are
-        detected again."""
+        """The result of this work on the user's bookings, done as by `alone`; afterwards, unless it is a dry run,
+        recurring payments are detected again."""
         result = self.alone(user_id, work, is_dry_run=is_dry_run)
         if not is_dry_run:
             detect_after_import(self.of(user_id), [user_id], today=self.clock.today())
@@ -133,7 +133,8 @@ class Services(Struct):
 
     @property
     def rates(self) -> pl.DataFrame:
-        """The reference rates of the European Central Bank, read when a selection first mixes currencies."""
+        """The reference rates of the European Central Bank, loaded when a selection first mixes currencies and kept
+        until `forget_rates`."""
         if self._rates is None:
             self.sharing.fetch_rates()
             self._rates = current_rates(self.settings.data_dir)
@@ -141,7 +142,8 @@ class Services(Struct):
 
     @property
     def missing_key(self) -> str | None:
-        """A sentence for the operator where this machine lacks the key of some bank connections; else None."""
+        """A sentence for the operator where this machine lacks the key of some bank connections; None where it has all,
+        or a part of the store does not answer."""
         closed = 0
         with suppress(StoreUnavailable):  # one of a cluster's machines is away, which is no reason not to serve
             closed = len(connection_secrets.unreadable_connections(self.everybody, self.connection_keys))
@@ -158,8 +160,8 @@ class Services(Struct):
         self.reader.cache.clear()
 
     def is_ready(self) -> bool:
-        """Whether the store answers and, if it is a database elsewhere, can be written to. Its schema needs no check:
-        it was brought up to date when it was opened."""
+        """Whether the store answers and, if it is a database elsewhere, can be written to; logs when it stops answering
+        and when it answers again. Its schema needs no check: it was brought up to date when it was opened."""
         answers = is_ready = False
         # Whatever goes wrong, the answer to the monitor is no
         with contain(log, "not ready", is_expected=lambda: not self._was_ready):
@@ -172,8 +174,8 @@ class Services(Struct):
         return answers and is_ready
 
     def close(self) -> bool:
-        """Close the store within seconds, whatever the sources do. Returns whether the sync engine is idle; if it is
-        not, the process has to exit at once, and whatever was not committed is lost."""
+        """Write the access record and close the store, within seconds, whatever the sources do. Returns whether the
+        sync engine is idle; if it is not, the process has to exit at once, and whatever was not committed is lost."""
         is_idle = self.sync_engine.close()
         self.authorization.record.close()
         self.store.close()
@@ -181,7 +183,7 @@ class Services(Struct):
 
 
 def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
-    """The sources on other machines that a person can connect, by name."""
+    """The sources on other machines that a person can connect with a sign-in or a token, by name."""
     enable_banking = EnableBanking(
         settings.enable_banking_url,
         application=settings.enable_banking_application,
@@ -200,7 +202,8 @@ def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
 
 
 def content_of(setting: str, file: Path | None) -> str:
-    """The content of a file that the operator named in a setting, such as a client's secret; raises Misconfigured."""
+    """The content of a file that the operator named in a setting, such as a client's secret, trimmed; raises
+    Misconfigured for a file that is missing, unreadable or empty."""
     try:
         text = file.read_text("utf-8").strip() if file is not None else ""
     except (OSError, ValueError) as error:
@@ -211,7 +214,8 @@ def content_of(setting: str, file: Path | None) -> str:
 
 
 def connectors(profiles: Callable[[str], Sequence[Profile]]) -> Mapping[str, Connector]:
-    """The connectors that ask no other machine, by name; `profiles` gives the CSV profiles for a user id."""
+    """The connectors that ask no other machine (demo banks, folders, uploads), by name; `profiles` gives the CSV
+    profiles for a user id."""
 
     def read_file(file: BinaryIO, user_id: str, warn: Callable[[str], None]) -> Iterator[Record]:
         layouts: list[CsvLayout] = []
@@ -276,8 +280,8 @@ def open_services(
     reader = Reader(store, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
 
     def after_import(user_id: str) -> None:
-        """Detect the user's recurring payments again and, if they are in memory and so likely to ask soon, their
-        forecast."""
+        """Detect the user's recurring payments again and, if their data are in memory and they so are likely to ask
+        soon, their forecast."""
         today, looking = clock.today(), reader.cache.users()
         detect_after_import(store.of(user_id), [user_id], today=today)
         find_ahead(store.of, [user_id] if user_id in looking else [], today=today, is_over=sync_engine.stopped.is_set)
@@ -375,8 +379,9 @@ def _authorization(settings: Settings, database: Database, sharing: StoreSharing
 
 
 def _app_document(settings: Settings, address: str) -> Document:
-    """The metadata document of an app. A service whose own address is this machine's may fetch from this machine, and
-    if the operator named hosts, these may have private addresses."""
+    """The metadata document of an app, downloaded from this address. A service whose own address is this machine's may
+    fetch from this machine, and if the operator named hosts, these may have private addresses. Raises
+    DocumentRefused."""
     try:
         answer = download_checked(
             address,

@@ -26,7 +26,8 @@ T = TypeVar("T")
 
 
 class SettingError(ValueError):
-    """A setting has a value that cannot be used."""
+    """A setting has a value that cannot be used, or a name that does not exist; the message says which, and what is
+    expected."""
 
 
 def _setting(default: Any, parse: Callable[[str], Any], help_: str) -> Any:
@@ -50,7 +51,7 @@ def _text(pattern: str, expected: str) -> Callable[[str], str]:
 
 
 def _list(text: str, pattern: str, expected: str) -> list[str]:
-    """The parts between the commas of a text, each of which the pattern has to match."""
+    """The parts between the commas of a text, trimmed, each of which the pattern has to match; else ValueError."""
     part = _text(pattern, expected)
     return [part(each.strip()) for each in text.split(",")]
 
@@ -135,7 +136,7 @@ def _client_ids(text: str) -> frozenset[str]:
 
 
 def _hosts(text: str) -> frozenset[str] | None:
-    """The names of the hosts; an empty set for `off`, None for `on`."""
+    """The names of the hosts in lower case; an empty set for `off`, None for `on`."""
     if text in ("on", "off"):
         return None if text == "on" else frozenset()
     expected = "on, off, or names of hosts separated by commas"
@@ -308,7 +309,8 @@ class Settings:
 
     @property
     def is_in_clear(self) -> bool:
-        """Whether passwords and tokens cross a network without TLS."""
+        """Whether passwords and tokens cross a network without TLS: whether an address of the service is http and not
+        this machine's own."""
         parts = [urlsplit(address) for address in (self.public_url, self.auth_url)]
         return any(part.scheme == "http" and not is_loopback(part.hostname or "") for part in parts)
 
@@ -353,8 +355,8 @@ def load(
 
 
 def _secret_value(environment: Mapping[str, str], name: str) -> str:
-    """The value of a secret setting: from the environment itself, or from the file that the environment names
-    instead."""
+    """The value of a secret setting: from the environment itself, or from the file that the environment names instead;
+    empty if neither is set. Raises SettingError."""
     text, file = environment.get(name, "").strip(), environment.get(name + IN_FILE, "").strip()
     if not file:
         return text

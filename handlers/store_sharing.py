@@ -42,39 +42,40 @@ class StoreSharing:
         self._clock = clock
 
     def begin(self) -> None:
-        """Finish what an upgrade has left to do, and release the work of a process that was killed."""
+        """Finish what an upgrade has left to do, and release the sync jobs and webhook deliveries of a process that was
+        killed."""
         later_leaves.fill(self._store)
         jobs.release_all(self._everybody)
         deliveries.release_all(self._everybody, now=self._clock.now())
 
     def connection_keys(self) -> ConnectionKeys:
-        """The keys of bank connections."""
+        """The keys that encrypt the secrets of bank connections, in a file."""
         return ConnectionKeys(self._settings.connection_keys)
 
     def signing_keys(self) -> Path | SealedKeys:
-        """The place of the keys that sign access tokens."""
+        """Where the keys that sign access tokens are: the data folder."""
         return self._settings.data_dir
 
     def own_profiles(self) -> OwnProfiles:
-        """The operator's profiles."""
+        """The operator's CSV profiles."""
         return OwnProfiles(self._settings.data_dir, self._store)
 
     def look_after(self, keys: ConnectionKeys, *, for_server: bool) -> Callable[[], object]:
-        """The function to call each minute for the keys of bank connections: a server marks connections whose key is
-        gone."""
+        """The function to call each minute for the keys of bank connections: a server's marks connections whose key is
+        gone as needing their user, and unmarks them once it is back; another process's reads the keys again."""
         return partial(missing_keys.settle, self._everybody, keys) if for_server else keys.look_again
 
     def fetch_rates(self) -> None:
-        """Copy the rates that all processes use into the data folder of this one."""
+        """Copy the rates that all processes use into the data folder of this one; nothing to do here."""
 
     def share_rates(self) -> None:
-        """Give rates that were just installed here to all processes of the store."""
+        """Give rates that were just installed here to all processes of the store; nothing to do here."""
 
     def check_writable(self) -> None:
         """Raise StoreError where the store cannot be written to; this one always can."""
 
     def background(self, sync_engine: SyncEngine) -> Sequence[tuple[str, Callable[[], object]]]:  # noqa: ARG002 - as below
-        """The names and functions of the additional threads of a server."""
+        """The names and functions of the additional threads of a server; none here."""
         return ()
 
 
@@ -88,7 +89,8 @@ class SharedStore(StoreSharing):
         """Release nothing, because other processes may be at work."""
 
     def connection_keys(self) -> ConnectionKeys:
-        """The keys of bank connections, with those of the file that an earlier version wrote."""
+        """The keys that encrypt the secrets of bank connections; those of the file that an earlier version wrote are
+        moved into the store."""
         file, everybody = self._settings.connection_keys, self._everybody
         keys = ConnectionKeys(
             self._sealed(CONNECTION_KEYS), may_begin=lambda: not connection_secrets.is_any_kept(everybody)
@@ -99,11 +101,11 @@ class SharedStore(StoreSharing):
         return keys
 
     def signing_keys(self) -> SealedKeys:
-        """The place of the keys that sign access tokens."""
+        """Where the keys that sign access tokens are: sealed in the store."""
         return self._sealed(SIGNING_KEYS)
 
     def own_profiles(self) -> SharedProfiles:
-        """The operator's profiles."""
+        """The operator's CSV profiles, which are documents in the store."""
         return SharedProfiles(self._settings.data_dir, self._store)
 
     def look_after(self, keys: ConnectionKeys, *, for_server: bool) -> Callable[[], object]:  # noqa: ARG002 - as there
@@ -112,14 +114,15 @@ class SharedStore(StoreSharing):
         return keys.look_again
 
     def fetch_rates(self) -> None:
-        """Copy the rates that all processes use into the data folder of this one."""
+        """Copy the rates that all processes use, if any were installed, into the data folder of this one."""
         shared = documents.find(self._store.of(NOBODY), exchange_rates.FILE_NAME)
         if shared is not None:
             self._settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             exchange_rates.install(shared.encode(), folder=self._settings.data_dir)
 
     def share_rates(self) -> None:
-        """Give rates that were just installed here to all processes of the store."""
+        """Give rates that were just installed here to all processes of the store, and have them drop the answers they
+        keep."""
         content = (self._settings.data_dir / exchange_rates.FILE_NAME).read_text("utf-8")
         before = documents.find(self._everybody, exchange_rates.FILE_NAME)
         documents.replace(self._everybody, exchange_rates.FILE_NAME, content, before=before, now=self._clock.now())
@@ -127,7 +130,7 @@ class SharedStore(StoreSharing):
             self._everybody.changes(user.id)
 
     def check_writable(self) -> None:
-        """Raise StoreError where the store cannot be written to, such as a standby."""
+        """Raise StoreError where the store cannot be written to, such as a standby, by writing a fact into it."""
         store_facts.remember(self._everybody, IS_WRITABLE, "yes")
 
     def background(self, sync_engine: SyncEngine) -> Sequence[tuple[str, Callable[[], object]]]:
@@ -142,5 +145,5 @@ class SharedStore(StoreSharing):
 
 
 def sharing_of(store: Store, settings: Settings, clock: Clock) -> StoreSharing:
-    """The StoreSharing for this store."""
+    """The StoreSharing for this store: SharedStore for PostgreSQL."""
     return (SharedStore if store.is_shared else StoreSharing)(store, settings, clock)

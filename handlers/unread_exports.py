@@ -45,7 +45,7 @@ class _File(BufferedReader):
 
 
 class UnreadExports:
-    """The exports of one process that are being written or read."""
+    """The temporary files of one process in which exports are being written or read, limited in number and size."""
 
     def __init__(self) -> None:
         self._places: dict[_Place, None] = {}

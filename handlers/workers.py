@@ -38,7 +38,7 @@ def run(
     sends_webhooks: bool = False,
 ) -> None:
     """Serve in `count` processes until SIGINT or SIGTERM, or until the event `until` is set. A process that dies is
-    replaced.
+    replaced. `ready` is called once when the first one answers requests.
 
     They are new processes, not forks, because neither Polars nor connections to a database survive a fork; and they
     share one socket, because requests waiting at a process's own socket would be lost if it died.

@@ -13,9 +13,9 @@ WAIT_SECONDS = 10.0  # for another caller's read of the same user; any store tha
 
 
 class Cache:
-    """The data of users; those least recently used are dropped first. A user counts for little more than half of
-    `bytes_max`, however large their data are: so one user with a long history stays in memory, beside all users that
-    fit into the other half; of two such users, one is dropped.
+    """Keeps the data of users in memory, within `bytes_max`; those least recently used are dropped first. A user counts
+    for little more than half of `bytes_max` at most, however large their data are: so one user with a long history
+    stays in memory, beside all users that fit into the other half; of two such users, one is dropped.
 
     `state` returns the present state of a user's data. Whoever takes data by `at_hand` has to compare it.
     """
@@ -39,7 +39,7 @@ class Cache:
         return self._users.get(user_id)
 
     def touch(self, user_id: str) -> None:
-        """Note that a user's data in memory, of the present state, answered a request: they are dropped later."""
+        """Count a hit, a request answered from a user's data in memory, and have them dropped later than others."""
         with self._lock:
             self.hits += 1
             if user_id in self._users:
@@ -50,9 +50,9 @@ class Cache:
     ) -> UserData:
         """The user's data of the present state, with everything that `is_enough` checks for.
 
-        `read` completes the data in memory, or loads new ones if these are of an earlier state; data that are whole are
-        kept. One caller reads; others of the same user wait for the result, and raise StoreUnavailable if that takes
-        too long or the store does not answer.
+        `read` completes the data in memory, or loads new ones if these are of an earlier state (it then gets None); the
+        result is kept if `is_whole`. One caller reads; others of the same user wait for the result, and raise
+        StoreUnavailable if that takes longer than ten seconds or the store does not answer.
         """
         read_now, is_answered = self._next(user_id), True
         try:
@@ -76,7 +76,8 @@ class Cache:
             read_now.set_result(is_answered)
 
     def _next(self, user_id: str) -> Future[bool]:
-        """Wait until nobody reads this user's data, and return a new future, for which later callers wait."""
+        """Wait until nobody reads this user's data, and return a new future, for which later callers wait. Raises
+        StoreUnavailable if that takes too long or the store did not answer the one before."""
         while True:
             with self._lock:
                 others = self._reading.get(user_id)
@@ -91,7 +92,8 @@ class Cache:
             return list(self._users)
 
     def weigh(self, user_id: str, data: UserData) -> None:
-        """Measure a user's data again, because they may have grown, and drop others if all are too large now."""
+        """Measure a user's data again if they are in memory, because they may have grown, and drop those least recently
+        used if all are too large now."""
         if self._users.get(user_id) is data and self._sizes.get(user_id) != data.size:
             self._put(user_id, data)
 

@@ -42,8 +42,9 @@ Shown = Callable[[str | None], str | None]
 
 
 class Entries:
-    """Rows of `storage.transactions.KEPT`, newest first, then by id descending, with or without the columns of DETAILS.
-    The frame passed in is changed, so the caller must not use it any more.
+    """Booked transactions with the columns of `storage.transactions.KEPT`, latest booking date first, then by id
+    descending, with or without the columns of DETAILS; `render` makes the JSON of a row. The frame passed in is
+    changed, so the caller must not use it any more.
 
     Columns are chosen in brackets: `select` and `drop` make a plan for each frame, which takes longer than the rest.
     """
@@ -93,11 +94,11 @@ class Entries:
         return end - first, found[min(first + offset, end) : min(first + offset + limit, end)]
 
     def matching(self, selection: Selection) -> pl.DataFrame:
-        """All rows of the selection as analytics.frames.BOOKINGS."""
+        """All rows of the selection as analytics.frames.BOOKINGS, the latest booking date first."""
         return self._rows_of(self.bookings, selection)
 
     def search_rows(self, selection: Selection) -> pl.DataFrame:
-        """All rows of the selection as analytics.frames.SEARCHED."""
+        """All rows of the selection as analytics.frames.SEARCHED, the latest booking date first."""
         return self._rows_of(self._searched_rows, selection)
 
     @cached_property
@@ -109,8 +110,8 @@ class Entries:
         return frame[first:end] if isinstance(found, range) else frame[found[first:end]]
 
     def refunds(self, account_ids: Sequence[str]) -> pl.Series:
-        """The ids of the refunds among the rows of these accounts; kept, because finding them takes longer than adding
-        them up."""
+        """The ids of the refunds among the rows of these accounts; kept until other accounts are asked for, because
+        finding them takes longer than adding them up."""
         key = tuple(sorted(account_ids))
         if self._refunds is None or self._refunds[0] != key:
             found = refund_ids(self.bookings, self.bookings, selection=key)
@@ -133,7 +134,8 @@ class Entries:
         self.places  # noqa: B018 - made here, in a thread, and not by the first request that looks one up
 
     def find(self, id_: str) -> Row | None:
-        """One row with all its details; None where there is none."""
+        """One row with all its details; None where there is none. The details must have been loaded
+        (AssertionError)."""
         assert self._details is not None, "the details were not loaded"
         at = self.places.get(id_)
         return None if at is None else {**self.rows.row(at, named=True), **self._details.row(at, named=True)}
@@ -157,7 +159,7 @@ class Entries:
         return self.rows["detailed_category"].gather(positions).to_list()
 
     def json(self, positions: Sequence[int]) -> list[bytes]:
-        """The JSON of the rows at these positions."""
+        """The JSON of the rows at these ascending positions, made when a row is first shown and kept."""
         shown = self._kept_json(positions)
         if all(shown):
             return shown
@@ -219,7 +221,7 @@ class Entries:
 
 
 def with_leaf(json: bytes, leaf: str | None) -> bytes:
-    """The JSON of a row, with its finer category added."""
+    """The JSON of a row with the member `detailedCategory` added, null for None."""
     return b'%b,"detailedCategory":%b}' % (json[:-1], orjson.dumps(leaf))
 
 
@@ -229,7 +231,7 @@ def fit_copy(json: bytes) -> bytes:
 
 
 def frame_bytes(frame: pl.DataFrame) -> int:
-    """The approximate memory that a frame from the store takes."""
+    """The approximate memory that a frame from the store takes, in bytes."""
     texts = frame.height * sum(dtype == pl.String for dtype in frame.dtypes)
     return int((frame.estimated_size() + TEXT_BYTES * texts) * FRAME_FACTOR)
 

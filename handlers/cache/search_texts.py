@@ -12,7 +12,7 @@ BETWEEN = "\x1e"  # white space to `str.split`, so that no word of a search hold
 
 
 class SearchTexts:
-    """The search texts of rows by their positions."""
+    """The search texts of rows, joined into one string, in which rows are found by their positions."""
 
     def __init__(self, texts: pl.Series) -> None:
         self._all: str = texts.str.join(BETWEEN).item()

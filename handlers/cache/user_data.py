@@ -71,7 +71,7 @@ class UserData:
 
     @property
     def size(self) -> int:
-        """The approximate memory that all of it takes; computed for every new answer."""
+        """The approximate memory that all of it takes, in bytes; computed for every new answer."""
         of_entries = self.entries.size if Need.LIST in self.loaded else 0
         return BASE_BYTES + 500 * len(self.accounts) + of_entries + self._loaded_bytes + self._answer_bytes
 
@@ -80,7 +80,7 @@ class UserData:
         return needs in self.loaded
 
     def now_has(self, needs: Need) -> None:
-        """Note that these parts have been loaded."""
+        """Note that these parts have been loaded, and measure what is loaded now."""
         self.loaded |= needs
         frames = [] if self.parts.is_empty() else [self.parts]
         if Need.PENDING in self.loaded:
@@ -94,9 +94,10 @@ class UserData:
         """The answer that was given to the same request in this state; None where there is none."""
         return self._answers.get(key)
 
-    def is_asked_again(self, key: Hashable) -> bool:
-        """Whether the same request came recently. Answers that are quickly made are kept only then: most pages are read
-        once, and memory that was not used recently is slower than making the answer again."""
+    def note_asked(self, key: Hashable) -> bool:
+        """Remember a request, and return whether the same one came recently. Answers that are quickly made are kept
+        only then: most pages are read once, and memory that was not used recently is slower than making the answer
+        again."""
         asked = hash(key)
         if asked in self._asked:
             return True
@@ -106,7 +107,8 @@ class UserData:
         return False
 
     def keep_answer(self, key: Hashable, answer: Answer) -> None:
-        """Keep an answer, whose body has to be bytes."""
+        """Keep an answer, whose body has to be bytes, unless one is kept for this key already; the oldest ones are
+        dropped if there are too many."""
         assert isinstance(answer.body, bytes), "only finished bytes are kept"
         answer = replace(answer, body=fit_copy(answer.body))
         size = len(answer.body) + ANSWER_OVERHEAD_BYTES
@@ -123,7 +125,7 @@ class UserData:
         self, selection: Selection, *, limit: int, offset: int, leaf: Shown | None = None
     ) -> tuple[int, list[bytes]]:
         """The number of rows in the selection, and the JSON of those on one page, with finer categories as `leaf` shows
-        them."""
+        them; without `leaf`, without finer categories."""
         total, positions = self.entries.page(selection, limit=limit, offset=offset)
         rows = self.entries.json(positions)
         if leaf is None:
@@ -140,11 +142,12 @@ class UserData:
 
     @property
     def pending(self) -> pl.DataFrame:
-        """The pending rows, with the columns of BOOKINGS."""
+        """The pending rows of all accounts that are not hidden, with the columns of BOOKINGS."""
         return self.waiting.select(*BOOKINGS)
 
     def rows_by_id(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
-        """The rows with these ids as a page lists them, by id."""
+        """The booked rows with these ids, with the columns of a list, by id; or the pending ones. Raises KeyError for
+        an unknown id of a booked row."""
         if pending:
             rows = self.waiting.filter(pl.col("id").is_in(list(ids)))
         else:

@@ -28,11 +28,12 @@ DESCRIPTION = (resources.files("handlers.calendar") / "calendar-api.json").read_
 
 
 def calendar_api(services: Services, limiter: Limiter) -> Api:
-    """The description of the calendar interface, with its operation."""
+    """The interface of the payment calendar: its description, with its one operation."""
 
     async def payments(request: Request, *, secret: str) -> Answer:
-        """The calendar that this secret opens. Every secret that opens none gets the same refusal, and is counted by
-        address; a stranger's guesses do not use up the budget of the user who has the right one."""
+        """The calendar of the user whose secret address this is. Every secret that opens none gets the same NotFound,
+        and is counted by network address; a stranger's guesses do not use up the budget of the user who has the right
+        one. Raises TooManyRequests, and Forbidden for a user without a subscription."""
         links = services.authorization.calendar
         user = await run_in_threadpool(links.read, secret, address=request.client_address)
         if user is None:
@@ -56,8 +57,8 @@ def _calendar(services: Services, user: User, request: Request) -> Answer:
 
 
 def due_payments(services: Services, user_id: str, today: date) -> list[DuePayment]:
-    """The payments that fall due within the next twelve months, over all accounts of a user, sorted by day: those of
-    every recurring payment that GET /subscriptions/details lists, at its latest amount."""
+    """The payments that fall due within the next twelve months, over all accounts of a user, sorted by day, then by id:
+    those of every outgoing recurring payment that GET /subscriptions/details lists, at its latest amount."""
     database = services.of(user_id)
     with database.transaction() as session:
         everything = accounts.everything(session, user_id)

@@ -30,8 +30,8 @@ NOTHING_DUE = (  # a calendar needs at least one component (RFC 5545 3.6); a tim
 
 
 class DuePayment(Struct, frozen=True, kw_only=True):
-    """A payment on a day; `id` is that of the recurring payment, and `known_since` the day of the charge from which
-    this payment is predicted."""
+    """A payment that falls due on `day`; `id` is that of the recurring payment, `summary` the text that a calendar
+    shows, and `known_since` the day of the charge from which this payment is predicted."""
 
     id: str
     day: date
@@ -61,7 +61,7 @@ def _event(payment: DuePayment) -> tuple[str, ...]:
 
 
 def _escape(text: str) -> str:
-    """A text of one line, escaped for use as a value (RFC 5545 3.3.11)."""
+    """The text, which has no line feed, escaped for use as a value (RFC 5545 3.3.11)."""
     return text.replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,")
 
 

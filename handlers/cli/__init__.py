@@ -31,7 +31,7 @@ class _Program(click.Group):
     loaded, object by object, for a fifth of the time of a command."""
 
     def __call__(self, *arguments: Any, **given: Any) -> None:
-        """Do what was typed; then the process ends."""
+        """Run the command that was typed; then flush its output and end the process with its exit code."""
         code = 1
 
         @atexit.register  # before all others, and so called after them

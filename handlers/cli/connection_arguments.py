@@ -20,8 +20,8 @@ trace_option = click.option(
 
 
 def _as_answers(*names: str) -> Callable[..., dict[str, Any]]:
-    """A function that collects these parameters, where they were typed, as answers that the source then need not ask
-    for."""
+    """A function that moves these parameters, as far as they were typed, into the argument `given`: answers that the
+    source then need not ask for."""
 
     def prepare(**typed: Any) -> dict[str, Any]:
         rest = {name: value for name, value in typed.items() if name not in names}

@@ -95,7 +95,7 @@ imports = group(
 
 
 class _KeptOutput(Terminal):
-    """A terminal that collects a command's lines instead of printing them."""
+    """A terminal that collects a command's lines in `said` instead of printing them."""
 
     def __init__(self) -> None:
         super().__init__()

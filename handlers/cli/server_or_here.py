@@ -34,7 +34,8 @@ data_option: Parameter = click.option(
 
 
 def confirmation_option(question: str) -> Parameter:
-    """The option --yes, without which the person is asked first; `question` may name parameters that stand before."""
+    """The option --yes, without which the person is asked first and a no aborts the command; `question` may name
+    parameters that stand before."""
 
     def ask(context: click.Context, _parameter: click.Parameter, is_sure: bool) -> None:
         if not is_sure:
@@ -44,7 +45,7 @@ def confirmation_option(question: str) -> Parameter:
 
 
 def user_option(help_text: str, *, is_required: bool = True) -> Parameter:
-    """The option that names a user."""
+    """The option --user, which names a user."""
     return click.option("--user", required=is_required, help=help_text)
 
 
@@ -66,7 +67,7 @@ def plain_command(
 
 
 def group(name: str, help_text: str, *commands: click.Command) -> click.Group:
-    """The commands that begin with this word."""
+    """The group of the commands that begin with this word."""
     return click.Group(name, help=help_text, commands=commands)
 
 
@@ -91,7 +92,8 @@ def _command(
 
 
 def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None, **arguments: Any) -> None:
-    """Run a command of handlers/commands in the server or in this process, and print what it reports."""
+    """Run a command of handlers/commands in the server that has the store open, or else in this process, and print what
+    it reports; a failure ends the program with the reason."""
     settings = settings_of(data_dir)
     sent = {name: _as_json(value) for name, value in arguments.items()}
     changes = (each.items() for each in sent.values() if isinstance(each, dict))
@@ -107,8 +109,8 @@ def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None
 
 @contextmanager
 def reporting_to(terminal: Terminal) -> Iterator[Terminal]:
-    """A context with the terminal to which a command reports; if the command fails or is interrupted, it ends and says
-    why."""
+    """A context with the terminal to which a command reports; if the command fails or is interrupted, the program ends
+    and says why."""
     try:
         yield terminal
     except CommandError as error:
@@ -121,7 +123,8 @@ def reporting_to(terminal: Terminal) -> Iterator[Terminal]:
 
 
 def settings_of(data_dir: Path | None, **address: str) -> Settings:
-    """The settings of the environment; an invalid one stops the command."""
+    """The settings of the environment; an invalid one ends the program with the reason. `data_dir` and `address` as in
+    `load`."""
     try:
         return load(os.environ, data_dir=data_dir, **address)
     except SettingError as error:
@@ -136,8 +139,8 @@ def open_service(
     has_live_demo: bool = False,
     sends_webhooks: bool = False,
 ) -> "Services":
-    """The open service of these settings. A store that cannot be opened stops the command, and so does a missing one
-    unless this command `may_make` it."""
+    """The open service of these settings; says on standard error when it made a store, or lacks a key. A store that
+    cannot be opened ends the program, and so does a missing one unless this command `may_make` it."""
     is_new = not _has_store(settings)
     if not may_make:
         check_store(settings)
@@ -196,7 +199,8 @@ def _run_here(settings: Settings, command: str, arguments: Mapping[str, Any], te
 
 
 def _as_json(value: Any) -> Any:
-    """An argument as the control socket carries it; paths are made absolute, for the server runs in another folder."""
+    """An argument as the control socket carries it; paths are made absolute, for the server runs in another folder, and
+    a moment becomes its day, YYYY-MM-DD."""
     if isinstance(value, Path):
         return str(value.absolute())
     if isinstance(value, datetime):

@@ -122,7 +122,8 @@ def _warn(settings: Settings) -> None:
 
 
 def _address(host: str, port: int) -> str:
-    """The address under which this machine reaches a server that listens at this host and port."""
+    """The address under which this machine reaches a server that listens at this host and port: by 127.0.0.1 if it
+    listens on all addresses."""
     name = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}"
 
@@ -135,7 +136,8 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 def _forget_demo(settings: Settings) -> None:
-    """Delete the store if it is a demo's; a store of real users stops the command."""
+    """Delete the demo's DuckDB store, if there is one; a store of real users or a PostgreSQL database stops the
+    command."""
     path = settings.store_path
     if path is None:
         stop("--fresh deletes files only. Make a new database for the demo, and drop the old one.")

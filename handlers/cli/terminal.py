@@ -60,7 +60,7 @@ class Terminal:
         self._bar_shown = True
 
     def choose(self, question: str, choices: Sequence[str]) -> int | None:
-        """Ask the person which of the choices is meant, and return its index; None without a terminal."""
+        """Ask the person which of the choices is meant, and return its index from 0; None without a terminal."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             return None
         self.note(question)
@@ -69,8 +69,8 @@ class Terminal:
         return int(click.prompt("Which one", type=click.IntRange(1, len(choices)), err=True)) - 1
 
     def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
-        """A line that the person types (or the next one of standard input where that is no terminal). None at the end
-        of the input, and if no line comes within `seconds`."""
+        """A line that the person types (or the next one of standard input where that is no terminal), trimmed. None at
+        the end of the input, and if no line comes within `seconds`. A secret is not shown while it is typed."""
         self.end()
         if seconds is None and is_secret and sys.stdin.isatty():
             return str(click.prompt(question, hide_input=True, err=True))
@@ -102,7 +102,7 @@ class Terminal:
 
 
 def progress_text(label: str, done: int, total: int, *, seconds: float) -> str:
-    """The bar, the percentage, the label, and the time left at the speed so far."""
+    """The bar, the percentage, the label and, after three seconds, the time left at the speed so far, in one line."""
     filled = BAR_CHARACTERS * done // total
     text = f"[{'#' * filled}{'.' * (BAR_CHARACTERS - filled)}] {100 * done // total:3} % {label}"
     if 0 < done < total and seconds >= REST_AFTER:
@@ -137,5 +137,5 @@ def writing(place: str = "standard output") -> Iterator[None]:
 
 
 def stop(message: str) -> NoReturn:
-    """End the command with this sentence on standard error and exit code 1."""
+    """End the program with this sentence on standard error and exit code 1, by raising ClickException."""
     raise click.ClickException(message)

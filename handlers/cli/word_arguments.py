@@ -33,7 +33,8 @@ def _changes(
     no_splits: bool,
     **given: Any,
 ) -> dict[str, Any]:
-    """What becomes different about the booking, and the tags that it gets besides those that it has."""
+    """The arguments of the command: `changes`, what becomes different about the booking, and `tags`, those that it gets
+    besides those that it has (with --no-tags, they stand in `changes` and replace all)."""
     changes: dict[str, object] = {} if note is None else {"note": note}
     if no_tags:
         changes["tags"] = list(tags)

@@ -20,7 +20,8 @@ from storage.users import User
 def print_token(
     services: Services, report: Report, *, user: User, scope: str, seconds: int, for_assistants: bool = False
 ) -> None:
-    """Print a new access token, alone on standard output."""
+    """Issue an access token for a user and print it, alone on standard output. `scope` is separated by spaces;
+    CommandError for an unknown one."""
     scopes = frozenset(scope.split())
     if not scopes or not scopes <= frozenset(ALL_SCOPES):
         raise CommandError(f"--scope accepts one or more of {', '.join(ALL_SCOPES)}, separated by spaces.")
@@ -33,7 +34,8 @@ def print_token(
 def print_setup_token(
     services: Services, report: Report, *, user: User, app_name: str, accounts: list[str], figures_only: bool, days: int
 ) -> None:
-    """Print a new setup token for an app that speaks SimpleFIN, alone on standard output."""
+    """Make a setup token for an app that speaks SimpleFIN and print it, alone on standard output. `accounts` are ids,
+    IBANs or names (none: all accounts); the app's access lasts `days`."""
     if not services.settings.simplefin_server:
         raise CommandError("SimpleFIN is not served: BANKDATA_SIMPLEFIN_SERVER is off.")
     named = [stored_accounts.resolve(services.everybody, user.id, each).id for each in accounts]
@@ -54,14 +56,16 @@ def print_calendar_link(services: Services, report: Report, *, user: User) -> No
 
 
 def end_calendar_link(services: Services, report: Report, *, user: User) -> None:
-    """End the address of a user's calendar; from then on it is answered like one that never existed."""
+    """End the address of a user's calendar; from then on it is answered like one that never existed. CommandError if
+    there is none."""
     if not services.authorization.calendar.revoke(user.id):
         raise CommandError(f"{user.name} has no calendar link. `bankdata calendar link` makes one.")
     report.note("Ended.")
 
 
 def list_clients(services: Services, report: Report) -> None:
-    """List the registered OAuth clients."""
+    """List the registered OAuth clients, the oldest first, one a line: id, name, who registered it, redirect
+    addresses."""
     for client in services.authorization.clients.all():
         report.line(f"{client.id}\t{client.name}\t{client.registered_by}\t{' '.join(client.redirect_uris)}")
 
@@ -72,7 +76,7 @@ def add_client(services: Services, report: Report, *, name: str, redirect_uris: 
 
 
 def remove_client(services: Services, report: Report, *, client_id: str) -> None:
-    """Delete a client and end its grants."""
+    """Delete an OAuth client and end its grants; CommandError for an unknown id."""
     try:
         ended = services.authorization.clients.remove(client_id)
     except ClientUnknown as error:
@@ -81,21 +85,22 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
 
 
 def list_grants(services: Services, report: Report, *, user: User | None) -> None:
-    """List which apps are connected to which users."""
+    """List which apps are connected to which users, or to this one, the newest grant first, one a line."""
     wanted = user.id if user else None
     for each in services.authorization.grants.connected_apps(wanted):
         report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")
 
 
 def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
-    """End a grant: its tokens stop working at once."""
+    """End a grant: its tokens stop working at once. CommandError if it is not active."""
     if not services.authorization.grants.revoke(grant_id, because="revoked by the operator"):
         raise CommandError("There is no active grant with this id. `bankdata grants list` shows them.")
     report.note("Revoked.")
 
 
 def show_record(services: Services, report: Report, *, user: User, since: str | None, as_json: bool) -> None:
-    """Print a user's access record by hour, the newest first, in UTC; `since` is a day in the service's time zone."""
+    """Print a user's access record by hour, the latest hour first, in UTC; `since` is the first day, in the service's
+    time zone."""
     first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
     for entry in chain.from_iterable(services.authorization.record.hours(user.id, since=first)):
         if as_json:
@@ -112,8 +117,8 @@ def show_record(services: Services, report: Report, *, user: User, since: str | 
 
 
 def rotate_keys(services: Services, report: Report, *, of_connections: bool = False) -> None:
-    """Make a new signing key; tokens signed by the old one stay valid for their hour. With `of_connections`, make
-    instead a new key for the secrets that open banks, and encrypt all of them anew at once."""
+    """Make a new signing key and print its id; tokens signed by the old one stay valid for their hour. With
+    `of_connections`, make instead a new key for the secrets that open banks, and encrypt all of them anew at once."""
     if of_connections:
         count = connection_secrets.rotate(services.everybody, services.connection_keys)
         report.line(f"Encrypted {quantity(count, 'secret')} anew.")
@@ -122,7 +127,8 @@ def rotate_keys(services: Services, report: Report, *, of_connections: bool = Fa
 
 
 def reseal_keys(services: Services, report: Report) -> None:
-    """Encrypt the keys in the store with the first secret of BANKDATA_KEYS_SECRET."""
+    """Encrypt the keys in the store with the first secret of BANKDATA_KEYS_SECRET; CommandError where they are in a
+    file."""
     path = services.authorization.keys.path
     if path is not None:
         raise CommandError(f"{path} is sealed by no secret: BANKDATA_KEYS_SECRET is about PostgreSQL.")

@@ -23,7 +23,7 @@ AMOUNT = re.compile(r"-?[0-9]{1,15}([.][0-9]{1,5})?", re.ASCII)
 
 
 def list_accounts(services: Services, report: Report, *, user: User | None) -> None:
-    """List the accounts of one user or of everybody, hidden ones too, with what tells them apart."""
+    """List the accounts of one user or of everybody, hidden ones too, one a line, with what tells them apart."""
     for owner in [user] if user else users.everyone(services.everybody):
         for each in accounts.every(services.everybody, owner.id):
             count = transactions.count(services.everybody, owner.id, Selection(account_ids=[each.id]))
@@ -41,8 +41,8 @@ def list_accounts(services: Services, report: Report, *, user: User | None) -> N
 
 
 def rename_account(services: Services, report: Report, *, user: User, account: str, name: str | None) -> None:
-    """Give an account a name of the user's own, which later imports leave alone; None restores the name from the
-    source."""
+    """Give an account a name of the user's own, trimmed, which later imports leave alone; None restores the name from
+    the source."""
     chosen = accounts.resolve(services.everybody, user.id, account)
     if name is not None:
         name = name.strip()
@@ -76,8 +76,8 @@ def hide_account(services: Services, report: Report, *, user: User, account: str
 def merge_accounts(
     services: Services, report: Report, *, user: User, account: str, into: str, is_dry_run: bool = False
 ) -> None:
-    """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later
-    ones."""
+    """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later ones;
+    the user's access record notes it. A dry run only reports what would happen."""
     source, target = (accounts.resolve(services.everybody, user.id, each) for each in (account, into))
     merged = merge(services, user, source, target, is_dry_run=is_dry_run)
     names = f"{source.label} into {target.label}"
@@ -95,7 +95,8 @@ def merge_accounts(
 
 
 def separate_accounts(services: Services, report: Report, *, user: User, account: str) -> None:
-    """Undo a merge: make the merged account an account of its own again."""
+    """Undo a merge: make the merged account, named by id, IBAN or name, an account of its own again, and note it in the
+    user's access record. CommandError if it is not clear which one is meant."""
     merged = merges.merged_accounts(services.everybody, user.id)
     chosen = [each for each in merged if account in (each.id, each.iban, each.name)]
     if len(chosen) != 1:
@@ -107,7 +108,8 @@ def separate_accounts(services: Services, report: Report, *, user: User, account
 
 
 def delete_account(services: Services, report: Report, *, user: User, account: str) -> None:
-    """Delete an account with its bookings and statements; a later import of the same account brings it back."""
+    """Delete an account with its bookings and statements, and note it in the user's access record; a later import of
+    the same account brings it back."""
     chosen, now = accounts.resolve(services.everybody, user.id, account), services.clock.now()
     rebuilt = services.change(
         user.id, lambda session: rebuild.delete(session, user=user, account_id=chosen.id, now=now)
@@ -120,7 +122,8 @@ def delete_account(services: Services, report: Report, *, user: User, account: s
 
 
 def watch_balance(services: Services, report: Report, *, user: User, account: str, amount: str) -> None:
-    """Send a `balance.low` event when the account's balance falls below an amount in its currency; `off` stops that."""
+    """Store the limit, in the account's currency, below which its balance causes a `balance.low` event; `off` removes
+    it."""
     chosen = accounts.resolve(services.everybody, user.id, account)
     if amount != OFF and not AMOUNT.fullmatch(amount):
         raise CommandError(f"An amount is a number such as 100 or -250.50, or {OFF} to watch the balance no more.")
@@ -134,7 +137,8 @@ def watch_balance(services: Services, report: Report, *, user: User, account: st
 
 
 def note_questions(session: Session, report: Report, owner: User) -> None:
-    """Note each account that may be the same as another one, and the commands by which its user answers."""
+    """Write a note for each account that may be the same as another one, with the commands by which its user
+    answers."""
     for each in accounts.every(session, owner.id):
         if each.same_as is not None:
             command, whose = "bankdata accounts", f"--user {owner.name}"

@@ -34,7 +34,8 @@ class Costs(Struct, frozen=True, kw_only=True):
         return users * self.user_bytes + bookings * self.booking_bytes + connections * self.connection_bytes
 
     def cores(self, requests: float, syncs: float) -> tuple[float, float]:
-        """The processor cores that the service and the database need for so many requests and syncs a second."""
+        """The processor cores that the service and the database need for so many requests and syncs a second, each busy
+        half the time."""
         service, database = (
             (requests * request + syncs * sync) / 1000 / BUSY
             for request, sync in zip(self.request_ms, self.sync_ms, strict=True)
@@ -50,7 +51,8 @@ LINK_MB = 18  # of a connection to PostgreSQL, of its own, after a large import
 
 
 def capacity(settings: Settings, report: Report, *, users: int, bookings: int, connections: int) -> None:
-    """Report what the service needs over each kind of store, in the busiest hour of the day and after a year."""
+    """Print what the service needs over each kind of store, in the busiest hour of the day and for so many users,
+    bookings and bank connections: disk, memory, cores and database connections."""
     requests = users * REQUESTS_A_DAY * BUSIEST_HOUR / 3600
     syncs = connections / PLANNED_WITHIN if settings.schedule else 0.0
     report.line(

@@ -38,8 +38,8 @@ def connect_bank(
     fault: str | None,
     consent_days: int | None = None,
 ) -> None:
-    """Make a bank connection with its first sync, or renew it. `fault` is simulated from the next sync on, and the
-    consent ends after `consent_days`."""
+    """Make a connection of this connector (on the command line the demo bank's) with its first sync, or renew it.
+    `fault` is simulated from the next sync on, and the consent ends after `consent_days`."""
     name = bank_name(bank or "Musterbank")
     wanted = {**settings, "bank_name": name}
     stored = _make_or_renew(services, user, connector=connector, bank_name=name, settings=wanted)
@@ -62,8 +62,9 @@ def _end_consent(session: Session, connection: StoredConnection, end: datetime) 
 def connect_folder(
     services: Services, report: Report, *, folder: str, user: User, bank: str | None, account: str | None = None
 ) -> None:
-    """Connect a folder whose statement files every sync reads, or renew that connection; files that do not name their
-    account are about `account`."""
+    """Connect a folder whose statement files every sync reads and moves away, or renew that connection, and sync it;
+    files that do not name their account are about `account`. CommandError for a folder that holds other files, or a
+    name that is in use."""
     path = checked_folder(folder)
     name = bank_name(bank or path.name)
     _check_that_all_may_be_moved(services, path)
@@ -90,8 +91,9 @@ def connect_live(
     given: Mapping[str, Any] | None = None,
     trace: str | None = None,
 ) -> None:
-    """Connect or renew a live source, then sync it for the first time. Its questions are asked here; a sign-in happens
-    in the person's browser. `trace` is a new file for the masked requests to the provider."""
+    """Connect or renew a live source (a bank or provider that is asked over the network), then sync it for the first
+    time. Its questions are asked here; a sign-in happens in the person's browser. `trace` is a new file for the masked
+    requests to the provider. CommandError if nothing was connected."""
     with _trace_into(trace) if trace is not None else nullcontext():
         named = {"bank_name": bank_name(bank)} if bank else {}
         known = [each for each in connections.of_user(services.everybody, user.id) if each.connector == source]
@@ -112,7 +114,8 @@ def connect_live(
 
 @contextmanager
 def _trace_into(path: str) -> Iterator[None]:
-    """A context that writes the masked requests to providers, and their answers, into a new private file."""
+    """A context that writes the masked requests to providers, and their answers, into a new file, readable by its owner
+    only. Raises FileExistsError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
 
@@ -129,7 +132,8 @@ def _trace_into(path: str) -> Iterator[None]:
 
 
 def list_connections(services: Services, report: Report, *, user: User | None) -> None:
-    """List the bank connections with their state, and note consents that end soon."""
+    """List the bank connections of one user or of everybody with their state, one a line, and note consents that end
+    soon."""
     for each in [user] if user else users.everyone(services.everybody):
         for connection in connections.of_user(services.everybody, each.id):
             report.line(
@@ -140,7 +144,8 @@ def list_connections(services: Services, report: Report, *, user: User | None) -
 
 
 def remove_connection(services: Services, report: Report, *, user: User, connection_id: str) -> None:
-    """End a connection; the accounts and bookings that it brought stay readable."""
+    """End a connection, and the access at its provider, which is noted in the user's access record; the accounts and
+    bookings that it brought stay readable. CommandError for an unknown id."""
     ended = [each for each in connections.of_user(services.everybody, user.id) if each.id == connection_id]
     if not ended:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
@@ -150,7 +155,8 @@ def remove_connection(services: Services, report: Report, *, user: User, connect
 
 
 def end_access(services: Services, report: Report, ended: Sequence[StoredConnection]) -> None:
-    """End the access at the providers too, as far as half a minute allows, and note where that failed."""
+    """End the access to these connections at their providers, as far as half a minute allows, and note where that
+    failed; the store is not changed."""
     _say_what_is_left(report, services.connecting.disconnect(ended))
 
 
@@ -180,7 +186,8 @@ def _next_step(
 
 
 def _come_back(connecting: Connecting, report: Dialogue, user_id: str, attempt: Attempt) -> Attempt:
-    """Wait until the browser has come back to this server, or until the person pastes the address at which it ended."""
+    """Wait until the browser has come back to this server, or until the person pastes the address at which it ended,
+    and return the attempt in its next step. CommandError for an attempt that has ended."""
     report.note(
         "Waiting for the browser to come back. If it ends at a page that cannot be shown, paste its address here."
     )
@@ -236,7 +243,8 @@ def _check_that_all_may_be_moved(services: Services, folder: Path) -> None:
 def _make_or_renew(
     services: Services, owner: User, *, connector: str, bank_name: str, settings: Mapping[str, Any]
 ) -> StoredConnection:
-    """The connection of this name, new or renewed (decision 62), without a fault."""
+    """The connection of this name, new or renewed (decision 62), without a simulated fault; noted in the user's access
+    record."""
 
     known_before = {each.id for each in connections.of_user(services.everybody, owner.id)}
 
@@ -259,7 +267,8 @@ def _make_or_renew(
 
 
 def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:
-    """Sync and report what came; False if the connection was synced too recently for another sync."""
+    """Sync and report what came; False if the connection was synced too recently for another sync. CommandError if the
+    sync failed, or a file was refused."""
     known = {each.id for each in accounts.every(services.everybody, owner.id)}
     job = first_sync(services, report, connection)
     if job is None:

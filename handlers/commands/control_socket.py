@@ -75,7 +75,8 @@ Perform = Callable[[str, Mapping[str, Any], Report], None]
 
 
 class ControlServer:
-    """Listens for commands while the server runs."""
+    """Listens for commands on a socket in the data folder, in a thread of its own, and carries out each in a thread,
+    while the server runs."""
 
     def __init__(self, folder: Path, perform: Perform) -> None:
         """Bind the socket. A socket file that a killed server left behind is replaced: this process holds the store's
@@ -130,8 +131,8 @@ def ask(
     *,
     on_interrupt: OnInterrupt = lambda _: nullcontext(),
 ) -> None:
-    """Have the server of this folder carry out a command; raises NoServer, CommandError and Interrupted. After Ctrl-C,
-    wait until the server reports the outcome."""
+    """Have the server of this folder carry out a command, passing to `report` what it says; raises NoServer,
+    CommandError and Interrupted. After Ctrl-C, wait until the server reports the outcome."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             with _SocketAddress(folder / FILE_NAME) as address:

@@ -28,8 +28,8 @@ ABOUT = {
 
 
 def prepare(services: Services, report: Report) -> None:
-    """Create the five users where they are missing, and bring their banks up to today; raises CommandError in a store
-    of real users."""
+    """Create the five demo users where they are missing, mark the store as a demo, and sync their demo banks up to
+    today; raises CommandError in a store of real users."""
     if store_facts.recall(services.everybody, IS_DEMO) is None:
         if users.everyone(services.everybody):
             raise CommandError(
@@ -87,7 +87,8 @@ def _connection(services: Services, owner: User, settings: Mapping[str, str]) ->
 
 
 def _catch_up(services: Services, connection: StoredConnection) -> None:
-    """Sync the connection unless it already has everything up to today."""
+    """Sync a demo bank's connection, unless it already has everything up to today or may not be synced; raises
+    CommandError if the sync fails."""
     if connection.status != "ACTIVE" or (connection.cursor or {}).get("day") == services.clock.today().isoformat():
         return
     job_id = None if connection.cursor else first_job_id(connection.id)
@@ -107,7 +108,8 @@ class _Silent:
 
 
 def welcome(services: Services, report: Report) -> None:
-    """Print the demo's users and a request to paste, once the server answers."""
+    """Print the demo's users with their passwords, and a request to paste, with a new token of one hour; called once
+    the server answers."""
     settings = services.settings
     owner = users.get_by_name(services.everybody, "demo")
     token = services.authorization.issue_token(owner.id, frozenset(SCOPES), timedelta(hours=1))

@@ -38,7 +38,8 @@ SENTENCES = (
 
 
 def why_unreadable(error: OSError) -> str:
-    """The reason why a file cannot be read. Nobody can go back in a pipe, as reading a statement file does."""
+    """The reason why a file cannot be read, as a part of a sentence. Nobody can go back in a pipe, as reading a
+    statement file does."""
     return "it is a pipe" if isinstance(error, UnsupportedOperation) else error.strerror or str(error)
 
 

@@ -44,9 +44,9 @@ def import_files(
     is_dry_run: bool = False,
     is_json: bool = False,
 ) -> None:
-    """Import the files one after the other, each whole or not at all; raises CommandError if a file was refused.
-    `account` is the id, IBAN or name of the account that they are about; without it, the person is asked where a file
-    does not say."""
+    """Import the files one after the other, each whole or not at all, and report on each; raises CommandError if a file
+    was refused. `account` is the id, IBAN or name of the account that they are about; without it, the person is asked
+    where a file does not say. A dry run stores nothing."""
     choice = accounts.resolve(services.everybody, user.id, account).id if account else None
     profiles = services.own_profiles.of_user(user.id)
     target = bank_name(connection) if connection else CONNECTION_DEFAULT
@@ -82,7 +82,7 @@ def import_files(
 
 
 def list_imports(services: Services, report: Report, *, user: User) -> None:
-    """List the imports and syncs that can be undone, oldest first."""
+    """List the imports and syncs of a user that can be undone, oldest first, one a line."""
     names = {each.id: each.label for each in accounts.every(services.everybody, user.id)}
     for each in undoable_imports.of_user(services.everybody, user.id):
         source = connections.find(services.everybody, user.id, each.connection_id)
@@ -103,7 +103,8 @@ def list_imports(services: Services, report: Report, *, user: User) -> None:
 
 
 def undo_import(services: Services, report: Report, *, user: User, import_id: str) -> None:
-    """Remove what an import brought, as if it had never been made; imports before and after it stay."""
+    """Remove what an import brought, as if it had never been made, and report how much that was; imports before and
+    after it stay."""
     now = services.clock.now()
     rebuilt = services.change(user.id, lambda session: rebuild.undo(session, user=user, job_id=import_id, now=now))
     gone = len(rebuilt.accounts_gone)
@@ -146,7 +147,8 @@ def _with_progress(
 
 
 def _ask_for_account(unclear: AccountUnclear, file: str, report: Report) -> str:
-    """The account that a person says the file is about; raises AccountUnclear where nobody can be asked."""
+    """The id of the account that a person says the file is about, or NEW_ACCOUNT; raises AccountUnclear where nobody
+    can be asked."""
     names = [f"{each.label}, {each.bank_name} ({each.id})" for each in unclear.candidates]
     question = f"{file} does not say which account it is about."
     answer = report.choose(question, [*names, "an account that is not there yet"])
@@ -164,7 +166,8 @@ def _keep(
     choice: str | None,
     read: ReadBatch,
 ) -> None:
-    """Import one file as one job, all in one transaction, which a dry run or an interrupt rolls back."""
+    """Import one file as one job, all in one transaction, which a dry run or an interrupt rolls back, and complete
+    `outcome`. CommandError while the connection is being synced."""
     label = f"{Path(outcome.name).name}: storing, {sum(len(each.places) for each in read.statements):,} rows"
 
     def work(session: Transaction) -> None:

@@ -44,7 +44,7 @@ def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
 
 
 def _copy(file: Path, place: Path) -> None:
-    """Copy a store that no process has open, so that the original is never written."""
+    """Copy the file of a store, which no process may have open, so that the original is never written."""
     check_free(file)
     for each in (file, file.with_name(file.name + ".wal")):
         if each.exists():
@@ -108,8 +108,8 @@ def build_indexes(settings: Settings, report: Report) -> None:
 
 @contextmanager
 def _postgresql(settings: Settings, meant: str) -> Iterator[Store]:
-    """The PostgreSQL store of these settings, brought up to date; its failures become CommandErrors. `meant` ends the
-    sentence for settings that name none."""
+    """A context with the PostgreSQL store of these settings, brought up to date; its failures become CommandErrors.
+    `meant` ends the sentence for settings that name none."""
     if settings.store_path is not None:
         raise CommandError(f"Set BANKDATA_DATABASE_URL to the PostgreSQL database {meant}.")
     with (

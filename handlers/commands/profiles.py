@@ -24,7 +24,7 @@ def list_profiles(services: Services, report: Report, *, user: User | None = Non
 
 
 def print_layouts(services: Services, report: Report, *, user: User) -> None:
-    """Print each layout that a user keeps as a line of JSON, for a process that reads files by itself."""
+    """Print each layout of CSV files that a user keeps as a line of JSON, for a process that reads files by itself."""
     for layout in kept_layouts.of_user(services.everybody, user.id):
         report.line(json.encode(layout).decode())
 
@@ -32,8 +32,9 @@ def print_layouts(services: Services, report: Report, *, user: User) -> None:
 def add_profile(
     services: Services, report: Report, *, file: str, user: User | None = None, account: str | None = None
 ) -> None:
-    """Check a profile and keep it under the name of its file; with `user`, keep it for that user and its columns, with
-    the account of files that do not name theirs. The next import uses it, on every machine."""
+    """Check the CSV profile in a file and keep it under the name of the file, for everybody; with `user`, keep it for
+    that user's files with the same columns, along with the account of files that do not name theirs. One kept before is
+    replaced. The next import uses it, on every machine."""
     path, now = Path(file), services.clock.now()
     if user is not None:
         layout = ChosenLayout(profile_text(path), is_kept=True)
@@ -52,7 +53,8 @@ def add_profile(
 
 
 def remove_profile(services: Services, report: Report, *, name: str, user: User | None = None) -> None:
-    """Remove a profile by its name, or a user's layout by its id; what was imported with it stays."""
+    """Remove a profile by its name, or a user's layout by its id; what was imported with it stays. CommandError for an
+    unknown one."""
     if user is not None:
         if not kept_layouts.remove(services.everybody, user.id, name):
             raise CommandError("There is no profile of this id. `bankdata profiles list --user` shows them.")

@@ -57,7 +57,7 @@ def explain_file(path: Path, profiles: Sequence[Profile], *, today: date) -> Gen
 
 
 def _as_profiles(layouts: Sequence[CsvLayout]) -> Iterator[str]:
-    """The guessed layouts as profiles, which the person can correct and add."""
+    """A line of text for each guessed layout, with the profile that the person can correct and add."""
     yield from (f"  profile    {each.profile}" for each in layouts if each.profile)
 
 

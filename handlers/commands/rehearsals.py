@@ -91,7 +91,8 @@ def _copy(folder: Path, data_dir: Path) -> Iterator[Path]:
 @contextmanager
 def open_restored(what: str, settings: Settings, report: Report) -> Iterator[Services]:
     """A context with the service that this program opens over a restored store. It reports the migration steps and what
-    the store holds, and raises CommandError where the steps changed that."""
+    the store holds, builds the missing indexes, and raises CommandError where the steps changed what the store
+    holds."""
     with closing(open_database(settings.database_url, prepare=settings.database_prepare)) as store:
         version, size = runner.current_version(store.for_everybody()), store.bytes
         before = _holdings(store)
@@ -160,7 +161,8 @@ def restore_drill(
 
 @contextmanager
 def _restore(backups: Path, url: str, *, at: datetime | None, point: str | None) -> Iterator[tuple[Path, str]]:
-    """A context with the restored backup and the address of the database server that was started over it."""
+    """A context with the folder of the restored backup and the address of the database server that was started over
+    it."""
     try:
         from storage.engines.restored_cluster import node_folders, restored_cluster
     except ImportError as error:

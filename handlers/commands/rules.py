@@ -22,7 +22,8 @@ NO_RULE = "There is no rule with this id. `bankdata rules list` shows them."
 
 
 def add_rules(services: Services, report: Report, *, user: User, text: str) -> None:
-    """Append rules, given as JSON lines; a rule without an id gets one."""
+    """Append rules, given as JSON lines, to the user's; a rule without an id gets one. Stored bookings stay as they are
+    until the rules are applied."""
 
     def work(session: Transaction) -> int:
         added, wanted = rules_with(rules.of_user(session, user.id), text)
@@ -36,19 +37,20 @@ def add_rules(services: Services, report: Report, *, user: User, text: str) -> N
 
 
 def list_rules(services: Services, report: Report, *, user: User) -> None:
-    """List the rules in their order, as JSON lines that can be added again."""
+    """List the user's rules in the order in which they are asked, as JSON lines that can be added again."""
     for line in render_rules(rules.of_user(services.everybody, user.id)).split("\n")[:-1]:
         report.line(line)
 
 
 def remove_rule(services: Services, report: Report, *, user: User, rule_id: str) -> None:
-    """Remove a rule; raises CommandError for an unknown id."""
+    """Remove a rule, which leaves stored bookings as they are; raises CommandError for an unknown id."""
     services.alone(user.id, lambda session: _replace(session, user, lambda known: without(known, rule_id)))
     report.note("Removed.")
 
 
 def edit_rule(services: Services, report: Report, *, user: User, rule_id: str, changes: dict[str, Any]) -> None:
-    """Change a rule without moving it, and apply the rules; `category` may be any place as people type it."""
+    """Change a rule without moving it, apply the rules to stored bookings, and report how many changed; `category` may
+    be any place as people type it."""
     place = place_named(services.everybody, user.id, changes["category"]) if changes.get("category") else None
     wanted = changes if place is None else {**changes, **place_members(place)}
     _apply(
@@ -60,7 +62,8 @@ def edit_rule(services: Services, report: Report, *, user: User, rule_id: str, c
 
 
 def order_rules(services: Services, report: Report, *, user: User, rule_ids: list[str]) -> None:
-    """Put the rules into this order, in which they are asked, and apply them."""
+    """Put the rules into this order, in which they are asked, apply them to stored bookings, and report how many
+    changed."""
     _apply(services, report, user, lambda session: _replace(session, user, lambda known: in_order(known, rule_ids)))
 
 
@@ -76,15 +79,15 @@ def _replace(session: Transaction, owner: User, replaced: Callable[[Sequence[Rul
 
 
 def apply_rules(services: Services, report: Report, *, user: User) -> None:
-    """Classify all stored bookings anew under the present rules."""
+    """Classify all stored bookings anew under the present rules, and report how many changed."""
     _apply(services, report, user, lambda _: None)
 
 
 def correct_category(
     services: Services, report: Report, *, user: User, transaction_id: str, place: str, is_one: bool
 ) -> None:
-    """Remember a booking's correct place for all bookings of its counterpart, past and future; with `is_one`, for it
-    alone."""
+    """Remember a booking's correct place (category, finer or own category) for all bookings of its counterpart, past
+    and future, and report how many changed; with `is_one`, for it alone."""
     choice = place_named(services.everybody, user.id, place)
     if is_one:
         annotate(services, report, user=user, transaction_id=transaction_id, changes=place_members(choice), tags=[])

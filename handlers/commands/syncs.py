@@ -18,8 +18,9 @@ STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3
 
 
 def sync(services: Services, report: Report, *, user: User | None, is_forced: bool = False) -> None:
-    """Sync the connections of one user or of everybody, under the same cool-down as POST /sync unless `is_forced`; the
-    limits of a source always hold."""
+    """Sync the connections of one user or of everybody, one after the other, and report on each, under the same
+    cool-down as POST /sync unless `is_forced`; the limits of a source always hold. CommandError at the end if one
+    failed or refused a file."""
     who = [user] if user else users.everyone(services.everybody)
     failed = refused = 0
     for each in who:
@@ -45,7 +46,8 @@ def first_sync(
     services: Services, report: Report, connection: StoredConnection, job_id: str | None = None
 ) -> Job | None:
     """Run the sync that belongs to connecting a bank, outside the usual turns (decision 25), and return its finished
-    job; a sync that was cut off is resumed. None if the connection was synced too recently for another one."""
+    job; a sync that was cut off is resumed. None if the connection was synced too recently for another one.
+    CommandError if the sync fails."""
     started = services.sync_engine.start(connection, is_first=True, job_id=job_id)
     if started.job is None and started.error is None:
         started = Started(job=jobs.find_running(services.everybody, connection.user_id, connection.id))
@@ -66,7 +68,8 @@ def refused_files(job: Job) -> int:
 
 
 def _watch(services: Services, report: Report, connection: StoredConnection, started: Started) -> Job:
-    """Follow a sync to its end; raises CommandError when it fails."""
+    """Follow a sync to its end, report refused files and contradictions between bookings and balances, and return its
+    job; raises CommandError when it fails, and Interrupted while it goes on in the server."""
     job = started.job
     if job is None:
         raise CommandError(started.error or f"{connection.bank_name} was synced recently. Try again later.")

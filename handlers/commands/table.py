@@ -109,8 +109,9 @@ log = logging.getLogger("bankdata.commands")
 
 
 def perform(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
-    """Carry out a command by name; every expected failure becomes a CommandError. The log names the command and the id
-    of the user, and no person's name (decision 52)."""
+    """Carry out a command by name; every expected failure becomes a CommandError. Logs the outcome, but not the success
+    of a command that only reads, with the name of the command and the id of the user, and no person's name (decision
+    52)."""
     user_id: str | None = None
 
     def note(failure: type[BaseException] | None, *_: object) -> None:

@@ -17,8 +17,8 @@ from storage.migrations import later_indexes, runner
 
 
 def check(services: Services, report: Report, *, has_accounts: bool = False) -> None:
-    """Check settings, store and keys, and report how to fix what is wrong; with `has_accounts`, also check everybody's
-    bookings against statements and balances."""
+    """Check settings, store and keys, report how to fix what is wrong, and raise CommandError if anything is; with
+    `has_accounts`, also check everybody's bookings against statements and balances."""
     settings, faults = services.settings, []
     mode = settings.data_dir.stat().st_mode & 0o777
     if mode & 0o077:
@@ -54,7 +54,8 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
 
 
 def contradictions(services: Services, report: Report) -> list[str]:
-    """A sentence, beginning with the user's name, for each contradiction between bookings and balances."""
+    """A sentence, beginning with the user's name, for each contradiction between anybody's bookings and balances;
+    reports how many accounts were compared."""
     faults, today, count = [], services.clock.today(), 0
     for user in users.everyone(services.everybody):
         ids = [account.id for account in accounts.every(services.everybody, user.id)]
@@ -78,14 +79,16 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
 
 
 def compact(services: Services, report: Report) -> None:
-    """Sort the stored transactions again into the order that makes reading them fast."""
+    """Sort the stored transactions again into the order that makes reading them fast; CommandError for PostgreSQL,
+    which does so by itself."""
     if services.store.is_shared:
         raise CommandError("PostgreSQL keeps its tables in order by itself (autovacuum).")
     report.line(f"Sorted {quantity(compaction.compact(services.everybody), 'transaction')}.")
 
 
 def advance_clock(services: Services, report: Report, *, seconds: int) -> None:
-    """Move the clock of a demo server: tokens expire, cool-downs end, the bank grows new days."""
+    """Move the clock of a demo server forward: tokens expire, cool-downs end, the demo bank grows new days.
+    CommandError for a store of real users."""
     if store_facts.recall(services.everybody, IS_DEMO) is None:
         raise CommandError("Only a store made by `bankdata demo` has a clock that can be moved; this one is real.")
     offset = services.clock.offset + timedelta(seconds=seconds)
@@ -95,8 +98,8 @@ def advance_clock(services: Services, report: Report, *, seconds: int) -> None:
 
 
 def install_rates(services: Services, report: Report, *, file: str, origin: str | None = None) -> None:
-    """Install newer reference rates of the European Central Bank from a file; `origin` is the address it was downloaded
-    from."""
+    """Install newer reference rates of the European Central Bank from a file, for all processes of the store, and drop
+    cached answers; `origin` is the address it was downloaded from. CommandError for a file that is not usable."""
     try:
         services.sharing.fetch_rates()
         rates = update_rates(Path(file), folder=services.settings.data_dir)

@@ -29,7 +29,8 @@ WEAK: Mapping[Weakness, str] = {
 def add_user(
     services: Services, report: Report, *, name: str, password: str, is_generated: bool, has_subscription: bool
 ) -> None:
-    """Add a person who may sign in."""
+    """Add a person who may sign in; print the password if it `is_generated`. CommandError for a name that may not be
+    used or a weak password."""
     name = unicodedata.normalize("NFC", name)
     if not _is_good_name(name):
         raise CommandError(NAMES)
@@ -47,7 +48,7 @@ def add_user(
 
 
 def list_users(services: Services, report: Report) -> None:
-    """List the users."""
+    """List the users by name, one a line: name, subscription, number of bank connections."""
     everyone = users.everyone(services.everybody)
     for user in everyone:
         count = len(connections.of_user(services.everybody, user.id))
@@ -58,7 +59,8 @@ def list_users(services: Services, report: Report) -> None:
 
 
 def change_password(services: Services, report: Report, *, name: str, password: str, is_generated: bool) -> None:
-    """Change the password and sign the user's browsers out."""
+    """Change the password, sign the user's browsers out, and note it in their access record; print the password if it
+    `is_generated`. CommandError for a weak one."""
     user = users.get_by_name(services.everybody, name)
     users.set_password_hash(services.everybody, user.id, _password_hash(services, password, user_name=user.name))
     services.authorization.sessions.end_all(user.id)
@@ -69,7 +71,8 @@ def change_password(services: Services, report: Report, *, name: str, password: 
 
 
 def turn_off_second_factor(services: Services, report: Report, *, name: str) -> None:
-    """Turn off the second factor of a user who has lost it; from then on the password is enough."""
+    """Turn off the second factor of a user who has lost it, and the recovery codes with it; from then on the password
+    is enough. CommandError if they have none."""
     user = users.get_by_name(services.everybody, name)
     if not services.authorization.second_factors.turn_off(user.id):
         raise CommandError(f"{user.name} has no second factor.")
@@ -85,15 +88,16 @@ def set_subscription(services: Services, report: Report, *, name: str, active: b
 
 
 def set_currency(services: Services, report: Report, *, name: str, currency: str) -> None:
-    """Set the currency of a user's figures over several currencies (decision 19); raises NoRate for one without a
-    rate."""
+    """Set the home currency, that of a user's figures over several currencies (decision 19); raises NoRate for one
+    without a reference rate."""
     user = users.get_by_name(services.everybody, name)
     keep_home_currency(services, user.id, currency)
     report.note(f"Figures over several currencies are in {currency} for {user.name} now.")
 
 
 def remove_user(services: Services, report: Report, *, name: str) -> None:
-    """End the user's access at the banks, then delete the user with all accounts, transactions and grants."""
+    """End the user's access at the banks, noting where that failed, then delete the user with all accounts,
+    transactions and grants."""
     user = users.get_by_name(services.everybody, name)
     end_access(services, report, connections.of_user(services.everybody, user.id))
     services.authorization.remove_user(user.id)
@@ -102,8 +106,8 @@ def remove_user(services: Services, report: Report, *, name: str) -> None:
 
 
 def _is_good_name(name: str) -> bool:
-    """Whether a new user may have this name (decision 67); a combining mark, such as a vowel sign, counts with its
-    letter."""
+    """Whether a new user may have this name: letters, digits and some punctuation (decision 67); a combining mark, such
+    as a vowel sign, counts with its letter."""
     kinds = [unicodedata.category(letter)[0] for letter in name]
     return (
         0 < len(name) <= NAME_CHARACTERS_MAX

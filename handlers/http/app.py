@@ -40,11 +40,12 @@ Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
 class Api(Struct, frozen=True, kw_only=True):
-    """The text of a description besides the main contract, such as that of the OAuth endpoints, with its own
-    operations.
+    """One interface of the application, the main contract or a further one such as the OAuth endpoints: the bytes of
+    its OpenAPI description, and the functions that serve it by operationId.
 
-    `failure_answer` answers failures under its paths in the words of its own protocol (`call.FailureAnswer`). `guard`
-    replaces the main contract's guard. `same_paths` maps further spellings of its paths to the described ones.
+    `base_path` stands before all its paths. `failure_answer` answers failures under its paths in the words of its own
+    protocol (`call.FailureAnswer`). `guard` replaces the main contract's guard. `same_paths` maps further spellings of
+    its paths to the described ones.
     """
 
     description: bytes
@@ -75,14 +76,16 @@ def create_app(
     validate_responses: bool = False,
     turns: Turns | None = None,
 ) -> ASGIApp:
-    """The whole HTTP loop over the bytes of openapi.json; it knows nothing of the store.
+    """Build the ASGI application that serves the contract (the bytes of openapi.json), the `extra_apis` and the pages,
+    without knowing anything of the store. Raises ValueError if descriptions and operations do not fit, or if an
+    operation of the contract asks for no token.
 
     `guard` admits requests, unless their API has a guard of its own. `hosts` are the hosts that requests may name; None
-    accepts any, which is for tests. `rate` None switches the limit off. `routes` are HTML pages and documents that are
-    no operations. `shared_paths` are beginnings of paths, besides the contract's own, that scripts of other origins may
-    read (oauth.md 2.11). `unknown_page` is shown to people who open an address that does not exist. `unavailable` are
-    failures that pass and are answered with 503, `is_failure` tells failures from orders to end. `turns` is given where
-    something else calls the operations too, so that both wait in the same line.
+    accepts any, which is for tests. `rate` limits the contract's operations, None does not. `routes` are HTML pages and
+    documents that are no operations. `shared_paths` are beginnings of paths, besides the contract's own, that scripts
+    of other origins may read (oauth.md 2.11). `unknown_page` is shown to people who open an address that does not
+    exist. `unavailable` are failures that pass and are answered with 503, `is_failure` tells failures from orders to
+    end. `turns` is given where something else calls the operations too, so that both wait in the same line.
     """
     main = Api(description=contract, operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -152,7 +155,8 @@ def _operations_of(api: Api) -> list[Mapping[str, Any]]:
 
 
 def _own_words(_operation: AbstractOperation, next_app: ASGIApp, *, failure_answer: call.FailureAnswer) -> ASGIApp:
-    """The step that has failures answered in the words of the API's own protocol (RFC 6749 5.2)."""
+    """The step that sets how failures of a request are answered: in the words of its API's own protocol, by
+    `failure_answer` (RFC 6749 5.2)."""
 
     async def name_words(scope: Scope, receive: Receive, send: Send) -> None:
         call.current(scope).failure_answer = failure_answer
@@ -162,8 +166,8 @@ def _own_words(_operation: AbstractOperation, next_app: ASGIApp, *, failure_answ
 
 
 def _build(application: ConnexionMiddleware) -> None:
-    """Have Connexion build the application, which it does at the first call it gets, whatever that is about: a contract
-    that does not fit must stop the start, not fail the first request. This call finds nothing and waits for nothing."""
+    """Have Connexion build the application now, by a call that finds nothing and waits for nothing. Otherwise the first
+    request would do it, and a contract that does not fit would fail that request instead of stopping the start."""
 
     async def nobody(*_: Any) -> Any:
         return {}

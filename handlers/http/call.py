@@ -26,8 +26,8 @@ JSON_HEADERS: tuple[Header, ...] = (
 
 
 FailureAnswer = Callable[[BaseException], Answer | None]
-"""Gives the answer to a failure in the words of a protocol; None for one that is none of its own, which then comes
-again as a Refusal, and so does every failure that nobody foresaw."""
+"""Gives the answer to a failure in the words of a protocol; None for one that the protocol does not know. It is then
+asked again with the failure as a Refusal, and after a second None the data interface's error body is sent."""
 
 
 def no_own_words(_failure: BaseException) -> None:
@@ -35,7 +35,8 @@ def no_own_words(_failure: BaseException) -> None:
 
 
 class Call(Struct):
-    """One incoming request: each step adds what it has found out, and the last one calls the operation."""
+    """The state of one incoming request: each step adds what it has found out, and the last one calls the operation
+    with `arguments`."""
 
     client_address: str
     caller: Principal | None = None  # whose valid token was sent, admitted or not
@@ -59,7 +60,8 @@ def current(scope: Scope) -> Call:
 
 
 async def send_answer(send: Send, answer: Answer) -> None:
-    """Send the answer: a file or pieces as they come, bytes as they are, anything else as JSON."""
+    """Send the answer with its status and headers: a file or pieces as they come, closed at the end, bytes as they are,
+    anything else as JSON. Raises ValueError for a control character in a header."""
     body = answer.body
     if not isinstance(body, bytes):
         if isinstance(body, BufferedIOBase):
@@ -102,7 +104,7 @@ def _start(answer: Answer, size: int | None) -> Message:
 
 
 def json_bytes(body: Any) -> bytes:
-    """The body as JSON bytes."""
+    """The body as compact JSON in UTF-8, with integers of any size; raises TypeError for what cannot be written."""
     try:
         return orjson.dumps(body)
     except TypeError:

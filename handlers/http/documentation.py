@@ -26,7 +26,8 @@ MEDIA_TYPES = {
 
 
 def documentation(contract: bytes) -> list[Route]:
-    """The routes of /api/openapi.json (byte for byte the file), /docs with its files, and /healthz."""
+    """The GET routes, open to everybody, of /api/openapi.json (the bytes of `contract`), of /docs with its files, and
+    of /healthz, which says that the process answers."""
     pages = resources.files("handlers.http") / "static" / "docs"
     routes = [
         Route("/healthz", _health, methods=["GET"]),

@@ -8,7 +8,8 @@ RETRY_SECONDS = 2  # until asking again makes sense, after the store did not ans
 
 
 class Refusal(Exception):
-    """A request that is answered with an error; `str(error)` is the sentence the caller reads (interface 2.13)."""
+    """Raised to answer a request with an error of this `status`. `str(error)` is the sentence the caller reads, `text`
+    if no other is given (interface 2.13)."""
 
     status = 500
     text = "Internal error"
@@ -40,14 +41,14 @@ class Forbidden(Refusal):
 
 
 class NotFound(Refusal):
-    """The thing does not exist, or belongs to somebody else: the two look the same."""
+    """What the request names does not exist, or belongs to somebody else: the two look the same."""
 
     status = 404
     text = "Not found"
 
 
 class MethodNotAllowed(Refusal):
-    """The path exists, but not with this method."""
+    """The path exists, but not with this method; message and Allow header name the `allowed` ones."""
 
     status = 405
 
@@ -95,7 +96,7 @@ class MisdirectedRequest(Refusal):
 
 
 class TooManyRequests(Refusal):
-    """A limit is used up; trying again earlier than `retry_after` seconds from now is pointless."""
+    """A limit is used up; trying again earlier than `retry_after` seconds from now, at least 1, is pointless."""
 
     status = 429
     text = "Rate limit exceeded"
@@ -116,7 +117,7 @@ class Unavailable(Refusal):
 
 
 def error_answer(error: Refusal) -> Answer:
-    """The answer to a failure: `{"error": "<message>"}` with its status and headers."""
+    """The answer to a failure: `{"error": "<message>"}` with its status and headers, with Retry-After for a limit."""
     headers = dict(error.headers)
     if isinstance(error, TooManyRequests):
         headers["retry-after"] = str(error.retry_after)

@@ -22,7 +22,8 @@ _FILES = StaticFiles()  # without a folder: used only for its rules on If-None-M
 
 
 def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str, str]) -> Route:
-    """A route that serves this content at this path; a client that already has it gets a 304."""
+    """A GET route that serves this content at this path, from 1,024 bytes on compressed for clients that accept gzip; a
+    client that already has it gets a 304."""
     digest = hashlib.sha256(content).hexdigest()
     is_large = len(content) >= COMPRESSED_BYTES_MIN
     common = {**headers, **({"vary": "Accept-Encoding"} if is_large else {})}
@@ -59,5 +60,5 @@ def stylesheet(file: Traversable) -> bytes:
 
 
 def takes_gzip(accept_encoding: str) -> bool:
-    """Whether a client accepts gzip (RFC 9110 12.5.3); `gzip;q=0` says that it does not."""
+    """Whether an Accept-Encoding header names gzip, with any weight but 0 (RFC 9110 12.5.3); `*` is not enough."""
     return weights(accept_encoding).get("gzip", 0.0) != 0.0

@@ -21,9 +21,11 @@ _BY_A_PROXY = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 def health_and_metrics(
     figures: Callable[[], bytes], *, is_ready: Callable[[], bool], metrics_for: Sequence[Network]
 ) -> list[Route]:
-    """The routes of /readyz for everybody, and of /metrics for these networks; others get a 404.
+    """The GET routes of /readyz for everybody, and of /metrics for requests straight from these networks; others get a
+    404.
 
-    `figures` and `is_ready` ask the store and may take long.
+    `is_ready` and `figures`, the text of /metrics, ask the store and may take long. /readyz answers 503 unless
+    `is_ready` returns True within 2 seconds.
     """
     asking: asyncio.Task[bool] | None = None  # shared by all who ask: a store that hangs costs one thread only
 
@@ -47,7 +49,8 @@ def health_and_metrics(
 
 
 def is_from(request: Request, networks: Sequence[Network]) -> bool:
-    """Whether a request comes directly from a machine in these networks; one that passed a proxy does not count."""
+    """Whether a request comes directly from a machine in these networks; one with a header of a proxy (such as Via or
+    X-Forwarded-For) does not count."""
     if any(name in request.headers for name in _BY_A_PROXY):
         return False
     return request.client is not None and is_in(request.client.host, networks)

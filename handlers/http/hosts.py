@@ -29,8 +29,8 @@ class Hosts:
         self._is_loopback = is_loopback
 
     def check(self, scope: Scope) -> None:
-        """Raise BadRequest for a request without a clear host, and MisdirectedRequest for one meant for another
-        host."""
+        """Raise BadRequest for several Host headers, or for none in HTTP/1.1, and MisdirectedRequest for another host.
+        Any host will do for /healthz and /readyz, any IP address for /metrics."""
         sent = [value for name, value in scope["headers"] if name == b"host"]
         # "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request message that lacks a Host
         # header field and to any request message that contains more than one Host header field line" RFC 9112 3.2
@@ -47,7 +47,8 @@ class Hosts:
 
 @lru_cache(maxsize=64)
 def host_name(header: bytes) -> str:
-    """The host in a Host header without its port, which a tunnel may change; empty if there is none."""
+    """The host in a Host header in lower case, without its port, which a tunnel may change; empty if the header names
+    none or cannot be read."""
     try:
         return urlsplit(f"//{header.decode('ascii')}").hostname or ""
     except ValueError:

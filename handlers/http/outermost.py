@@ -27,7 +27,8 @@ UnknownPage = Callable[[Headers], ASGIApp]
 
 
 class Outermost:
-    """The application between the server and the contract's application."""
+    """The ASGI application around the contract's: gives each request its id and its `Call`, checks its host, answers
+    preflights and failures, and adds the headers that every answer gets."""
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class Outermost:
     ) -> None:
         """`shared_paths` are beginnings of the paths that scripts of other origins may read. `hosts` None accepts any
         host. Without `unknown_page`, people get the same 404 as programs. `unavailable` are the failures after which
-        trying again later helps; `is_failure` tells failures from orders to end."""
+        trying again later helps (503); `is_failure` is False for orders to end the process, which are raised on."""
         self._app = app
         self._unavailable = unavailable
         self._is_failure = is_failure
@@ -122,13 +123,15 @@ def _refusal(error: BaseException, asked: call.Call) -> Refusal:
 
 
 def _is_person_lost(scope: Scope, error: BaseException) -> bool:
-    """Whether a person in a browser opened an address that does not exist."""
+    """Whether the error is the 404 of an address that does not exist, for a person in a browser: for a GET or HEAD that
+    prefers HTML to JSON."""
     is_unknown = isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND
     return is_unknown and scope["method"] in ("GET", "HEAD") and prefers_html(Headers(scope=scope).get("accept", ""))
 
 
 def prefers_html(accept: str) -> bool:
-    """Whether an Accept header names text/html and prefers it to JSON (RFC 9110 12.5.1)."""
+    """Whether an Accept header names text/html, with a higher weight than application/json (RFC 9110 12.5.1); wildcards
+    are not looked at."""
     named = {kind: 1.0 if weight is None else weight for kind, weight in weights(accept).items()}
     return named.get("text/html", 0.0) > named.get("application/json", 0.0)
 

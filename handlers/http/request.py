@@ -11,7 +11,8 @@ from handlers.names import Json
 
 
 class Request(Struct, kw_only=True):
-    """The part of an HTTP request that is not a parameter of the contract."""
+    """What an operation may know of an HTTP request besides its arguments: who calls, method and address, headers, and
+    whether the client is still there."""
 
     caller: Principal | None
     method: str
@@ -24,18 +25,19 @@ class Request(Struct, kw_only=True):
 
     @property
     def principal(self) -> Principal:
-        """The caller, for operations that the contract secures; others must not ask."""
+        """The caller, whom every operation that the contract secures has; raises AssertionError where there is none."""
         assert self.caller is not None, "an operation without security in the contract asked who calls"
         return self.caller
 
     def knows(self, etag: str) -> bool:
-        """Whether the client has the answer with this entity tag already (RFC 9110 13.1.2)."""
+        """Whether the client has the answer with this entity tag already: whether If-None-Match names the tag, be it as
+        a weak one, or `*` (RFC 9110 13.1.2)."""
         named = self.headers.get("if-none-match", "").split(",")
         return any(each.strip().removeprefix("W/") in (etag, "*") for each in named)
 
 
 class Pieces(Protocol):
-    """A body that is produced while it is sent; its length is not known beforehand."""
+    """The body of an answer that is produced while it is sent; its length is not known beforehand."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         """The pieces of the body, in order."""
@@ -47,8 +49,8 @@ class Pieces(Protocol):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """A successful answer. `body` becomes JSON, except that bytes, files and pieces are sent as they are (`headers`
-    must then name their content-type).
+    """What an operation answers if nothing fails. `body` becomes JSON, except that bytes, files and pieces are sent as
+    they are (`headers` must then name their content-type). Answers are `no-store` unless `headers` says otherwise.
 
     A file is sent from its beginning, piece by piece, and closed. `Pieces` are sent as they come, and closed when they
     end or nobody reads them any more.

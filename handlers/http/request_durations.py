@@ -28,17 +28,18 @@ def nobody(_caller: Principal, _operation: str, _status: int, _is_dry_run: bool)
 
 
 class RequestDurations:
-    """Wraps the whole application and measures each request.
+    """The ASGI application around the whole other one, which measures each request for the metrics.
 
     A duration begins when the request has arrived with its body, and ends when the answer begins: how fast a client
-    sends and reads says nothing about the service. The log names operation, status, duration and id of a slow request,
-    never its address or query, which hold search texts.
+    sends and reads says nothing about the service. The log names operation, status, duration and id of a slow request
+    (1 second or more), never its address or query, which hold search texts.
     """
 
     def __init__(
         self, app: ASGIApp, registry: CollectorRegistry, *, waiting: Collection[str], seen: OnRequest = nobody
     ) -> None:
-        """`waiting` are operations that wait for others on purpose, so that a long duration is no warning."""
+        """`waiting` are ids of operations that wait for others on purpose, whose long durations are not logged. `seen`
+        is called for each request with a valid token."""
         self._app = app
         self._seen = seen
         self._waiting = frozenset(waiting)

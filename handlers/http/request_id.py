@@ -13,7 +13,8 @@ _id: ContextVar[int | None] = ContextVar("request_id", default=None)
 
 
 def begin(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Set the id of a request that has arrived; it holds for its task and for the threads that work for it."""
+    """Set the id of a request that has arrived with these headers: its trace id, else a random number. It holds for the
+    request's task and for the threads that work for it."""
     sent = [value for name, value in headers if name == b"traceparent"]
     named = _TRACEPARENT.fullmatch(sent[0]) if len(sent) == 1 else None
     _id.set(int(named[1], 16) if named else random.getrandbits(128))

@@ -24,8 +24,8 @@ Make = Callable[[AbstractOperation, ASGIApp], ASGIApp]
 
 
 class Routing(RoutingMiddleware):
-    """Connexion's router with a lookup of our own before it, and without redirects of trailing slashes (they repeat the
-    Host header)."""
+    """Connexion's router, preceded by a faster lookup of our own, and without redirects from or to a trailing slash
+    (they repeat the Host header). A known path with another method is a MethodNotAllowed."""
 
     def __init__(
         self, app: ASGIApp, *, pages: Sequence[BaseRoute], same_paths: Mapping[str, str] = MappingProxyType({})
@@ -92,7 +92,8 @@ class Routing(RoutingMiddleware):
             raise MethodNotAllowed(frozenset(allowed)) from None
 
     def _find(self, scope: Scope) -> tuple[dict[str, str], OperationPath] | None:
-        """The path parameters of a request and its operation; None where the contract does not have it."""
+        """The path parameters of a request and its operation; None where no description has its path and method, and
+        for a request under a root path, which Connexion's router looks up."""
         method, path = scope["method"], scope["path"]
         if scope.get("root_path"):
             return None
@@ -109,7 +110,8 @@ class Routing(RoutingMiddleware):
 
 
 def allowed_methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
-    """The methods of all routes that match a path; Starlette itself names only those of the first one."""
+    """The methods of all routes that match the path of a scope, whatever its method, also of routes inside mounts;
+    Starlette itself names only those of the first one."""
     allowed: set[str] = set()
     for route in routes:
         match, child = route.matches(scope)
@@ -121,7 +123,7 @@ def allowed_methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
 
 
 class OperationsOfApi(RoutedAPI[ASGIApp]):
-    """Builds the chains of steps for the operations of one description."""
+    """Builds the chains of steps for the operations of one description, the first of `steps` outermost."""
 
     def __init__(self, specification: Specification, *, steps: Sequence[Make], **arguments: Any) -> None:
         super().__init__(specification, **arguments)

@@ -53,8 +53,8 @@ def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
 
 class Read(Struct, frozen=True):
     """An operation that reads one state of a user's data: its function, the parts of the data that it needs, and
-    whether its answer is quickly made. The function takes the services, the request, the user's data, and the
-    contract's parameters in snake_case."""
+    whether an answer is so quickly made that it needs no thread (`is_light`). The function takes the services, the
+    request, the user's data, and the contract's parameters in snake_case."""
 
     function: Callable[..., Answer]
     needs: Need
@@ -62,7 +62,8 @@ class Read(Struct, frozen=True):
 
 
 class Polled(Struct, frozen=True):
-    """A feed of changes: the function that returns the next page of it, and the kind of its rows."""
+    """A feed of changes: the function that returns the next page of it, and the kind of its rows ("accounts" or
+    "transactions")."""
 
     function: Callable[..., Any]
     kind: str
@@ -175,7 +176,7 @@ bookings; the operation itself refuses what would show bookings."""
 
 
 def operations(services: Services) -> Mapping[str, Operation]:
-    """The functions of all operations, bound to one open service, by operationId."""
+    """The functions of all operations by operationId, bound to these services."""
     return {name: _bound(name, entry, services) for name, entry in OPERATIONS.items()}
 
 

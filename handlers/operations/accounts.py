@@ -28,7 +28,8 @@ from storage.users import User
 
 
 def list_accounts(_services: Services, request: Request, reading: UserData) -> Answer:
-    """All accounts of the user with their current balances."""
+    """List the accounts that the caller may read, in the order in which they first appeared, with balances and the
+    status of their connections; hidden ones are left out."""
     statuses = reading.statuses
     return Answer(
         body={
@@ -44,14 +45,15 @@ ACCOUNT_NOT_FOUND = "Account not found"
 
 
 def list_hidden_accounts(services: Services, request: Request) -> Json:
-    """List the hidden accounts, which no other operation shows."""
+    """List the accounts that the user has hidden, which no other operation lists."""
     user_id = owner_of(request)
     owned = accounts.every(services.of(user_id), user_id)
     return {"accounts": [_shape(each) for each in owned if each.is_hidden]}
 
 
 def change_account(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
-    """Change an account's name (null restores the source's name), or hide or show it."""
+    """Change the user's name for an account, trimmed (null restores the source's name), or hide it or show it again;
+    return the account. Raises NotFound and BadRequest."""
     user_id = owner_of(request)
     _find(services, user_id, id)
     name = body.get("name")
@@ -71,7 +73,8 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
 
 
 def list_merged_accounts(services: Services, request: Request) -> Json:
-    """List the accounts that were merged into others."""
+    """List the accounts that were merged into others, sorted by id, each with the id of the one that holds its bookings
+    (`into`)."""
     user_id = owner_of(request)
     merged = merges.merged_accounts(services.of(user_id), user_id)
     return {
@@ -82,8 +85,9 @@ def list_merged_accounts(services: Services, request: Request) -> Json:
 
 
 def merge_account(services: Services, request: Request, *, id: str, dry_run: bool, body: Mapping[str, Any]) -> Json:
-    """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later
-    ones."""
+    """Merge two entries of one real account: the account in the body's `into` gets the bookings of `id`, each counted
+    once, and all later ones. Return the counts of `Merged` and the balance; a dry run stores nothing. Raises NotFound
+    and BadRequest."""
     user = services.user(owner_of(request))
     source, target = (_find(services, user.id, each) for each in (id, body["into"]))
     try:
@@ -103,7 +107,8 @@ def merge_account(services: Services, request: Request, *, id: str, dry_run: boo
 
 
 def separate_account(services: Services, request: Request, *, id: str) -> Json:
-    """Make an account that was merged into another an account of its own again."""
+    """Undo the merging of this account into another one: it is an account of its own again. Return how many bookings
+    were removed and added. Raises NotFound."""
     try:
         rebuilt = separate(services, services.user(owner_of(request)), id)
     except NotMerged as error:
@@ -112,8 +117,8 @@ def separate_account(services: Services, request: Request, *, id: str) -> Json:
 
 
 def delete_account(services: Services, request: Request, *, id: str, name: str) -> Json:
-    """Delete an account with its bookings and statements; the caller has to give its name. A later import brings it
-    back."""
+    """Delete an account with its bookings and statements; the caller has to give its name, or its IBAN if it has none,
+    else BadRequest is raised. A later import brings the account back. Return how many bookings were removed."""
     user, now = services.user(owner_of(request)), services.clock.now()
     account = _find(services, user.id, id)
     if name != account.label:
@@ -141,8 +146,9 @@ def _find(services: Services, user_id: str, account_id: str) -> StoredAccount:
 
 
 class Merged(Struct, frozen=True, kw_only=True):
-    """The outcome of a merge: how many bookings the first account has, how many of those the second one has too, the
-    balance of the merged account with its day, and how many apps saw one of the two but do not see the merged one."""
+    """The outcome of a merge: how many bookings the first account had, how many of those the second one had too, the
+    balance of the merged account with its day, and how many apps could read the second account but not the first one,
+    and so do not see the merged one."""
 
     rebuilt: Rebuilt
     bookings: int
@@ -153,8 +159,8 @@ class Merged(Struct, frozen=True, kw_only=True):
 
 
 def merge(services: Services, user: User, source: StoredAccount, target: StoredAccount, *, is_dry_run: bool) -> Merged:
-    """Make the first account a part of the second one, and return the outcome; a dry run only computes it. Raises
-    NotOneAccount."""
+    """Make the first account a part of the second one, exclude the merged account from the grants that excluded the
+    first one, and return the outcome; a dry run only computes it. Raises NotOneAccount."""
     grants = services.authorization.grants
 
     def work(session: Transaction) -> tuple[Rebuilt, StoredAccount]:
@@ -180,6 +186,6 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
 
 
 def separate(services: Services, user: User, account_id: str) -> Rebuilt:
-    """Make a merged account an account of its own again; raises NotMerged."""
+    """Make an account that was merged into another an account of its own again; raises NotMerged."""
     now = services.clock.now()
     return services.change(user.id, lambda session: merges.separate(session, user=user, source_id=account_id, now=now))

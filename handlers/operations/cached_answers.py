@@ -19,7 +19,8 @@ Light = Callable[[UserData, dict[str, Any]], bool]
 
 
 class CachedOperation(Struct, frozen=True, kw_only=True):
-    """One operation bound to the services; called in a thread, unless `at_once` has the answer already."""
+    """One operation bound to the services, whose answers are kept until the user's data change; called in a thread,
+    unless `at_once` has the answer already."""
 
     name: str
     services: Services
@@ -28,7 +29,8 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
     is_light: Light
 
     def __call__(self, request: Request, **arguments: Any) -> Answer:
-        """The answer, with what is not in memory read from the store; may take long."""
+        """Make the answer, with what is not in memory read from the store, and keep it for the same request; may take
+        long."""
         key = self._key(request)  # before the work: an answer of yesterday must never be kept as one of today
         needs = self.needs | Need.WORDS if wants_words(arguments) else self.needs
         only = arguments["id"] if Need.DETAILS in needs else None
@@ -38,8 +40,9 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
             return answer
 
     async def at_once(self, request: Request, **arguments: Any) -> Answer | None:
-        """The answer if it is in memory or quickly computed from memory; else None. Meant for the event loop: it waits
-        for nothing but the number of the data's present state, where another process may have changed them."""
+        """The answer if it is in memory or quickly made from memory; else None. It is kept if the same is asked again.
+        Meant for the event loop: it waits for nothing but the number of the data's present state, where another process
+        may have changed them."""
         reader, user_id = self.services.reader, request.principal.user_id
         data = reader.cache.at_hand(user_id)
         if data is None:
@@ -52,7 +55,7 @@ class CachedOperation(Struct, frozen=True, kw_only=True):
             return None
         if answer is None:
             answer = _encode(self.function(self.services, request, data, **arguments))
-            if data.is_asked_again(key):
+            if data.note_asked(key):
                 data.keep_answer(key, answer)
             reader.cache.weigh(user_id, data)
         return answer

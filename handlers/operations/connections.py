@@ -39,7 +39,7 @@ def list_connections(services: Services, request: Request) -> Json:
     warnings = (asked, {} if caller.figures_only else taken_back, wrong)
 
     def shape(each: StoredConnection) -> Json:
-        """Connection of the contract."""
+        """The connection as JSON (Connection of the contract)."""
         ids, last, quota = brought.get(each.id, ()), latest.get(each.id), quotas[each.id]
         synced = [account.last_synced_at for account in visible if account.id in ids and account.last_synced_at]
         is_syncing, needs_user = last is not None and not last.is_final, each.status in NEED_USER
@@ -77,7 +77,7 @@ def list_connections(services: Services, request: Request) -> Json:
 
 
 def _last_sync(value: Job) -> Json:
-    """LastSync of the contract."""
+    """The latest sync job as JSON (LastSync of the contract)."""
     return {
         "syncId": value.id,
         "status": value.status,
@@ -88,7 +88,9 @@ def _last_sync(value: Job) -> Json:
 
 
 def _message(services: Services, connection: StoredConnection, last: Job | None) -> str | None:
-    """A sentence on what the user should know of the connection; None if all is well."""
+    """A sentence on what the user should know of the connection; None if all is well. In this order: the key to its
+    secrets is missing, its status forbids syncs, its last sync failed, it is synced only while the person is
+    present."""
     if not services.sync_engine.has_key(connection):
         return KEY_MISSING
     if connection.status in NOT_SYNCABLE:

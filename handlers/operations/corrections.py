@@ -32,8 +32,9 @@ COMPARED = {
 def create_correction(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Remember a category; `matching` is the number of bookings for which it decides, `changed` the number of those
-    that get another one. A dry run answers the same and stores nothing."""
+    """Remember a category for the counterpart of a booking, and apply it to stored bookings: `matching` is the number
+    of bookings for which it decides, `changed` the number of those that got another value. A dry run answers the same
+    and stores nothing. Raises NotFound, and BadRequest for a booking that names no counterpart."""
     user_id, now = owner_of(request), services.clock.now()
     row = transactions.find(services.of(user_id), user_id, body["transactionId"])
     if row is None:
@@ -54,7 +55,7 @@ def create_correction(
 
 
 def list_corrections(services: Services, request: Request) -> Json:
-    """List the user's corrections, sorted by name."""
+    """List the user's corrections of counterparts, sorted by name without regard to case."""
     user_id = owner_of(request)
     with services.of(user_id).transaction() as session:
         known = rules.corrections(session, user_id)
@@ -64,7 +65,7 @@ def list_corrections(services: Services, request: Request) -> Json:
 
 def delete_correction(services: Services, request: Request, *, id: str) -> Json:
     """Delete a correction, be it of a counterpart or of a batch of bookings. The bookings get back the category they
-    had before, or the derived one."""
+    had before, or the derived one; `changed` is the number of those for which that is another one. Raises NotFound."""
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> Json:
@@ -80,8 +81,8 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
 
 
 def key_of(row: Row) -> str | None:
-    """The key under which a correction of this booking's counterpart is stored; None if nothing names the
-    counterpart."""
+    """The key under which a correction of this booking's counterpart is stored: by creditor id, IBAN or merchant, by
+    merchant alone where the counterpart only passes payments on for others. None if nothing names the counterpart."""
     carries_for_others = is_intermediary(row["counterpart_name"])
     return correction_key(
         creditor_id=None if carries_for_others else row["creditor_id"],
@@ -91,7 +92,7 @@ def key_of(row: Row) -> str | None:
 
 
 def correction_id(key: str) -> str:
-    """The id of a correction: a hash, because its key may hold an IBAN."""
+    """The id of the correction with this key: a hash, because the key may hold an IBAN."""
     return "cor_" + blake2b(key.encode(), digest_size=16).hexdigest()
 
 

@@ -15,8 +15,8 @@ BANK_FAILED = "The bank could not be read. Your list of accounts says how it sta
 
 
 def check_covered(services: Services, caller: Principal, sync_id: str) -> None:
-    """Raise NotFound for a job of a bank none of whose accounts the caller may read; checked first, since reading a job
-    advances it."""
+    """Raise NotFound for an unknown job, and for a job of a bank none of whose accounts the caller may read; to be
+    called first, since reading a job advances it."""
     database = services.of(caller.user_id)
     job = jobs.find(database, caller.user_id, sync_id)
     if job is None or not any(_accounts_of(database, caller, job).values()):
@@ -24,8 +24,9 @@ def check_covered(services: Services, caller: Principal, sync_id: str) -> None:
 
 
 def hide_uncovered(session: Session, caller: Principal, job: Job) -> Job:
-    """The job as if only the accounts existed that the caller may read; the bank's own sentences are replaced, for they
-    may be about the others, those that are gone by now too."""
+    """The job as a caller sees it: under a grant of some accounts, with the count of their new bookings, one general
+    sentence for any error, and no refusals. The bank's own sentences may be about other accounts, those that are gone
+    by now too."""
     if caller.coverage is None:
         return job
     covered = [id_ for id_, covers in _accounts_of(session, caller, job).items() if covers]

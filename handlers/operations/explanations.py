@@ -34,7 +34,8 @@ MONTH_NOT_FOUND = "Month not found. It is written YYYY-MM and lies in the histor
 def list_cashflow_transactions(
     services: Services, request: Request, reading: UserData, *, month: str, account_ids: str | None
 ) -> Answer:
-    """List what adds up to the income and expenses of a month, and what is left out and why (decisions 14, 15)."""
+    """List the transactions that add up to the income and expenses of a month, and those that are left out and why
+    (decisions 14, 15). Raises NotFound for a month outside the history."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     first = _month(month, today)
@@ -65,7 +66,8 @@ def list_cashflow_transactions(
 def list_category_transactions(
     services: Services, request: Request, reading: UserData, *, category: str, account_ids: str | None
 ) -> Answer:
-    """List what adds up to a category of the last 30 days, and what is left out and why (decisions 14 to 17)."""
+    """List the transactions that add up to a category's amount in the last 30 days, and those that are left out and why
+    (decisions 14 to 17)."""
     today = services.clock.today()
     since, until = last_30_days(today)
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
@@ -103,7 +105,8 @@ def list_category_transactions(
 def explain_transaction(
     _services: Services, request: Request, reading: UserData, *, id: str, include: str | None = None
 ) -> Answer:
-    """Explain which rules gave a booking its type, category and merchant, and which one made it an own transfer."""
+    """Explain which rules gave a booking its type, category and merchant, and which one made it an own transfer. To a
+    caller who may not read the other account, the transfer looks like a payment to somebody else. Raises NotFound."""
     is_detailed, has_words = is_included(include), asks_for_words(include)
     check_words(request.principal, include, None)
     row = reading.entries.find(id)
@@ -151,8 +154,8 @@ def _month(text: str, today: date) -> date:
 
 
 def _counted_rows(reading: UserData, selected: SelectedAccounts, judged: pl.DataFrame, currency: str) -> list[Json]:
-    """The judged rows as CountedTransaction; pending and booked rows are looked up apart, because they may share an
-    id."""
+    """The judged rows as JSON (CountedTransaction of the contract), in their order; pending and booked rows are looked
+    up apart, because they may share an id."""
     is_pending = judged["left_out"].eq_missing("pending")
     full = {
         waiting: reading.rows_by_id(judged["id"].filter(is_pending == waiting).to_list(), pending=waiting)

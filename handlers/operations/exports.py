@@ -34,9 +34,10 @@ async def export_transactions(
     include: str | None = None,
     **parameters: Any,
 ) -> Answer:
-    """The selected accounts' booked transactions as a file, from one state of the data. If nothing is filtered, the
-    cursor of the feed of changes after that state goes into a header. Each user has one export made at a time, because
-    it reads everything."""
+    """Write the selected accounts' booked transactions to a file, from one state of the data, and answer with it. If
+    nothing but accounts is selected, the header Next-Cursor has the cursor of the feed of changes after that state.
+    Each user has one export made at a time, because it reads everything. Raises Unavailable while too many exports are
+    being read."""
     user_id, caller, turns = request.principal.user_id, request.principal, services.exports
     filters = Filters(**parameters)
     filters.check(caller, include)

@@ -52,7 +52,9 @@ async def create_import(
     keep_layout: bool,
     body: BufferedReader,
 ) -> Answer:
-    """Import a file, or only preview the outcome; an import that takes longer than eight seconds goes on by itself."""
+    """Import a file, or with `dry_run` only preview the outcome; an import that takes longer than eight seconds is
+    answered with 202 and goes on by itself. A preview whose client goes away is forgotten. Raises BadRequest for an
+    unknown account or layout, and TooManyRequests while too many files are imported."""
     user_id = owner_of(request)
     report = await run_in_threadpool(
         _begin,
@@ -78,7 +80,8 @@ async def create_import(
 
 
 async def get_import(services: Services, request: Request, *, id: str) -> Answer:
-    """The state or outcome of an import; a running one is waited for up to eight seconds, as when it was created."""
+    """The state or outcome of an import or preview; a running one is waited for up to eight seconds, as when it was
+    created. Raises NotFound."""
     user_id = owner_of(request)
     report = await _wait_for_report(services, user_id, id)
     if report is not None:
@@ -90,7 +93,7 @@ async def get_import(services: Services, request: Request, *, id: str) -> Answer
 
 
 def list_imports(services: Services, request: Request) -> Json:
-    """List the imports and syncs that can be undone, the newest first."""
+    """List the imports and syncs that can be undone, the latest first in the order in which they were made."""
     user_id = owner_of(request)
     names = connections.bank_names(services.of(user_id), user_id)
     undoable = undoable_imports.of_user(services.of(user_id), user_id)
@@ -99,7 +102,8 @@ def list_imports(services: Services, request: Request) -> Json:
 
 def undo_import(services: Services, request: Request, *, id: str) -> Json:
     """Remove what an import brought, as if it had never been made; imports before and after it stay. A preview or a
-    refused file brought nothing and is only forgotten; a preview that is still running ends."""
+    refused file brought nothing and is only forgotten; a preview that is still running ends. Raises Conflicting for an
+    import that is still running, and NotFound."""
     user_id = owner_of(request)
     user, now = services.user(user_id), services.clock.now()
     report = services.uploads.find(user_id, id)
@@ -128,7 +132,7 @@ def list_layouts(services: Services, request: Request) -> Json:
 
 
 def delete_layout(services: Services, request: Request, *, id: str) -> Json:
-    """Delete a kept layout; what was imported with it stays."""
+    """Delete a kept layout, and return those that remain; what was imported with it stays. Raises NotFound."""
     user_id = owner_of(request)
     if not kept_layouts.remove(services.of(user_id), user_id, id):
         raise NotFound(LAYOUT_NOT_FOUND)
@@ -182,7 +186,8 @@ def _begin(
 
 
 async def _wait_for_report(services: Services, user_id: str, import_id: str) -> StoredReport | None:
-    """The report on an import, once the import has ended or eight seconds have passed; None for an unknown import."""
+    """The report on an import, once the import has ended, or as it stands after eight seconds; None for an unknown
+    import."""
     until = time.monotonic() + ANSWER_WITHIN
     while True:
         report = await run_in_threadpool(services.uploads.find, user_id, import_id)
@@ -204,7 +209,7 @@ def _retry_header(report: FileImport | StoredReport) -> dict[str, str]:
 
 
 def file_import(value: FileImport) -> Json:
-    """FileImport of the contract."""
+    """The import or preview as JSON (FileImport of the contract)."""
     return {
         "importId": value.id,
         "status": "done" if value.is_done else "running",
@@ -222,7 +227,7 @@ def file_import(value: FileImport) -> Json:
 
 
 def layout(value: CsvLayout) -> Json:
-    """CsvLayout of the contract."""
+    """The layout of a CSV file as JSON (CsvLayout of the contract)."""
     return {
         "origin": "guessed" if value.is_guessed else "chosen",
         "hasHeader": value.has_header,
@@ -235,12 +240,12 @@ def layout(value: CsvLayout) -> Json:
 
 
 def kept_layout(value: KeptLayout) -> Json:
-    """KeptLayout of the contract."""
+    """The layout as JSON (KeptLayout of the contract)."""
     return members(value, "id", "fileName", "keptAt", "profile", "accountId")
 
 
 def statement(value: AccountStatement, first_rows: Iterable[TransactionRecord]) -> Json:
-    """ImportedStatement of the contract."""
+    """One account's statement in a file as JSON (ImportedStatement of the contract)."""
     said, currency = value.statement, value.account.currency
     return {
         "iban": value.account.iban,
@@ -266,8 +271,8 @@ def statement(value: AccountStatement, first_rows: Iterable[TransactionRecord]) 
 
 
 def past_file_import(value: StoredImport) -> Json:
-    """FileImport of the contract for an import whose details are no longer known; what it brought can still be
-    undone."""
+    """The JSON of a past import whose details are no longer known (FileImport of the contract): name, accounts and
+    number of new bookings. What it brought can still be undone."""
     return file_import(
         FileImport(
             id=value.job_id,
@@ -282,7 +287,7 @@ def past_file_import(value: StoredImport) -> Json:
 
 
 def past_import(value: StoredImport, bank_name: str) -> Json:
-    """PastImport of the contract."""
+    """The import as JSON (PastImport of the contract)."""
     return {
         "importId": value.job_id,
         "importedAt": instant(value.imported_at),
@@ -294,5 +299,6 @@ def past_import(value: StoredImport, bank_name: str) -> Json:
 
 
 def rebuilding(value: Rebuilt) -> Json:
-    """How many bookings were removed and added, and which accounts are gone, after accounts were rebuilt."""
+    """The outcome of rebuilding accounts as JSON: how many bookings were removed and added, and which accounts are
+    gone."""
     return members(value, "removed", "added", "accountsGone")

@@ -15,7 +15,8 @@ OF_ONE_BOOKING: frozenset[Kind] = frozenset({"possible_duplicate", "old_pending"
 
 
 def get_integrity(services: Services, request: Request, *, account_ids: str | None) -> Json:
-    """List the periods between the known balances of each account, and every contradiction in them, to the cent."""
+    """List the periods between the known balances of each account, and every contradiction in them, to the cent. A
+    grant of figures only gets no periods, and no contradictions of single bookings."""
     caller, now = request.principal, services.clock.now()
     with services.of(caller.user_id).transaction() as session:
         owned = accounts.of_user(session, caller.user_id)

@@ -13,14 +13,15 @@ from storage import users
 
 
 class NoRate(Exception):
-    """The home currency has no reference rate, so nothing can be converted to it."""
+    """Raised for a home currency without a reference rate of the European Central Bank: amounts in other currencies
+    could not be converted to it."""
 
     def __init__(self, currency: str) -> None:
         super().__init__(f"{currency!r} has no reference rate of the European Central Bank. Try EUR, USD or CHF.")
 
 
 def get_profile(services: Services, request: Request) -> Json:
-    """The user's name and home currency, and the service's time zone and today."""
+    """The user's name and home currency, the time zone of the service, and today's date there."""
     user_id = request.principal.user_id
     user = services.user(user_id)
     return {
@@ -32,7 +33,8 @@ def get_profile(services: Services, request: Request) -> Json:
 
 
 def change_profile(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """Change the currency of the user's figures over several currencies, and return the profile."""
+    """Change the user's home currency if the body names one, and return the profile. Raises BadRequest for a currency
+    without a reference rate."""
     user_id, currency = owner_of(request), body.get("homeCurrency")
     if currency is not None:
         try:
@@ -43,8 +45,8 @@ def change_profile(services: Services, request: Request, *, body: Mapping[str, A
 
 
 def keep_home_currency(services: Services, user_id: str, currency: str) -> None:
-    """Store the currency of the user's figures over several currencies (decision 19); raises NoRate for one without a
-    rate."""
+    """Store the user's home currency, in which figures over several currencies are given (decision 19); raises NoRate,
+    and stores nothing, for one without a reference rate."""
     if currency != EURO and currency not in services.rates["currency"]:
         raise NoRate(currency)
     services.of(user_id).atomically(lambda session: users.set_home_currency(session, user_id, currency))

@@ -42,9 +42,10 @@ def list_subscription_details(
     status: str | None = None,
     direction: str | None = None,
 ) -> Answer:
-    """List the payments of GET /subscriptions in the same order, each with its id, charges, rhythm and prices
-    (decisions 21, 22). A request for a status or a direction also gets both fields, and when the next charge is
-    expected (decision 117)."""
+    """List recurring payments, each with its id, charges, rhythm and prices, of each direction the highest yearly
+    amount first, and those added by hand last. Without `status` and `direction` they are the current outgoing ones
+    (decisions 21, 22). A request for either chooses by them ("all" takes any), and each payment also has status,
+    direction, and when the next charge is expected (decision 117)."""
     today = services.clock.today()
     wanted = status or CURRENT
     user_id = request.principal.user_id
@@ -70,7 +71,7 @@ def list_subscription_details(
 def get_subscription(
     services: Services, request: Request, _reading: UserData, *, id: str, account_ids: str | None
 ) -> Answer:
-    """One recurring payment, whatever its status and direction."""
+    """One recurring payment of the selected accounts, whatever its status and direction; raises NotFound."""
     today = services.clock.today()
     user_id = request.principal.user_id
     database = services.of(user_id)
@@ -84,13 +85,13 @@ def get_subscription(
 
 
 def charges_of(session: Session, user_id: str, streams: pl.DataFrame) -> Mapping[str, Row]:
-    """The charges of these streams, by transaction id."""
+    """The stored bookings that are the charges of these streams (recurring payments), by transaction id."""
     return transactions.rows_by_id(session, user_id, streams["charge_ids"].explode().drop_nulls())
 
 
 def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Json:
-    """The complete SubscriptionDetail of the contract. A payment added by hand and never charged is treated as if it
-    had been charged one period before its first day."""
+    """The recurring payment as JSON (the complete SubscriptionDetail of the contract); `by_id` has its charges. One
+    added by hand and never charged is treated as if it had been charged one period before its first day."""
     charges = [by_id[charge_id] for charge_id in row["charge_ids"]]
     paid = [Charge(id=charge["id"], day=charge["booking_date"], amount=abs(charge["amount"])) for charge in charges]
     past = history(
@@ -110,7 +111,8 @@ class NoSuchPayment(Exception):
 
 
 def confirm_subscription(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
-    """Store the person's decision on a recurring payment, and return its present form."""
+    """Store whether the user confirms or dismisses a recurring payment, or takes that back, and return its present
+    form. Raises NotFound."""
     try:
         return decide(services, owner_of(request), id, body["confirmation"])
     except NoSuchPayment:
@@ -149,7 +151,8 @@ ADDED_BEFORE = "name: You have added this payment before, under another name or 
 
 
 class CannotBeAdded(Exception):
-    """The payment cannot be added: `field` is the wrong field of the contract, the message a sentence about it."""
+    """The recurring payment cannot be added: `field` is the wrong field of the contract, the message a sentence about
+    it."""
 
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -157,7 +160,8 @@ class CannotBeAdded(Exception):
 
 
 def add_subscription(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """Add a recurring payment, and return its present form: joined with a detected one where both are the same."""
+    """Add a recurring payment by hand, and return its present form: joined with a detected one where both are the same.
+    Raises BadRequest, also for one that was added before under another name."""
     user_id, today = owner_of(request), services.clock.today()
     database = services.of(user_id)
     try:
@@ -206,8 +210,8 @@ def add(
     direction: str,
     today: date,
 ) -> AddedPayment:
-    """Store a payment that detection does not find; adding it again with another amount or day changes it. Raises
-    CannotBeAdded."""
+    """Store a payment that the user adds by hand, its name trimmed; adding it again with another amount or day changes
+    it. Raises CannotBeAdded."""
     name = name.strip()
     if not NAME_LETTERS_MIN <= len(fold(name)) <= len(name) <= NAME_LETTERS_MAX:
         raise CannotBeAdded("name", f"A name has {NAME_LETTERS_MIN} to {NAME_LETTERS_MAX} characters.")

@@ -41,7 +41,8 @@ def get_cashflow(
 def get_cashflow_categories(
     services: Services, request: Request, reading: UserData, *, account_ids: str | None, months: int
 ) -> Answer:
-    """List the expenses of each month by category; they add up to those of the cashflow (decisions 3, 13 to 17, 19)."""
+    """List the expenses of each of the last months by category, the current month last; they add up to those of the
+    cashflow (decisions 3, 13 to 17, 19)."""
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
     rows, currency, rates = _monthly(services, reading, selected, months)
     spent = monthly_categories(
@@ -84,7 +85,8 @@ def get_balances(
     every: Every,
     per_account: bool,
 ) -> Answer:
-    """List the accounts' balances at the end of each day, week or month; today's point equals the snapshot."""
+    """List the accounts' balances at the end of each day, week or month, the earliest first, at most up to today, whose
+    point equals the snapshot. A grant of figures only gets months alone, and Forbidden for anything else."""
     check_window(date_from, date_to)
     today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
@@ -111,7 +113,8 @@ def get_balances(
 
 
 def get_snapshot(services: Services, request: Request, reading: UserData, *, account_ids: str | None) -> Answer:
-    """Show present balances, and the expenses of the last 30 days by category (decisions 16 to 20)."""
+    """Show present balances, and the expenses of the last 30 days with the five categories that cost most (decisions 16
+    to 20)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     currency, rates = money_of(services, reading, selected.accounts, reading.figures)
@@ -122,7 +125,8 @@ def get_snapshot(services: Services, request: Request, reading: UserData, *, acc
 
 
 def list_subscriptions(services: Services, request: Request, reading: UserData, *, account_ids: str | None) -> Answer:
-    """List the recurring payments that were charged in the last six months and go on (decisions 21, 22)."""
+    """List the detected outgoing recurring payments that were charged in the last six months, go on, and are not
+    dismissed, the one with the highest yearly cost first (decisions 21, 22)."""
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     user_id = request.principal.user_id
     found = subscriptions_of(services.of(user_id), user_id, selected, today=services.clock.today())
@@ -142,32 +146,34 @@ def _details_link(request: Request, account_ids: str | None) -> str:
 def money_of(
     services: Services, reading: UserData, owned: Sequence[StoredAccount], bookings: pl.DataFrame
 ) -> tuple[str, pl.DataFrame]:
-    """The currency of the selection's figures, and the reference rates if anything has to be converted: even an account
-    of that currency may hold a booking in another one."""
+    """The currency of the selection's figures, and the reference rates if anything has to be converted (else NO_RATES,
+    which is empty): even an account of that currency may hold a booking in another one."""
     currency = currency_of(services, reading, owned)
     is_mixed = any(account.currency != currency for account in owned) or bool((bookings["currency"] != currency).any())
     return currency, services.rates if is_mixed else NO_RATES
 
 
 def currency_of(services: Services, reading: UserData, owned: Sequence[StoredAccount]) -> str:
-    """The currency of the selection's figures (decision 19)."""
+    """The currency of the selection's figures: the one of all its accounts, else the user's home currency (decision
+    19)."""
     currencies = {account.currency for account in owned}
     home = reading.home_currency if len(currencies) != 1 else services.settings.home_currency
     return reporting_currency(currencies, home=home)
 
 
 def unconverted_header(currencies: Iterable[str]) -> dict[str, str]:
-    """The header that names the currencies without a reference rate, whose rows a figure leaves out, because the bodies
-    have no room for that (decisions 12 and 19); empty if everything was converted."""
+    """The header Unconverted-Currencies, which names the currencies without a reference rate, whose rows a figure
+    leaves out, because the bodies have no room for that (decisions 12 and 19); no header if everything was
+    converted."""
     names = sorted(set(currencies))
     return {"unconverted-currencies": ", ".join(names)} if names else {}
 
 
 def balances(owned: Sequence[StoredAccount]) -> pl.DataFrame:
-    """The accounts as a frame of analytics.frames.BALANCES."""
+    """The accounts as a frame of analytics.frames.BALANCES, one row for each."""
     return pl.DataFrame([{name: getattr(account, name) for name in BALANCES} for account in owned], schema=BALANCES)
 
 
 def holdings(owned: Sequence[StoredAccount]) -> pl.DataFrame:
-    """The accounts as a frame of analytics.frames.HOLDINGS."""
+    """The accounts as a frame of analytics.frames.HOLDINGS, one row for each."""
     return pl.DataFrame([{name: getattr(account, name) for name in HOLDINGS} for account in owned], schema=HOLDINGS)

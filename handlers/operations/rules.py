@@ -24,7 +24,7 @@ EVERY_RULE_ONCE = "ids: must name every rule once. GET /rules lists them"
 
 
 def list_rules(services: Services, request: Request) -> Json:
-    """List the rules in their order; the first that matches a booking decides."""
+    """List the user's rules in the order in which they are asked; the first that matches a booking decides."""
     user_id = owner_of(request)
     return {"rules": [shape(rule) for rule in rules.of_user(services.of(user_id), user_id)]}
 
@@ -32,8 +32,8 @@ def list_rules(services: Services, request: Request) -> Json:
 def create_rule(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Add a rule after the others, and apply the rules to stored bookings. A dry run answers the same and stores
-    nothing."""
+    """Add a rule after the others, and apply the rules to stored bookings; return it with the number of bookings that
+    changed. A dry run answers the same and stores nothing."""
     added: list[Rule] = []
 
     def behind(known: Sequence[Rule]) -> Sequence[Rule]:
@@ -49,7 +49,7 @@ def change_rule(
     services: Services, request: Request, *, id: str, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
     """Change a rule without moving it, and apply the rules to stored bookings; a field that is left out stays as it is,
-    and null removes what the rule gave."""
+    and null removes what the rule gave. Return it with the number of bookings that changed. Raises NotFound."""
 
     kept, changed = _change_rules(
         services, request, lambda known: with_edited(known, id, body), is_dry_run=dry_run, include=include
@@ -60,7 +60,8 @@ def change_rule(
 def order_rules(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Put the rules into this order, in which they are asked, and apply them to stored bookings."""
+    """Put the rules into the order of `ids`, in which they are asked, and apply them to stored bookings; return how
+    many changed."""
 
     return _change_rules(
         services, request, lambda known: in_order(known, body["ids"]), is_dry_run=dry_run, include=include
@@ -68,13 +69,13 @@ def order_rules(
 
 
 def delete_rule(services: Services, request: Request, *, id: str) -> Json:
-    """Delete a rule, and derive anew what it had decided."""
+    """Delete a rule, derive anew what it had decided, and return how many bookings changed. Raises NotFound."""
 
     return _change_rules(services, request, lambda known: without(known, id))[1]
 
 
 def shape(rule: Rule) -> Json:
-    """The rule as it is listed; the fields that only some rules have are left out where empty."""
+    """The rule as JSON; the fields that only some rules have (OF_SOME) are left out where empty."""
     said = {name: getattr(rule, field) for name, field in FIELDS.items()}
     return {name: value for name, value in said.items() if value or name not in OF_SOME}
 
@@ -84,7 +85,7 @@ def _of_id(kept: Sequence[Rule], id_: str) -> Json:
 
 
 def rules_with(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
-    """The rules of a text (JSON lines) under ids that no known rule has, and all rules in their order; raises
+    """The rules of a text (JSON lines) under ids that no known rule has, and the known rules followed by these; raises
     InvalidRule."""
     added = with_free_ids(known, parse_rules(text))
     wanted = [*known, *added]
@@ -93,8 +94,8 @@ def rules_with(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]
 
 
 def with_edited(known: Sequence[Rule], id_: str, changes: Mapping[str, Any]) -> list[Rule]:
-    """All rules in their order, the one with this id after the changes; raises NotFound and InvalidRule. Unknown fields
-    are ignored, as everywhere in a body."""
+    """All rules in their order, the one with this id with the changes, which name fields of the contract; raises
+    NotFound and InvalidRule. Unknown fields are ignored, as everywhere in a body."""
     wanted = {FIELDS[name]: value for name, value in _whole_place(changes).items() if name in FIELDS and name != "id"}
     edited = [replace(rule, **wanted) for rule in known if rule.id == id_]
     if not edited:
@@ -140,8 +141,9 @@ def _change_rules(
     is_dry_run: bool = False,
     include: str | None = None,
 ) -> tuple[list[Rule], Json]:
-    """Store the rules that `replaced` makes of the known ones, and apply them. Returns the rules, and in JSON how many
-    bookings changed and which."""
+    """Store the rules that `replaced` makes of the known ones, and apply them; a dry run stores nothing. Returns the
+    rules, and in JSON how many bookings changed and, if `include` asks for it, which. Raises BadRequest for invalid
+    rules."""
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> tuple[list[Rule], Json]:

@@ -61,7 +61,8 @@ CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN on the other side", "me
 
 
 def reason(sentences: Mapping[str, str], rule: str | None, users: Sequence[Rule]) -> str:
-    """The sentence for a stored rule, from one of the tables above; `users` are the user's own rules at present."""
+    """The sentence for the stored name of a rule, from one of the tables above (`sentences`), or about the user's own
+    rule, which is among `users` if it still exists."""
     if rule is None:
         return "No rule gave a value."
     name, _, detail = rule.partition(":")

@@ -13,7 +13,8 @@ UNKNOWN = "accountIds: contains an id that is not one of your accounts. GET /acc
 
 
 def covered_accounts(owned: Sequence[StoredAccount], caller: Principal) -> list[StoredAccount]:
-    """Those of a user's accounts that the caller may read; every operation decides by this function."""
+    """Those of a user's accounts that the caller may read, in the same order; every operation decides by this
+    function."""
     if caller.coverage is None:
         return list(owned)
     return [account for account in owned if caller.covers(account.id)]
@@ -22,8 +23,8 @@ def covered_accounts(owned: Sequence[StoredAccount], caller: Principal) -> list[
 def selected_accounts(
     everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal
 ) -> SelectedAccounts:
-    """The accounts in a comma-separated list of ids, as far as the caller may read them, or the only account if none is
-    named. Raises BadRequest.
+    """The accounts in a comma-separated list of ids, or the only account if none is named. Raises BadRequest for an id
+    that the caller may not read, and where none is named although they may read several.
 
     Under a grant of some accounts no selection counts as everything, so that every read names its accounts.
     """
@@ -43,8 +44,8 @@ def selected_accounts(
 def selected_or_all(
     everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal
 ) -> SelectedAccounts:
-    """The accounts in a list of ids, or without one all that the caller may read; for operations beyond the
-    interface."""
+    """The accounts in a comma-separated list of ids, or without one all that the caller may read; for operations beyond
+    the interface. Raises BadRequest for an id that the caller may not read."""
     if listed_ids(account_ids):
         return selected_accounts(everything, account_ids, caller)
     return SelectedAccounts(covered_accounts(everything, caller), is_everything=caller.coverage is None)
@@ -57,8 +58,8 @@ def check_window(date_from: date | None, date_to: date | None) -> None:
 
 
 def owner_of(request: Request) -> str:
-    """The user's id, for operations that change something: rules and merges reach all accounts, so a grant of only some
-    accounts is refused with Forbidden."""
+    """The user's id, for operations that change something: rules and merges reach all accounts, so a caller with a
+    grant of only some accounts is refused with Forbidden."""
     if request.principal.coverage is not None:
         raise Forbidden("This needs access to all accounts")
     return request.principal.user_id
@@ -70,7 +71,8 @@ def listed_ids(account_ids: str | None) -> set[str]:
 
 
 def listed_values(name: str, text: str | None, allowed: Collection[str]) -> tuple[str, ...]:
-    """The values of a comma-separated list, each once; raises BadRequest for one that is not allowed."""
+    """The values of a comma-separated list, trimmed and each once, in its order; raises BadRequest for one that is not
+    allowed."""
     values = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
     if not set(values) <= set(allowed):
         raise BadRequest(f"{name}: must be of {', '.join(allowed)}, separated by commas")

@@ -26,7 +26,8 @@ ACCOUNT_IDS_MAX = 50  # interface 8; the contract bounds the body, this also cou
 def start_sync(
     services: Services, request: Request, *, account_ids: str | None, body: Mapping[str, Any] | None
 ) -> Answer:
-    """Start a job for every selected connection that was not synced too recently (decisions 6, 25, 27)."""
+    """Start a sync job for every selected connection that was not synced too recently (decisions 6, 25, 27), and answer
+    with the jobs (202). Raises NotFound without connections, and TooManyRequests if all were synced recently."""
     user_id = request.principal.user_id
     meant = _connections_of(
         services, request.principal, listed_ids(account_ids) | set((body or {}).get("accountIds") or ())
@@ -58,7 +59,8 @@ def start_sync(
 
 
 async def get_sync_job(services: Services, request: Request, *, sync_id: str) -> Answer:
-    """The job, advanced by this very request, which holds no thread while it waits for the source (decision 26)."""
+    """The state of a sync job, advanced by this very request, which holds no thread while it waits for the source
+    (decision 26). Raises NotFound."""
     caller = request.principal
     if caller.coverage is not None:
         await run_in_threadpool(check_covered, services, caller, sync_id)
@@ -72,16 +74,16 @@ async def get_sync_job(services: Services, request: Request, *, sync_id: str) ->
 
 
 def _person(request: Request) -> Person | None:
-    """The person present, if the request comes from this server's own page; whether anybody sits before an app is
-    unknown (decision 94)."""
+    """The person present, if the request comes from this server's own page; None for an app, since whether anybody sits
+    before it is unknown (decision 94)."""
     if request.principal.client_id != PAGE:
         return None
     return person_at(request.headers, request.client_address)
 
 
 def _connections_of(services: Services, caller: Principal, account_ids: set[str]) -> list[StoredConnection]:
-    """The connections that bring the named accounts, or all of them if none is named; limited to accounts that the
-    caller may read."""
+    """The connections that bring the named accounts, or all of them if none is named; only those of accounts that the
+    caller may read. Unknown ids are ignored; more than 50 raise BadRequest."""
     user_id = caller.user_id
     if len(account_ids) > ACCOUNT_IDS_MAX:
         raise BadRequest(f"accountIds: at most {ACCOUNT_IDS_MAX} ids")

@@ -32,7 +32,8 @@ def list_transactions(
     include: str | None = None,
     **parameters: Any,
 ) -> Answer:
-    """List one page of the selected accounts' booked transactions, the newest first (decisions 1, 2, 5, 9)."""
+    """List one page of the selected accounts' booked transactions, the latest booking date first (decisions 1, 2, 5,
+    9)."""
     caller, filters = request.principal, Filters(**parameters)
     filters.check(caller)
     selection = filters.selection(selected_accounts(reading.accounts, filters.account_ids, caller), caller)
@@ -51,7 +52,7 @@ def list_transactions(
 
 
 def get_transaction(_services: Services, request: Request, reading: UserData, *, id: str) -> Answer:
-    """One booked transaction with all its details."""
+    """One booked transaction with all its details; raises NotFound."""
     row = reading.entries.find(id)
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
@@ -76,7 +77,8 @@ def list_taken_back_transactions(services: Services, request: Request, *, accoun
 
 
 def links(request: Request, *, page: int, last: int) -> str:
-    """The Link header (RFC 8288) to first, previous, next and last page, relative to this host (decision 8)."""
+    """The Link header (RFC 8288) to the first, previous, next and last page, relative to this host (decision 8). There
+    is no previous page before the first one, and no next one after `last`."""
     before = f"<{request.path}?{'&'.join([*_other_parameters(request.query), 'page='])}"
     previous = f'{before}{min(page - 1, last)}>; rel="prev", ' if page > 1 else ""
     following = f'{before}{page + 1}>; rel="next", ' if page < last else ""
@@ -84,8 +86,8 @@ def links(request: Request, *, page: int, last: int) -> str:
 
 
 def _other_parameters(query: str) -> list[str]:
-    """The query's parameters except the page, spelled as `urlencode` does. Most queries are spelled like that already,
-    and decoding and encoding them would cost a third of a page from memory."""
+    """The query's parameters except the page, in their order, spelled as `urlencode` does. Most queries are spelled
+    like that already, and decoding and encoding them would cost a third of a page from memory."""
     if _AS_ENCODED.fullmatch(query):
         return [pair for pair in query.split("&") if not pair.startswith("page=")]
     others = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "page"]

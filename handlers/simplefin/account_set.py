@@ -40,17 +40,18 @@ def asked_days(start: Fraction, end: Fraction | None, *, today: date, now: Fract
 
 
 def posting_moment(day: date) -> int:
-    """The moment, in seconds since 1970, at which a booking of this day counts as posted."""
+    """The moment at which a booking of this day counts as posted, 10:00 UTC, in seconds since 1970."""
     return (day.toordinal() - EPOCH) * DAY + POSTED_AT
 
 
 def _day(moment: Fraction) -> int:
-    """The first day whose bookings are posted at this moment or later."""
+    """The first day whose bookings are posted at this moment or later, counted from 1970-01-01 as 0."""
     return math.ceil((moment - POSTED_AT) / DAY)
 
 
 class AccountSet(Struct, kw_only=True):
-    """Builds one answer; `address` is that of the service, `seen` are the accounts that the app may see."""
+    """Builds one answer; `address` is that of the service, `seen` are the accounts that the app may see, and `errors`
+    collects what the answer reports to the app's user."""
 
     reading: UserData
     address: str
@@ -61,8 +62,9 @@ class AccountSet(Struct, kw_only=True):
     def body(
         self, chosen: Sequence[StoredAccount], *, days: tuple[date, date] | None = None, with_pending: bool = False
     ) -> Json:
-        """The answer with these accounts and their transactions of these days, with pending ones if wanted; without
-        days, the balances alone."""
+        """The answer with these accounts and their transactions of these days (first, last), with pending ones if
+        wanted; without `days`, the balances alone. Reports connections that need their user, accounts without a known
+        balance, which are left out, and bookings that were too many."""
         names = _names(self.seen)
         self._connections_in_need(chosen)
         known = [account for account in chosen if account.balance is not None]
@@ -134,7 +136,8 @@ class AccountSet(Struct, kw_only=True):
     def _rows(
         self, account_ids: list[str], names: Mapping[str, str], first: date, last: date, with_pending: bool
     ) -> dict[str, list[Json]]:
-        """The transactions of each account, by id, in the order of their posting."""
+        """The transactions of each account, by account id: the pending ones, then the booked ones, both with the
+        earliest booking date first. Reports accounts whose older bookings do not fit into the answer."""
         found: dict[str, list[Json]] = {id_: [] for id_ in account_ids}
         if not account_ids:
             return found
@@ -149,7 +152,7 @@ class AccountSet(Struct, kw_only=True):
 
     def _newest_rows(self, bookings: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
         """The newest bookings, as many as one answer may hold, cut at whole days; accounts with older ones are reported
-        as incomplete."""
+        as incomplete. The whole frame, in its order, if it fits."""
         if bookings.height <= ROWS_MAX:
             return bookings
         bookings = bookings.sort("booking_date")
@@ -207,8 +210,8 @@ def _bank(account: StoredAccount) -> str:
 
 
 def _names(accounts: Sequence[StoredAccount]) -> dict[str, str]:
-    """The name of each account, by id: where two are equal, with the end of the IBAN, and where that is equal too, with
-    the currency."""
+    """The name of each account, or of its bank if it has none, by id: where two are equal, with the end of the IBAN,
+    and where that is equal too or missing, with the currency."""
     names = {account.id: clean(account.name, TEXT_CHARACTERS_MAX) or _bank(account) for account in accounts}
     ends = {account.id: f" …{account.iban[-4:]}" if account.iban else "" for account in accounts}
     for more in (ends, {account.id: f" {account.currency}" for account in accounts}):

@@ -43,7 +43,7 @@ logger = logging.getLogger("bankdata.simplefin")
 
 
 class NotAdmitted(Refusal):
-    """The password is missing, wrong, or of an access that has ended: these look the same."""
+    """The app's password is missing, wrong, or of an access that has ended: the three look the same."""
 
     status = 403
     text = "This access is not open (any more). Its owner can make a new setup token"
@@ -56,7 +56,7 @@ class PaymentRequired(Refusal):
 
 
 def simplefin_api(services: Services, limiter: Limiter) -> Api:
-    """The description of the SimpleFIN interface, with its operations."""
+    """The SimpleFIN interface: its description, with its operations, guard and form of errors."""
     endpoint = SimpleFinEndpoint(services, limiter)
     return Api(
         description=DESCRIPTION,
@@ -80,8 +80,9 @@ class SimpleFinEndpoint:
         self._limiter = limiter
 
     def guard(self, operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
-        """The step that checks password, limit and subscription, in this order, for an operation that needs a
-        password."""
+        """The step that checks password, limit and subscription, in this order, before an operation that needs a
+        password; others get none. It puts the caller into the call, or raises NotAdmitted, TooManyRequests or
+        PaymentRequired."""
         if not operation.security:
             return next_app
 
@@ -118,7 +119,8 @@ class SimpleFinEndpoint:
         return Answer(body=b"", status=303, headers={"location": address, "content-type": "text/plain; charset=utf-8"})
 
     async def claim(self, request: Request, *, code: str) -> Answer:
-        """Exchange a setup token, once, for the address with which the app reads."""
+        """Exchange a setup token, once, for the address with which the app reads, sent as plain text. Raises
+        InvalidGrant for a token that is unknown, over or used."""
         await self._limiter.spend("simplefin claims", OF_CLAIMS, request.client_address)
         agent = request.headers.get("user-agent", "")
         address = await run_in_threadpool(self._access.claim, code, agent=agent, address=request.client_address)
@@ -135,7 +137,9 @@ class SimpleFinEndpoint:
         balances_only: str | None,
         version: str | None,  # noqa: ARG002 - an answer fits both versions
     ) -> Answer:
-        """The accounts that the app may see, or those of them that it names, with their transactions."""
+        """The accounts that the app may see, or those of them that it names, with their transactions from `start_date`
+        on (90 days ago if none is given) and before `end_date`; without transactions for `balances_only`, and for a
+        grant of figures only."""
         services, caller = self._services, request.principal
         now = services.clock.now()
         seconds = Fraction(aware(now).timestamp())
@@ -164,8 +168,8 @@ class SimpleFinEndpoint:
 
 
 def failure_answer(error: BaseException) -> Answer | None:
-    """The failure in a form that apps of both versions read; for a setup token, one word that all apps know
-    (`call.FailureAnswer`)."""
+    """The failure in a form that apps of both versions of SimpleFIN read; for a setup token, one word that all apps
+    know. None for an error that is no Refusal (`call.FailureAnswer`)."""
     if isinstance(error, InvalidGrant):
         return _plain("Forbidden: this setup token is unknown, over or used", status=403)
     if not isinstance(error, Refusal):

@@ -126,10 +126,10 @@ def test_answers_of_one_user_take_only_so_many_bytes() -> None:
 def test_what_was_asked_once_is_remembered_and_only_so_much_of_it() -> None:
     kept = user_data()
     size = kept.size
-    assert [kept.is_asked_again("page 1"), kept.is_asked_again("page 1")] == [False, True]
+    assert [kept.note_asked("page 1"), kept.note_asked("page 1")] == [False, True]
     for number in range(ASKED_MAX):
-        kept.is_asked_again(number)
-    assert not kept.is_asked_again("page 1")
+        kept.note_asked(number)
+    assert not kept.note_asked("page 1")
     assert kept.size == size  # room for all of them counts from the beginning
 
 

@@ -20,7 +20,8 @@ FREQUENCIES = {"week": "weekly", "two-weeks": "biweekly", "month": "monthly", "q
 
 
 def list_subscriptions(services: Services, report: Report, *, user: User) -> None:
-    """List every recurring payment with its id, incoming and outgoing, ended and dismissed ones too."""
+    """List every recurring payment of a user with its id, incoming and outgoing, ended and dismissed ones too, one a
+    line."""
     everything = accounts.everything(services.everybody, user.id)
     streams = recurring_of(services.everybody, user.id, everything, today=services.clock.today())
     for row in streams.iter_rows(named=True):
@@ -33,7 +34,8 @@ def list_subscriptions(services: Services, report: Report, *, user: User) -> Non
 def decide_subscription(
     services: Services, report: Report, *, user: User, subscription_id: str, confirmation: str
 ) -> None:
-    """Store what a person says about a recurring payment, replacing what they said before."""
+    """Store what a person says about a recurring payment (confirmed, dismissed, or none, which only removes what was
+    said), replacing what they said before. CommandError for an unknown id."""
     try:
         payment = decide(services, user.id, subscription_id, confirmation)
     except NoSuchPayment:
@@ -55,7 +57,8 @@ def add_subscription(
     account: str,
     is_incoming: bool,
 ) -> None:
-    """Add a recurring payment that detection does not find; adding it again with another amount or day changes it."""
+    """Add a recurring payment that detection does not find, and print its id; adding it again with another amount or
+    day changes it."""
     chosen = accounts.resolve(services.everybody, user.id, account)
     if not AMOUNT.fullmatch(amount):
         raise CommandError("An amount is a number above 0 such as 12.99; --incoming says that it comes in.")
@@ -79,7 +82,8 @@ def add_subscription(
 
 
 def remove_subscription(services: Services, report: Report, *, user: User, subscription_id: str) -> None:
-    """Remove a recurring payment that was added by hand; one that the service detected cannot be removed."""
+    """Remove a recurring payment that was added by hand; CommandError for an unknown id, and for one that the service
+    detected."""
     if not services.everybody.atomically(lambda session: added.remove(session, user.id, subscription_id)):
         raise CommandError("The user has added no recurring payment of this id.")
     report.note("Removed.")

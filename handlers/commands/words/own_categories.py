@@ -30,7 +30,7 @@ def list_categories(services: Services, report: Report, *, user: User) -> None:
 
 
 def add_category(services: Services, report: Report, *, user: User, name: str, below: str) -> None:
-    """Add an own category below a category or a finer one."""
+    """Add an own category below a category or a finer one, given by its code (`below`)."""
     if below not in LEAVES and below not in CATEGORIES:
         raise CommandError(UNKNOWN)
     place = (category_of(below), below if below in LEAVES else None)
@@ -50,7 +50,8 @@ def rename_category(services: Services, report: Report, *, user: User, name: str
 
 
 def remove_category(services: Services, report: Report, *, user: User, name: str) -> None:
-    """Remove an own category; its bookings stay in the category or finer category above it."""
+    """Remove an own category; its bookings stay in the category or finer category above it. Reports how many bookings
+    changed."""
     now = services.clock.now()
 
     def work(session: Transaction) -> int:
@@ -61,8 +62,8 @@ def remove_category(services: Services, report: Report, *, user: User, name: str
 
 
 def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
-    """The place that a text names: by the code of a category or finer category, or by name or id of an own category.
-    Raises CommandError."""
+    """The place that a text names: by the code of a category or finer category, or by the id of an own category, or its
+    name without regard to case. Raises CommandError for an unknown or ambiguous one."""
     if text in CATEGORIES:
         return ChosenCategory(text)
     if text in LEAVES:

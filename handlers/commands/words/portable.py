@@ -11,15 +11,16 @@ from storage.words import portable
 
 
 def export_words(services: Services, report: Report, *, user: User) -> None:
-    """Print the user's rules, corrections and annotations as lines of JSON."""
+    """Print everything the user says as lines of JSON: own categories, rules, corrections, targets, and annotations of
+    bookings."""
     with services.everybody.transaction() as session:
         for line in portable.lines(session, user.id):
             report.line(line)
 
 
 def import_words(services: Services, report: Report, *, user: User, path: str) -> None:
-    """Import lines as `export_words` prints them, except where the user has said something else here, and apply them to
-    the stored bookings."""
+    """Import lines as `export_words` prints them, except where the user has said something else here, apply them to the
+    stored bookings, and report how many were taken over."""
     now = services.clock.now()
     try:
         text = Path(path).read_text(encoding="utf-8")

@@ -80,7 +80,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.unchanged_since = self._looked_at = self.loop.time()
 
     def connection_made(self, transport: Any) -> None:
-        """Admit a new connection, or refuse it with 503 if no other one gives way."""
+        """Admit a new connection; if there are too many and none gives way, answer it with 503 and close it."""
         super().connection_made(transport)
         if self.client is not None and self._peers.is_proxy(self.client[0]):
             self._idle_seconds = PROXY_IDLE_SECONDS
@@ -89,7 +89,8 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection, which makes room for another one."""
+        """Forget the connection, which makes room for another one, and tell the request being answered that its client
+        is gone."""
         self._peers.forget(self)
         if self._answering is not None:  # uvicorn itself notifies `cycle` only
             self._answering.disconnected = True
@@ -97,7 +98,8 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes as far as the bounds allow; after the end of the connection count and drop them."""
+        """Parse received bytes as far as the bounds allow. Once we have ended the connection, drop them instead, and
+        cut it off when they are too many."""
         if self._has_ended:
             self._dropped_bytes += len(data)
             if self._dropped_bytes > self._dropped_bytes_max:
@@ -125,7 +127,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._bound = ContentBound()
 
     def on_headers_complete(self) -> None:
-        """Pass the request on, unless its head is too long or too many requests wait before it."""
+        """Start answering the request, or have it wait for those before it on the connection; refuse it if its head is
+        too long (414, 431) or too many wait (429)."""
         if len(self.headers) > HEADERS_MAX:
             self._leave(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"There must be at most {HEADERS_MAX} headers")
         if self._head_bytes_at_most > HEAD_BYTES_MAX and self._size() > HEAD_BYTES_MAX:
@@ -183,7 +186,7 @@ class HttpProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
-        """Handle a part of the content: count it against the bound."""
+        """Handle a part of the content: pass it on, or refuse the request with 413 if the content gets too long."""
         self._head_bytes -= len(body)
         self._content_bytes += len(body)
         if self._content_bytes > self._bound.bytes_max:
@@ -191,13 +194,13 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Handle the last byte of a request."""
+        """Handle the last byte of a request: pass its end on, and note that none is arriving any more."""
         super().on_message_complete()
         self._phase = "nothing"
 
     def on_response_complete(self) -> None:
-        """Handle the end of an answer: begin the next waiting request. uvicorn starts and stops an idle timer here;
-        `close_if_overdue` finds idle connections instead."""
+        """Handle the end of an answer: begin the next waiting request, or end a connection that is not kept. uvicorn
+        starts and stops an idle timer here; `close_if_overdue` finds idle connections instead."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -208,7 +211,8 @@ class HttpProtocol(HttpToolsProtocol):
             self._end()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse the request. uvicorn calls this when the parser stops, at malformed HTTP or because of `_leave`."""
+        """Refuse the request: with the refusal that `_leave` noted before it stopped the parser, else, at malformed
+        HTTP, with 400 and this message. uvicorn calls this."""
         self._refuse(*(self._refusal or (HTTPStatus.BAD_REQUEST, msg.removesuffix("."))))
 
     @property
@@ -228,11 +232,12 @@ class HttpProtocol(HttpToolsProtocol):
         return Occupation.NEW if self.cycle is None else Occupation.SERVED
 
     def waits_for_reader(self, size: int) -> None:
-        """Register that so many bytes of an answer are held until the client has read those before them."""
+        """Count `size` bytes of an answer as held until the client has read those before them; if too many are held for
+        all clients, those that have waited for longest are cut off."""
         self._peers.unread.waits(self, size)
 
     def reader_goes_on(self) -> None:
-        """Register that the client has read the bytes before the held ones, or is gone."""
+        """Stop counting held bytes, because the client has read those before them, or is gone."""
         self._peers.unread.goes_on(self)
 
     def give_way(self) -> None:
@@ -240,7 +245,8 @@ class HttpProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def close_if_overdue(self, now: float) -> None:
-        """Close the connection if the client has been owing something for too long; called once a second."""
+        """Refuse the arriving request with 408, or else cut the connection off, if the client has been owing something
+        for too long. Called once a second; `now` is in seconds of the event loop's clock."""
         self._looked_at = now
         seen, seconds = self._state()
         if seen != self._seen or seconds is None:
@@ -289,7 +295,8 @@ class HttpProtocol(HttpToolsProtocol):
         raise _ParserStopped
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
-        """Send the refusal and end the connection, because it is unknown where the next request begins."""
+        """Send the refusal and end the connection, because it is unknown where the next request begins; only cut it off
+        if the refusal would be taken for the answer to another request."""
         if not self._is_answer_due:
             self._has_ended = True
             self.transport.abort()
@@ -302,7 +309,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._end()
 
     def _end(self) -> None:
-        """Send nothing more, and drop what the client still sends until it has read the answer."""
+        """Send nothing more, and from now on drop what the client still sends, so that it can read the answer."""
         self._has_ended = True
         if self._phase == "content":
             stated = next((int(value) for name, value in self.cycle.scope["headers"] if name == b"content-length"), 0)

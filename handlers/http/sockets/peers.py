@@ -19,7 +19,8 @@ from handlers.http.sockets.connection_limits import (
 
 
 class Occupation(IntEnum):
-    """What happens on a connection; connections give way in this order, the first one soonest."""
+    """What happens on a connection. Of those without a valid token, and then of those with one, connections give way in
+    this order, the first one soonest."""
 
     IDLE = 0
     """Nothing has happened on the connection for a while."""
@@ -34,26 +35,27 @@ class Occupation(IntEnum):
 
 
 class Holder(Struct):
-    """What the steps of a request have found out about the sender on this connection."""
+    """What is known of the client of one connection: whether a request on it has shown a valid token."""
 
     is_signed_in: bool = False
 
 
 def note_sign_in(scope: Scope) -> None:
-    """Note on the connection of this request that its sender has shown a valid token."""
+    """Note on the connection of this request, if it came over one, that its sender has shown a valid token."""
     holder = scope.get("extensions", {}).get("bankdata.connection", {}).get("holder")
     if isinstance(holder, Holder):
         holder.is_signed_in = True
 
 
 class Awaited(Protocol):
-    """A client to whom an answer is being sent."""
+    """A client to whom an answer is being sent; `give_way` cuts it off."""
 
     def give_way(self) -> None: ...
 
 
 class Peer(Awaited, Protocol):
-    """A connected client."""
+    """The connection of one client. `unchanged_since` is since when it has owed, or done, the same thing, in seconds of
+    a monotonic clock."""
 
     unchanged_since: float
 
@@ -65,8 +67,8 @@ class Peer(Awaited, Protocol):
 
 
 class Unread:
-    """Counts the bytes that wait for their readers. When they are too many, the reader that has taken nothing for
-    longest is cut off; one that reads goes to the end of the line with each piece."""
+    """Counts the bytes of answers that are held in memory until clients read. Beyond `most`, the client that has taken
+    nothing for longest is cut off; one that reads goes to the end of the line with each piece."""
 
     def __init__(self, most: int = UNREAD_BYTES_MAX) -> None:
         self._most = most
@@ -74,8 +76,8 @@ class Unread:
         self._bytes = 0
 
     def waits(self, reader: Awaited, size: int) -> None:
-        """Count so many bytes that are held for this reader alone; if it is the only one that waits, they may be more
-        than `most`."""
+        """Count `size` bytes that are held for this reader alone. While all that are held are more than `most`, cut off
+        the reader that has waited for longest; this one stays, even if it alone holds more."""
         self._waiting[reader] = size
         self._bytes += size
         while self._bytes > self._most and (slowest := next(iter(self._waiting))) is not reader:
@@ -91,10 +93,10 @@ class Unread:
 class Peers:
     """Every connection of the server.
 
-    When there are too many, one gives way to the new one: connections without a token first, idle ones first among
-    them; among equals, those of the address that has most, so that whoever opens many pushes out their own; among
-    these, the one on which nothing has happened for longest. Proxies are bounded by the total only, and never give way,
-    since they carry the requests of many.
+    When there are too many, in all or from one address, one of these gives way to the new one: connections without a
+    token first, idle ones first among them; among equals, those of the address that has most, so that whoever opens
+    many pushes out their own; among these, the one on which nothing has happened for longest. Proxies are bounded by
+    the total only, and never give way, since they carry the requests of many.
     """
 
     def __init__(
@@ -104,7 +106,8 @@ class Peers:
         most: int | None = None,
         most_per_address: int = CONNECTIONS_MAX_PER_ADDRESS,
     ) -> None:
-        """`most` None means half of the files that this process may open, and no more than CONNECTIONS_MAX."""
+        """`most` connections in all: None means half of the files that this process may open, and no more than
+        CONNECTIONS_MAX. `most_per_address` is for each IPv4 address or IPv6 network of 64 bits."""
         self._addresses = Addresses(trusted_proxies)
         self._most = min(CONNECTIONS_MAX, open_files() // OPEN_FILES_SHARE) if most is None else most
         self._most_per_address = most_per_address
@@ -123,8 +126,8 @@ class Peers:
         return self._addresses.is_trusted(host)
 
     def admit(self, peer: Peer, host: str | None) -> bool:
-        """Admit a new connection and return whether it may stay; another one may be closed for it. `host` None is a
-        Unix socket."""
+        """Register a new connection and return True, closing another one for it if there are too many. False, and not
+        registered, if none can give way. `host` None is a Unix socket, which counts as a proxy."""
         key = None if host is None or self.is_proxy(host) else address_key(host)
         same = self._of.get(key, {}) if key is not None else {}
         if len(same) >= self._most_per_address and not self._make_room(same):
@@ -148,8 +151,8 @@ class Peers:
                 del self._of[key]
 
     def close_overdue(self, now: float) -> None:
-        """Close the connections whose clients have been owing something for too long; `now` is in seconds of a
-        monotonic clock."""
+        """Close the connections whose clients have been owing something for too long, or are idle; `now` is in seconds
+        of a monotonic clock."""
         for peer in list(self):
             peer.close_if_overdue(now)
 

@@ -26,20 +26,22 @@ class Carrier(Protocol):
     """The connection that carries a request and its answer."""
 
     def waits_for_reader(self, size: int) -> None:
-        """Register that so many bytes of an answer are held until those before them are read."""
+        """Count `size` bytes of an answer as held until those before them are read."""
 
     def reader_goes_on(self) -> None:
-        """Register that no bytes are held any more."""
+        """Stop counting held bytes: those before them are read, or the client is gone."""
 
 
 class RequestAndAnswer(RequestResponseCycle):
-    """uvicorn's cycle of a request and its answer, but for how the answer is written."""
+    """uvicorn's RequestResponseCycle with another way of writing the answer: in pieces, each when the client has read
+    those before it."""
 
     connection: Carrier
     _head = b""  # the head that has not been sent yet
 
     async def send(self, message: Any) -> None:
-        """Send the head of an answer, then its content."""
+        """Send one ASGI message of an answer: the head, kept back until the first content, or a part of the content.
+        Waits while the client does not read. Does nothing once it is gone; raises RuntimeError out of order."""
         if self.flow.write_paused and not self.disconnected:
             await self._until_read(message.get("body", b""))
         if self.disconnected:
@@ -122,7 +124,7 @@ class RequestAndAnswer(RequestResponseCycle):
 
 
 def _lines(headers: Sequence[Header]) -> bytes:
-    """The header lines as bytes, with the empty line after them."""
+    """The header lines as bytes, with the empty line after them; raises RuntimeError for a control character."""
     lines = b"\r\n".join([b": ".join(header) for header in headers])
     ends = 2 * (len(headers) - 1)
     if len(lines) - len(lines.translate(None, _CONTROLS)) != ends:

@@ -42,8 +42,8 @@ class Body:
         self._assumed = "" if self._required else next(iter(described["content"]))
 
     async def read(self, scope: Scope, receive: Receive) -> Any:
-        """The body as JSON values; None if there is none, even if its type is stated. Raises BadRequest and
-        UnsupportedMediaType."""
+        """The body as JSON values that fit their schema; None if it is empty, even if its type is stated. Raises
+        BadRequest, ContentTooLarge and UnsupportedMediaType."""
         headers = scope["headers"]
         content = await _content(headers, receive)
         if not content:
@@ -103,6 +103,6 @@ def _sentence(error: ValidationError) -> str:
 
 
 def in_words(rule: str, error: ValidationError) -> str:
-    """The sentence of a rule with the value that the schema gives it."""
+    """The sentence of a rule, its `{}` replaced by the value that the schema gives it, a list separated by commas."""
     value: Any = error.validator_value
     return rule.format(", ".join(map(str, value)) if isinstance(value, list) else value)

@@ -21,8 +21,9 @@ Calling = Callable[[Request, dict[str, Any]], Awaitable[Answer]]
 
 
 def calling(function: Operation, turns: Turns) -> Calling:
-    """A coroutine function that calls the operation. A plain function runs in a thread, since it may wait for the
-    store."""
+    """A coroutine function that calls the operation and gives its result as an Answer. A plain function runs in a
+    thread, since it may wait for the store. If it has an attribute `at_once`, a coroutine function that answers from
+    memory or gives None, that is asked first, and the thread is awaited in the line of the user."""
     is_async = inspect.iscoroutinefunction(function)
     at_once: Any = getattr(function, "at_once", None)  # answers from memory, which needs no thread
     operation: Any = function
@@ -51,7 +52,8 @@ def calling(function: Operation, turns: Turns) -> Calling:
 
 
 def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: str, turns: Turns) -> ASGIApp:
-    """The step that calls one operation; `public_path` is what a proxy has removed from the beginning of the path."""
+    """The last step of an operation's requests, which calls it and sends its answer; `public_path` is what a proxy has
+    removed from the beginning of the path."""
     call_operation = calling(operation.function, turns)
 
     async def dispatch_request(scope: Scope, receive: Receive, send: Send) -> None:

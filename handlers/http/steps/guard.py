@@ -42,7 +42,8 @@ class Challenges(Struct, frozen=True):
 
 
 def challenges(scopes: str, metadata: str) -> Challenges:
-    """The challenges of a resource whose metadata are at the address `metadata`; `scopes` is separated by spaces."""
+    """The WWW-Authenticate headers with which a resource refuses requests. They name the scopes it needs (`scopes`,
+    separated by spaces) and where its OAuth metadata are (the address `metadata`)."""
     details = f'scope="{scopes}", resource_metadata="{metadata}"'
     return Challenges(
         unasked={"www-authenticate": f"Bearer {details}"},
@@ -52,7 +53,8 @@ def challenges(scopes: str, metadata: str) -> Challenges:
 
 
 async def caller_of(scope: Scope, authenticate: Authenticate, challenge: Challenges) -> Principal:
-    """The principal of a request's token; raises Unauthorized."""
+    """The principal of a request's bearer token; notes on its connection that the sender has shown a valid one. Raises
+    Unauthorized with a challenge for no token, several Authorization headers, or a token that is refused."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
     token = _bearer_token(sent[0]) if len(sent) == 1 else None
     if token is None:
@@ -68,14 +70,14 @@ async def caller_of(scope: Scope, authenticate: Authenticate, challenge: Challen
 
 @lru_cache(maxsize=HEADERS_REMEMBERED)  # matching a token costs more than looking it up
 def _bearer_token(header: bytes) -> str | None:
-    """The token in an Authorization header; None where there is no bearer token."""
+    """The token in an Authorization header; None where there is no well-formed bearer token."""
     credentials = _BEARER.fullmatch(header)
     return credentials[1].decode("ascii") if credentials else None
 
 
 def check_subscription(caller: Principal, billing_url: str) -> None:
-    """Raise Forbidden for a caller without subscription; without a challenge, or a client that asks for more scopes
-    would do so forever."""
+    """Raise Forbidden for a caller without an active subscription. It carries no challenge (WWW-Authenticate): a client
+    would answer that by asking for more scopes, forever."""
     if not caller.has_subscription:
         raise Forbidden(f"Active subscription required. Subscribe at {billing_url}")
 
@@ -89,12 +91,12 @@ def guard(
     knows_coverage: Collection[str] | None = None,
     gives_figures: Mapping[str, str] = MappingProxyType({}),
 ) -> Make:
-    """The step that guards each operation, with the texts of interface section 7 and the challenges of RFC 6750 and
-    9728.
+    """The step that admits requests to each operation that asks for a scope: it puts the caller into the call, or
+    raises Unauthorized or Forbidden, with the texts of interface section 7 and the challenges of RFC 6750 and 9728.
 
     `shows_bookings` are ids of operations closed to a grant of figures only. `knows_coverage` are those open to a grant
-    of only some accounts; None means all. `gives_figures` says by operation which scope a grant of figures only needs
-    instead of the usual one.
+    of only some accounts or of figures only; None means all. `gives_figures` says by operation which scope a grant of
+    figures only needs instead of the usual one.
     """
 
     def make_guard(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
@@ -124,7 +126,8 @@ def guard(
 
 
 def required_scope(operation: AbstractOperation) -> str | None:
-    """The one scope that the contract asks of an operation; None if everybody may call it."""
+    """The one scope that the contract asks of an operation; None if everybody may call it. Raises ValueError unless it
+    is exactly one."""
     requirements = operation.security or []
     if not requirements:
         return None
@@ -135,14 +138,15 @@ def required_scope(operation: AbstractOperation) -> str | None:
 
 
 def metadata_url(public_url: str, path: str = "/api/v1") -> str:
-    """The address of a resource's metadata: the well-known part goes before the resource's path (RFC 9728 section
-    3.1)."""
+    """The address of the OAuth metadata of the resource at `public_url` followed by `path`: the well-known part goes
+    before the resource's path (RFC 9728 section 3.1)."""
     parts = urlsplit(public_url)
     return f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path.rstrip('/')}{path}"
 
 
 def _lacks_credentials(sent: list[bytes]) -> bool:
-    """Whether the request has nothing that could have been meant as a token.
+    """Whether the request has nothing that could have been meant as a token: `sent`, its Authorization headers, is
+    empty, or is one of another scheme than Bearer.
 
     "If the request lacks any authentication information (e.g., the client ... attempted using an unsupported
     authentication method), the resource server SHOULD NOT include an error code." RFC 6750 section 3.1

@@ -30,8 +30,8 @@ class Parameters:
     """The parameters of one operation, with everything prepared that does not depend on the request."""
 
     def __init__(self, described: Sequence[Mapping[str, Any]], *, not_found: str) -> None:
-        """`described` is the contract's list of parameters; `not_found` is the sentence for a path that cannot name
-        anything."""
+        """`described` is the contract's list of parameters; `not_found` is the message of the NotFound for a path
+        parameter that does not fit its schema."""
         self._not_found = not_found
         self._path = {entry["name"]: _reader(entry["schema"]) for entry in described if entry["in"] == "path"}
         self._query = {entry["name"]: _reader(entry["schema"]) for entry in described if entry["in"] == "query"}
@@ -52,7 +52,8 @@ class Parameters:
         return frozenset(self._names.values())
 
     def read(self, path: Mapping[str, str], query: bytes) -> dict[str, Any]:
-        """The arguments of a request; raises BadRequest, or NotFound for the path (its interface has no 400)."""
+        """The arguments of a request by their Python names, with the defaults of those left out; unknown query
+        parameters are ignored. Raises BadRequest, and NotFound for a path parameter that does not fit its schema."""
         values = dict(self._defaults)
         for name, reader in self._path.items():
             try:
@@ -86,7 +87,7 @@ class Parameters:
 
 
 def form_fields(content: bytes) -> dict[str, str]:
-    """The fields of an urlencoded form; each may occur once (RFC 6749 3.2)."""
+    """The fields of an urlencoded form; raises BadRequest for one that occurs twice (RFC 6749 3.2)."""
     fields: dict[str, str] = {}
     for name, text in pairs(content):
         if name in fields:
@@ -96,7 +97,8 @@ def form_fields(content: bytes) -> dict[str, str]:
 
 
 def pairs(encoded: bytes, *, most: int = FIELDS_MAX) -> list[tuple[str, str]]:
-    """The names and values of an urlencoded text, strictly decoded; raises BadRequest."""
+    """The names and values of an urlencoded text, in its order. Raises BadRequest for broken percent signs, for what is
+    not UTF-8, and for more than `most` pairs."""
     try:
         text = encoded.decode()
         if "%" in text and _BROKEN_PERCENT.search(text):
@@ -165,7 +167,8 @@ def _boolean(text: str) -> bool:
 
 
 def read_date(text: str) -> date:
-    """The calendar date of a text; raises Unreadable."""
+    """The calendar date of a text of the form YYYY-MM-DD; raises Unreadable for any other, and for a day that no month
+    has."""
     # fromisoformat alone takes 20261101 and 2026-W01-1 too
     if _DATE.fullmatch(text):
         try:

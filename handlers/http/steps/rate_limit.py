@@ -27,7 +27,7 @@ ASK_AGAIN_SECONDS = 1.0
 
 
 class CountsUnusable(Exception):
-    """The address of the request counts is wrong, or the client library for it is not installed."""
+    """The address of the store that counts requests is wrong, or the client library for it is not installed."""
 
 
 class Rate(Struct, frozen=True):
@@ -42,7 +42,7 @@ DEFAULT_RATE = Rate(requests=60, seconds=60)
 
 
 class Quota(Struct, frozen=True):
-    """What is left of a budget after a request."""
+    """What is left of a client's budget after a request, and whether that request was granted."""
 
     is_granted: bool
     remaining: int
@@ -56,7 +56,8 @@ class Limiter:
     """
 
     def __init__(self, storage_url: str = IN_PROCESS, *, clock: Clock = time.time, is_on: bool = True) -> None:
-        """Unless it `is_on`, whoever spends may."""
+        """Unless `is_on`, `spend` refuses nobody; `take` still may. `clock` is in seconds since the epoch. Raises
+        CountsUnusable for a `storage_url` that is no usable address."""
         self._is_on = is_on
         self._clock = clock
         self._own = WindowMemory(clock)
@@ -64,8 +65,8 @@ class Limiter:
         self._failed_at: float | None = None
 
     async def take(self, budget: str, rate: Rate, client: str) -> Quota:
-        """Take one request out of a client's budget, and return what is left. A refused request is not counted, so it
-        does not lengthen the wait."""
+        """Take one request out of a client's budget, and return whether it was granted and what is left. A refused
+        request is not counted, so it does not lengthen the wait."""
         if self._shared is not None and self._may_ask():
             try:
                 quota = await self._shared_quota(self._shared, budget, rate, client)
@@ -77,8 +78,8 @@ class Limiter:
         return self._quota(rate, *self._own.take(budget, client, most=rate.requests, seconds=rate.seconds))
 
     async def spend(self, budget: str, rate: Rate | None, client: str, *, refusal: str | None = None) -> None:
-        """Take one request out of a budget whose rest the client is not told; raises TooManyRequests, with the sentence
-        `refusal` if it is given. Without a rate nothing is counted."""
+        """Take one request out of a client's budget; raises TooManyRequests if none is left, with the message `refusal`
+        if it is given. Without a rate, or when switched off, nothing is counted."""
         quota = await self.take(budget, rate, client) if rate is not None and self._is_on else None
         if quota is not None and not quota.is_granted:
             raise TooManyRequests(refusal, retry_after=quota.reset_seconds)
@@ -93,7 +94,8 @@ class Limiter:
         return Quota(is_granted, remaining if is_granted else 0, reset_seconds)
 
     def _may_ask(self) -> bool:
-        """Whether this request may ask Redis: every request while Redis answers, one a second while it does not."""
+        """Whether this request may ask Redis: every request while Redis answers, one a second while it does not; that
+        one's time is noted."""
         now, asked_at = self._clock(), self._failed_at
         if asked_at is None:
             return True
@@ -115,7 +117,8 @@ class Limiter:
 
 
 def limits(limiter: Limiter, rate: Rate | None) -> Make:
-    """The step that limits each operation: those whose contract lists 429 share one budget per client address.
+    """The step that limits requests: operations whose contract lists 429 share one budget per client address. Their
+    answers state the rest in RateLimit headers; TooManyRequests is raised when none is left. `rate` None: no limit.
 
     GET /sync/{syncId} lists none (interface 4.9): a client that polls its job is never refused.
     """

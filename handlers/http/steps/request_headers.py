@@ -10,7 +10,8 @@ DIGITS_MAX = 12  # of a length; Python itself reads no number of more than 4,300
 
 
 def header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
-    """The first value of this header in lower case, without spaces around it; empty if there is none."""
+    """The first value of the header `name` (in lower case), itself put into lower case, without spaces around it; empty
+    if there is none."""
     value: bytes = next((value for key, value in headers if key == name), b"")
     return value.decode("latin-1").strip().lower()
 

@@ -15,7 +15,7 @@ class WindowMemory:
     """A sliding window per budget and client, with only those parts of the library's MovingWindowRateLimiter that are
     used here.
 
-    Keeps the times of each client's requests inside the window; later requests drop clients that have none.
+    Keeps the times of each client's requests inside the window; later requests drop clients that have none left.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -24,8 +24,8 @@ class WindowMemory:
         self._shelves: defaultdict[int, _Shelf] = defaultdict(OrderedDict)
 
     def take(self, budget: str, client: str, *, most: int, seconds: int) -> tuple[bool, float, int]:
-        """Count a request unless `most` are inside the window. Returns whether it was counted, when the oldest request
-        leaves the window, and how many more are allowed until then."""
+        """Count a request unless `most` were counted in the last `seconds`. Returns whether it was counted, the time
+        (by the clock) when the oldest one leaves the window, and how many more are allowed until then."""
         key, now, shelf = (budget, client, most), self._clock(), self._shelves[seconds]
         times, start = shelf.get(key) or deque(), now - seconds
         while times and times[0] <= start:
@@ -39,13 +39,13 @@ class WindowMemory:
         return is_granted, times[0] + seconds, most - len(times)
 
     def __len__(self) -> int:
-        """The number of clients that are remembered."""
+        """The number of windows that are remembered: a client has one for each budget."""
         return sum(len(shelf) for shelf in self._shelves.values())
 
 
 def _forget_idle(shelf: _Shelf, start: float) -> None:
-    """Drop up to two idle clients from the shelf; done for each counted request, this keeps it as long as its active
-    clients."""
+    """Drop up to two clients whose last request was not after `start`; done for each counted request, this keeps the
+    shelf as long as its active clients."""
     for _ in range(2):
         key, times = next(iter(shelf.items()))
         if times[-1] > start:

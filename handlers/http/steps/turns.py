@@ -37,7 +37,8 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, user_id: str) -> AsyncIterator[None]:
-        """A context in which only one reader of this user is at a time; others wait for it."""
+        """A context in which only one reader of this user is at a time; others wait for it. Raises `away` for one
+        before whom another failed with it while they waited."""
         turn = self._of_user.get(user_id)
         if turn is None:
             turn = self._of_user[user_id] = _ReadersLine()

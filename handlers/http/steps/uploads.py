@@ -28,7 +28,7 @@ class Upload:
 
     async def read(self, scope: Scope, receive: Receive) -> BufferedReader:
         """The received file, open at its beginning and readable by this system user alone (0600); the caller closes it.
-        Raises BadRequest, ContentTooLarge and UnsupportedMediaType."""
+        Its connection may send this much from here on. Raises BadRequest, ContentTooLarge and UnsupportedMediaType."""
         headers = scope["headers"]
         check_length(headers, self._bytes_max)
         if header(headers, b"content-encoding") not in ("", "identity"):
@@ -47,7 +47,8 @@ class Upload:
             return os.fdopen(os.dup(file.fileno()), "rb")
 
     async def _receive(self, receive: Receive, descriptor: int) -> int:
-        """Write everything that is sent to the file, in pieces, and return the number of bytes."""
+        """Write everything that is sent to the file, in pieces, and return the number of bytes. Raises ContentTooLarge,
+        and ClientDisconnect if the client goes away."""
         size, waiting, is_more = 0, bytearray(), True
         while is_more:
             message = await receive()

@@ -14,8 +14,8 @@ from handlers.http.steps.uploads import FILE, Upload
 
 
 def validation(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
-    """The step that validates requests of one operation, compiled once (decision 54: Connexion's own is rebuilt for
-    each request)."""
+    """The step that checks requests of one operation and leaves the arguments in the call, compiled once (decision 54:
+    Connexion's own is rebuilt for each request). Raises TypeError now if the function does not accept them."""
     parameters = Parameters(operation.parameters, not_found=not_found_sentence(operation.responses))
     body = _body(operation.request_body) if operation.request_body else None
     _check_signature(operation.function, parameters.names | ({"body"} if body else set()))
@@ -35,7 +35,7 @@ def _body(described: Mapping[str, Any]) -> Body | Upload:
 
 
 def not_found_sentence(responses: Mapping[str, Any]) -> str:
-    """The sentence of an operation's 404, which the contract gives as its example (interface section 7)."""
+    """The message of an operation's 404: the contract's example (interface section 7), "Not found" if it has none."""
     content = responses.get("404", {}).get("content", {}).get("application/json", {})
     example: str = content.get("example", {}).get("error", "Not found")
     return example

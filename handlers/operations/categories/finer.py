@@ -23,8 +23,8 @@ NOT_IN_COICOP = "-"  # of categories that are no consumption: income, taxes, loa
 
 
 def list_categories(services: Services, request: Request) -> Answer:
-    """List the finer categories in both languages, and the user's own; 304 for a client that has the same list
-    already."""
+    """List the finer categories with their English and German names, and the user's own; 304 for a client that has the
+    same list already."""
     with services.of(request.principal.user_id).transaction() as session:
         own = own_categories_for(session, request.principal)
     mine = {"own": [own_shape(each) for each in own.values()]} if own else {}
@@ -36,21 +36,22 @@ def list_categories(services: Services, request: Request) -> Answer:
 
 
 def is_included(include: str | None) -> bool:
-    """Whether transactions are to show their finer category; raises BadRequest."""
+    """Whether the comma-separated `include` asks for the finer category of transactions; raises BadRequest for unknown
+    values."""
     return DETAILED in listed_values("include", include, INCLUDED)
 
 
 def leaf_filter(code: str | None, caller: Principal) -> str | None:
-    """The code of the finer category to filter by, or one that matches nothing if the caller may not know it; raises
-    BadRequest."""
+    """The code of the finer category to filter by, None for no filter, and one that matches nothing if the caller may
+    not know which bookings are in it; raises BadRequest for an unknown code."""
     if code is not None and code not in LEAVES:
         raise BadRequest("detailedCategory: must be a code that GET /categories lists")
     return NOBODYS if code is not None and leaf_as_seen(code, caller) is None else code
 
 
 def leaf_as_seen(code: str | None, caller: Principal) -> str | None:
-    """The finer category of a transaction as this caller may see it: a caller who may not read all accounts does not
-    learn that the other side is another account of the user."""
+    """The finer category of a transaction as this caller may see it: None instead of "transfer between own accounts"
+    for a caller who may not read all accounts, so that they do not learn of another account of the user."""
     return None if code == OWN_TRANSFER and caller.coverage is not None else code
 
 

@@ -24,7 +24,8 @@ TAKEN = "name: one of your categories there has it already"
 
 
 def create_own_category(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """Create an own category, which has no bookings yet."""
+    """Create an own category below a category or a finer one, and return it; it has no bookings yet. Raises Conflicting
+    if the name is taken there, and BadRequest."""
     user_id = owner_of(request)
     category, leaf, _ = place_named({key: body[key] for key in ("category", "detailedCategory") if key in body}, {})
     name = valid_name(body["name"])
@@ -32,7 +33,8 @@ def create_own_category(services: Services, request: Request, *, body: Mapping[s
 
 
 def rename_own_category(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
-    """Give an own category another name."""
+    """Give an own category another name, and return it. Raises NotFound, BadRequest, and Conflicting if the name is
+    taken there."""
     user_id, name = owner_of(request), valid_name(body["name"])
 
     def work(session: Transaction) -> OwnCategory:
@@ -42,7 +44,8 @@ def rename_own_category(services: Services, request: Request, *, id: str, body: 
 
 
 def delete_own_category(services: Services, request: Request, *, id: str) -> Json:
-    """Delete an own category; its bookings stay in the category above it, and `changed` is their number."""
+    """Delete an own category; its bookings stay in the category above it, and `changed` is the number of bookings that
+    are classified otherwise now. Raises NotFound."""
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> Json:
@@ -63,19 +66,19 @@ def own_categories_for(session: Session, caller: Principal) -> Mapping[str, OwnC
 
 
 def shape(own: OwnCategory) -> Json:
-    """OwnCategory of the contract."""
+    """The own category as JSON (OwnCategory of the contract)."""
     return members(own, "id", "name", "category", "detailedCategory")
 
 
 def valid_name(name: str) -> str:
-    """The name, if a category may have it; else raises BadRequest."""
+    """The name as it is, if a category may have it (a few printable characters); else raises BadRequest."""
     if not is_tag(name):
         raise BadRequest(NO_NAME)
     return name
 
 
 def own_category(session: Session, user_id: str, id_: str) -> OwnCategory:
-    """The own category with this id; raises NotFound."""
+    """The user's own category with this id; raises NotFound."""
     own = annotations.own_categories(session, user_id).get(id_)
     if own is None:
         raise NotFound(NO_OWN_CATEGORY)

@@ -17,8 +17,9 @@ NO_OWN_CATEGORY = "ownCategoryId: must be one that GET /categories lists"
 
 
 def place_after(before: Place, changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> Place:
-    """The place after these changes: a finer category also sets the category above it, an own category sets both, and
-    null removes one. Raises BadRequest."""
+    """The place after these changes of `category`, `detailedCategory` and `ownCategoryId`: a finer category also sets
+    the category above it, an own category sets both, and null removes one. `own` has the own categories by id. Raises
+    BadRequest for unknown ones and for contradictions."""
     category, leaf, own_id = before
     if "category" in changes:
         category, leaf, own_id = changes["category"], None, None
@@ -45,7 +46,7 @@ def place_after(before: Place, changes: Mapping[str, Any], own: Mapping[str, Own
 
 
 def place_named(changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> ChosenCategory:
-    """The place that a request names, which has to name one; raises BadRequest."""
+    """The category, finer and own category that a request names, which has to name one; raises BadRequest."""
     category, leaf, own_id = place_after(NOWHERE, changes, own)
     if category is None:
         raise BadRequest(NO_PLACE)

@@ -37,7 +37,8 @@ COMMON = (*CATEGORIES, *LEAVES)  # places that everybody has
 
 
 class Compared(NamedTuple):
-    """A target with the expenses at its place in its month or year (`span`)."""
+    """A target, where it holds (`place`), the month or year that is looked at (`span`), and what was spent there in it,
+    in the target's currency."""
 
     target: Target
     place: ChosenCategory
@@ -46,7 +47,8 @@ class Compared(NamedTuple):
 
 
 def set_target(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """Set the target at a place from a month on, until another one is set; 0 ends it."""
+    """Set the target at a place from a month on, until another one is set there, and return it; an amount of 0 ends it.
+    Raises BadRequest."""
     user_id, first = owner_of(request), _month("from", body["from"])
 
     def work(session: Transaction) -> Json:
@@ -58,7 +60,8 @@ def set_target(services: Services, request: Request, *, body: Mapping[str, Any])
 
 
 def list_targets(services: Services, request: Request, *, month: str | None) -> Answer:
-    """List the targets that hold in a month, with what was spent in that month or its year and what is left."""
+    """List the targets that hold in a month (this month if none is given), with what was spent in that month or its
+    year and what is left, which is negative if more was spent."""
     first = _month("month", month) if month else services.clock.today().replace(day=1)
     found, left_out = comparisons(services, request.principal, first)
     shapes = [
@@ -82,8 +85,8 @@ def put(
     period: str,
     first: date,
 ) -> Target:
-    """Store a target, in the currency of the figures over all accounts, and return it. The caller holds the
-    user. Raises BadRequest."""
+    """Store a target, in the currency of the figures over all accounts, and return it; the caller has already held the
+    user (`Transaction.hold`). Raises BadRequest for too many digits, a too large amount, or too many targets."""
     reading = services.reader.read(session, user_id, Need.ACCOUNTS)
     currency = currency_of(services, reading, reading.accounts)
     if amount != in_digits(amount, currency):
@@ -99,8 +102,9 @@ def put(
 
 
 def comparisons(services: Services, caller: Principal, month: date) -> tuple[list[Compared], set[str]]:
-    """The targets that hold in the month beginning on this day, as far as the caller may see them, and the currencies
-    without a rate. The thirteen categories come first, then the finer ones, then a user's own by name."""
+    """The targets that hold in the month beginning on this day, as far as the caller may see them, with the expenses
+    there, and the currencies without a rate, whose bookings are left out. The thirteen categories come first, then the
+    finer ones, then a user's own by name."""
     held = targets.of_month(services.of(caller.user_id), caller.user_id, month)
     if caller.figures_only:  # such a grant may see only monthly sums of the thirteen categories
         held = [target for target in held if target.place in CATEGORIES]
@@ -124,13 +128,14 @@ def comparisons(services: Services, caller: Principal, month: date) -> tuple[lis
 
 
 def code_of(place: ChosenCategory) -> str:
-    """The code under which a target stores a place."""
+    """The code under which a target stores a place: the id of the own category, else the finer category, else the
+    category."""
     category, leaf, own_id = place
     return own_id or leaf or category
 
 
 def place_of(code: str, own: Mapping[str, OwnCategory]) -> ChosenCategory:
-    """The place that a target stores under this code."""
+    """The category, finer and own category for the code that a target stores."""
     if code in own:
         return ChosenCategory(own[code].category, own[code].detailed_category, code)
     return ChosenCategory(category_of(code), code) if code in LEAVES else ChosenCategory(code)
@@ -157,8 +162,8 @@ def _visible_own_categories(reading: UserData, caller: Principal) -> Mapping[str
 def _expenses_in(
     services: Services, reading: UserData, caller: Principal, span: Span, currency: str, owned: Mapping[str, str]
 ) -> Mapping[str, tuple[Decimal, Sequence[str]]]:
-    """The expenses in this span for each place, as totals count them, with the currencies without a rate among its
-    bookings; `owned` maps bookings to their own categories."""
+    """The expenses in this span for each place, by its code, as totals count them, with the currencies without a rate
+    among its bookings; `owned` maps bookings to their own categories."""
     selected, parts = selected_or_all(reading.accounts, None, caller), reading.parts
     rows = reading.search_rows(Selection(account_ids=selected.filter, date_from=span.first, date_to=span.last))
     own = pl.col("id").replace_strict(owned, default=None, return_dtype=pl.String)

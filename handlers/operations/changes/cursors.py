@@ -22,7 +22,7 @@ EXPIRED = "This cursor is of no use any more: start again without it, and drop w
 class FeedCursor(Struct, frozen=True, kw_only=True):
     """A position in a feed. The client knows all changes up to state `base`; of newer ones it has those up to the
     position (`state`, `id`), and of removed rows only those removed after state `floor`. `since` is when `base` became
-    known, in seconds."""
+    known, in seconds since 1970."""
 
     base: int
     state: int
@@ -37,7 +37,7 @@ class FeedCursor(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def at_rest(cls, state: int, now: datetime) -> "FeedCursor":
-        """The cursor of a client that knows everything up to this state."""
+        """The cursor of a client that knows everything up to this state, as of now."""
         return cls(base=state, state=state, id=AFTER_ALL, floor=state, since=int(now.timestamp()))
 
     @classmethod
@@ -46,13 +46,14 @@ class FeedCursor(Struct, frozen=True, kw_only=True):
         return cls(base=-1, state=-1, id="", floor=state, since=int(now.timestamp()))
 
     def may_stay(self, state: int | None, now: datetime) -> bool:
-        """Whether a client may keep this cursor: it knows everything up to this present state, and the cursor is too
-        young to need renewal."""
+        """Whether a client may keep this cursor: it knows everything up to the present state (`state`, None if
+        unknown), and the cursor is too young, less than a day, to need renewal."""
         return self.base == self.state == state and now.timestamp() - self.since < RENEWED_AFTER.total_seconds()
 
 
 class Cursors(Struct, frozen=True, kw_only=True):
-    """Writes and reads the cursors of one kind of feed, for one user and what they may read of it (`selection`)."""
+    """Writes and reads the cursors of one kind of feed, for one user and what they may read of it (`selection`). They
+    are signed with a key of the store, and do not outlive a restore of it (`incarnation`)."""
 
     incarnation: Incarnation
     kind: str
@@ -60,7 +61,7 @@ class Cursors(Struct, frozen=True, kw_only=True):
     selection: object
 
     def write(self, cursor: FeedCursor) -> str:
-        """The cursor as the signed text that a client keeps."""
+        """The cursor as the signed text that a client keeps and hands back."""
         at = (cursor.base, cursor.state, cursor.id, cursor.floor, cursor.since)
         said = orjson.dumps([*at, self._digest(), self.incarnation.id])
         return _encode(self._signature(said) + said)

@@ -23,7 +23,8 @@ from storage.database import Session, state_in
 
 
 class _Change(Struct, frozen=True):
-    """One changed row in its JSON shape, with its position in the feed and the list it belongs to (`kind`)."""
+    """One changed row in its JSON shape, with its position in the feed and the list of the answer it belongs to
+    (`kind`): added, modified or removed."""
 
     at: Position
     kind: str
@@ -31,8 +32,8 @@ class _Change(Struct, frozen=True):
 
 
 class _Poll(Struct, frozen=True, kw_only=True):
-    """A client's request for the changes after its cursor `known`; `cursors` write and read cursors for what it may
-    read."""
+    """A client's request for the changes after its cursor `known` (None: it has no cursor yet); `cursors` write and
+    read cursors for what it may read."""
 
     caller: Principal
     cursors: Cursors
@@ -42,19 +43,21 @@ class _Poll(Struct, frozen=True, kw_only=True):
     account_ids: str | None
 
     def may_stay(self, state: int | None) -> bool:
-        """Whether the client may keep its cursor in this state of the data."""
+        """Whether the client may keep its cursor in this state of the data, because nothing is new; False without a
+        cursor."""
         return self.known is not None and self.known.may_stay(state, self.now)
 
 
 class Feed(Struct, frozen=True, kw_only=True):
-    """One feed bound to the services; called in a thread, unless `at_once` can tell that nothing is new."""
+    """One feed of changes bound to the services; called in a thread, unless `at_once` can tell that nothing is new."""
 
     services: Services
     kind: str
     changes: Callable[[Services, _Poll], Json]
 
     def __call__(self, request: Request, **arguments: Any) -> Json:
-        """The next page of changes, from one state of the data; where nothing is new, no row is read."""
+        """The next page of changes, from one state of the data; where nothing is new, no row is read. Raises BadRequest
+        and Gone for a cursor that cannot be used."""
         poll = self._poll(request, **arguments)
         if poll.may_stay(self.services.store.state(poll.caller.user_id)):
             return _nothing_new(arguments["cursor"])
@@ -62,7 +65,7 @@ class Feed(Struct, frozen=True, kw_only=True):
 
     async def at_once(self, request: Request, **arguments: Any) -> Answer | None:
         """The answer if nothing is new and the event loop can tell that from the number of the data's state alone; else
-        None."""
+        None. Raises BadRequest and Gone for a cursor that cannot be used."""
         poll = self._poll(request, **arguments)
         if poll.known is None or not poll.may_stay(await self.services.store.state_without_thread(poll.caller.user_id)):
             return None
@@ -76,7 +79,7 @@ class Feed(Struct, frozen=True, kw_only=True):
 
 
 def list_transaction_changes(services: Services, poll: _Poll) -> Json:
-    """The next page of changes to the booked transactions of the selected accounts."""
+    """The next page of changes to the booked transactions of the selected accounts, the oldest change first."""
     caller, limit, named = poll.caller, poll.limit, sorted(listed_ids(poll.account_ids))
     with services.of(caller.user_id).transaction() as session:
         start, state = _start(session, poll)
@@ -109,13 +112,14 @@ def list_transaction_changes(services: Services, poll: _Poll) -> Json:
 
 
 def cursor_after(services: Services, caller: Principal, account_ids: str | None, state: int) -> str:
-    """The cursor for a client that has all transactions of these accounts as they were in this state."""
+    """The cursor, as signed text, for a client that has all transactions of these accounts as they were in this
+    state."""
     cursors = _cursors(services, caller, "transactions", account_ids)
     return cursors.write(FeedCursor.at_rest(state, services.clock.now()))
 
 
 def list_account_changes(services: Services, poll: _Poll) -> Json:
-    """The next page of changes to the accounts that the caller may read."""
+    """The next page of changes to the accounts that the caller may read, the oldest change first."""
     caller = poll.caller
     with services.of(caller.user_id).transaction() as session:
         start, state = _start(session, poll)
@@ -147,7 +151,8 @@ def _nothing_new(cursor: str | None) -> Json:
 
 
 def _page(changed: Sequence[_Change], start: FeedCursor, poll: _Poll, state: int) -> Json:
-    """The page with the first of these changes; if it holds all of them, its cursor stands at the present state."""
+    """The page with the first `poll.limit` of these changes; if it holds all of them, its cursor stands at the present
+    state."""
     shown = sorted(changed, key=lambda each: each.at)[: poll.limit]
     has_more = len(changed) > poll.limit
     following = FeedCursor.at_rest(state, poll.now)
@@ -173,7 +178,7 @@ def _cursors(services: Services, caller: Principal, kind: str, account_ids: str 
 
 
 def _account_filter(caller: Principal) -> AccountFilter:
-    """A filter for the accounts that the grant covers, deleted ones included."""
+    """A filter for the ids of accounts that the caller's grant covers, deleted ones included."""
     if caller.coverage is None:
         return AccountFilter()
     return AccountFilter(caller.coverage.accounts, is_all_but=caller.coverage.is_all_but)

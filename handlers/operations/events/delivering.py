@@ -57,7 +57,7 @@ class _DeliveryAttempt(Struct, frozen=True):
 
 
 class Deliverer:
-    """Sends due deliveries until the server stops; runs in a thread of its own."""
+    """Sends due deliveries of events to webhooks until the server stops; runs in a thread of its own."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -68,7 +68,8 @@ class Deliverer:
         self._on_its_way: dict[str, _DeliveryAttempt] = {}  # by the id of the delivery
 
     def work(self) -> None:
-        """Send and settle deliveries, round by round, until the engine stops; after an error go on."""
+        """Send deliveries and store their outcomes, round by round, until the sync engine stops, and then end the
+        sending process; after an error log it, wait five seconds and go on."""
         is_waiting = False
         while not self._stop_event.is_set():
             with contain(log, "webhooks go on after an error", is_expected=self._stop_event.is_set):
@@ -87,7 +88,7 @@ class Deliverer:
         self.close()
 
     def round(self) -> None:
-        """Send the due deliveries, and settle outcomes until the next look."""
+        """Have the due deliveries sent, and store outcomes as they arrive until it is time for the next look."""
         is_idle = not self._send_due() and not self._on_its_way
         until = time.monotonic() + LOOK_EVERY * (self._idle_looks if is_idle else 1)
         while (left := until - time.monotonic()) > 0 and not self._stop_event.is_set():
@@ -103,14 +104,16 @@ class Deliverer:
         return len(self._on_its_way)
 
     def close(self) -> None:
-        """End the sending process; deliveries without an outcome are sent again once their lease is over."""
+        """End the sending process and forget what is on its way; deliveries without an outcome are sent again once
+        their lease is over."""
         if self._sender is not None:
             self._sender.close()
         self._sender = None
         self._on_its_way.clear()
 
     def _send_due(self) -> bool:
-        """Have due deliveries sent, within the bounds for each webhook and user, and return whether any was due."""
+        """Have due deliveries sent, within the bounds for each webhook and user, and return whether any was due, sent
+        or not."""
         now = self._services.clock.now()
         # A delivery without an answer within its lease, or whose outcome could not be stored, is due again like others
         self._on_its_way = {id_: each for id_, each in self._on_its_way.items() if (each.delivery.due_at or now) > now}
@@ -133,8 +136,9 @@ class Deliverer:
         return is_any
 
     def _send(self, due: Delivery, now: datetime) -> bool:
-        """Have one delivery sent, unless another process was first, its grant or event is gone, or it has to be put
-        off; return whether it was sent."""
+        """Have one delivery sent, and note that in the user's record of accesses; return whether it was sent. Not if
+        another process was first; nor without a valid grant (its webhook is removed), without the event (dropped), or
+        without a subscription or secret (put off by an hour)."""
         own, seconds = self._services.of(due.user_id), self._services.settings.webhooks_timeout_seconds
         delivery = own.atomically(lambda session: deliveries.claim(session, due, until=now + seconds + LEASE))
         webhook = hooks.find(own, due.user_id, due.webhook_id)
@@ -176,7 +180,8 @@ class Deliverer:
         return True
 
     def _caller(self, webhook: Webhook) -> Principal | None:
-        """The principal of the webhook's grant, with its present scopes and terms; None if the grant has ended."""
+        """The principal of the webhook's grant, with its present terms and those of the webhook's scopes that it still
+        has; None if the grant has ended."""
         access, everybody = self._services.authorization.access, self._services.everybody
         try:
             standing = access.check(webhook.grant_id, webhook.user_id)
@@ -194,7 +199,7 @@ class Deliverer:
         )
 
     def _message(self, session: Session, caller: Principal, delivery: Delivery) -> Json | None:
-        """The event as it is sent; None if the grant covers nothing in it, or the event is forgotten."""
+        """The event as JSON, as it is sent; None if the grant covers nothing in it, or the event is forgotten."""
         ids = EventIds(incarnation=self._services.incarnation, user_id=caller.user_id)
         if delivery.sequence is None:
             data: Json | None = dict(delivery.data or {})
@@ -209,7 +214,7 @@ class Deliverer:
         self._services.of(delivery.user_id).atomically(lambda session: deliveries.settle(session, delivery, **said))
 
     def _settle(self, outcome: Mapping[str, Any]) -> None:
-        """Store the outcome of one attempt."""
+        """Store the outcome of one attempt; nothing if its lease is over."""
         sent = self._on_its_way.pop(outcome["id"], None)
         if sent is None:
             return  # its lease is over

@@ -25,7 +25,7 @@ _ID = re.compile(rf"evt_([0-9]{{1,19}})-([0-9]{{1,12}})-([0-9a-f]{{{SIGNATURE_CH
 
 
 class EventIds(Struct, frozen=True, kw_only=True):
-    """Writes and reads the event ids of one user in one life of the store (`incarnation`)."""
+    """Writes and reads the signed event ids of one user; they do not outlive a restore of the store (`incarnation`)."""
 
     incarnation: Incarnation
     user_id: str
@@ -36,8 +36,8 @@ class EventIds(Struct, frozen=True, kw_only=True):
         return f"evt_{said}-{self._signature(said)}"
 
     def read(self, text: str, now: datetime) -> int | None:
-        """The sequence number in an id. None for a text that is no id, and for an id of another user, of another life
-        of the store, or too old."""
+        """The sequence number in an id. None for a text that is no id, and for an id of another user, from before a
+        restore of the store, or too old."""
         match = _ID.fullmatch(text)
         if match is None or not hmac.compare_digest(match[3], self._signature(f"{match[1]}-{match[2]}")):
             return None
@@ -64,13 +64,15 @@ NEEDS: Mapping[str, str] = {
 
 
 def receives(caller: Principal, type_: str) -> bool:
-    """Whether the caller may receive events of this type at all."""
+    """Whether the caller may receive events of this type at all: they have the scope it needs and, unless it is about
+    accounts and syncs, their grant is not of figures only."""
     is_of_bookings = NEEDS[type_] != READ_ACCOUNTS
     return NEEDS[type_] in caller.scopes and not (is_of_bookings and caller.figures_only)
 
 
 def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | None:
-    """The data of the event for this caller; None if the grant covers nothing in it."""
+    """The data of the event as JSON, as far as this caller's grant covers them; None if it covers nothing in the
+    event."""
     if event.type == "transactions.changed":
         return _change_counts(caller, event.data["accounts"])
     if event.type == "balance.low":
@@ -85,7 +87,8 @@ def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | N
 
 
 def id_of_event(delivery: Delivery, ids: EventIds) -> str:
-    """The id of the event that is delivered, the same as in a stream of events."""
+    """The id of the event that is delivered, the same as in a stream of events; an event made for this webhook alone
+    has one of its own."""
     if delivery.sequence is None:
         return delivery.event_id or ""
     return ids.write(delivery.sequence, delivery.made_at)

@@ -26,7 +26,9 @@ HEADERS = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
 
 
 async def listen_to_events(services: Services, request: Request, *, types: str | None) -> Answer:
-    """Open the stream of the caller's events of these types, or of all types if none is named."""
+    """Open the stream of the caller's events of these types (comma-separated), or of all types if none is named, after
+    the event that the header Last-Event-ID names, else from now on. Raises BadRequest, and TooManyRequests for a sixth
+    stream of a grant."""
     caller, wanted = request.principal, _event_types(types)
     ids = EventIds(incarnation=services.incarnation, user_id=caller.user_id)
     last = request.headers.get("last-event-id", "")
@@ -40,7 +42,7 @@ async def listen_to_events(services: Services, request: Request, *, types: str |
 
 
 def _owner(caller: Principal) -> Hashable:
-    """The key by which open streams are counted: the app's grant."""
+    """The key by which open streams are counted: user, app and grant."""
     return caller.user_id, caller.client_id, caller.grant_id
 
 
@@ -52,7 +54,8 @@ def _event_types(types: str | None) -> Collection[str]:
 
 
 class EventStream:
-    """The pieces of one stream; `aclose` has to be called, even if nothing was read of it."""
+    """The pieces of one stream, which counts as open from the start: `aclose` has to be called, even if nothing was
+    read of it."""
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class EventStream:
         return self._pieces
 
     async def aclose(self) -> None:
-        """End the stream, because nobody reads it any more."""
+        """End the stream, because nobody reads it any more, and stop counting it; may be called again."""
         await self._pieces.aclose()
         if self._is_open:
             self._is_open = False
@@ -122,7 +125,8 @@ class EventStream:
             gone.cancel()
 
     def _beginning(self) -> bytes:
-        """The first piece, with the client's position: there it resumes if it is cut off before any event."""
+        """The first piece, with an event that carries the client's position: there it resumes if it is cut off before
+        any other."""
         said = [self._of_stream("stream.reset")] if self._is_reset else []
         return b"".join([RETRY, *said, self._of_stream("stream.opened")])
 
@@ -132,7 +136,8 @@ class EventStream:
         return _line(shape(id_, type_, now, {}))
 
     async def _caller(self) -> Principal | None:
-        """The principal of the stream's token, checked like that of a request; None if it may no longer read."""
+        """The principal of the stream's token, checked like that of a request; None if the token or the subscription
+        has ended."""
         access = self._services.authorization.access
         try:
             caller = access.principal_in_memory(self._token)
@@ -148,7 +153,8 @@ class EventStream:
         return known if known is not None else await run_in_threadpool(store.state, self._user_id)
 
     def _read(self, caller: Principal) -> tuple[list[bytes], bool]:
-        """The next events that are for the caller, as lines, and whether they are the last ones for now."""
+        """The next events that are for the caller, as lines of the stream, and whether they are the last ones for now;
+        moves the stream's position behind them."""
         with self._services.of(self._user_id).transaction() as session:
             recorded = outbox.after(session, self._user_id, self._after, limit=READ_AT_ONCE)
             meant = [each for each in recorded if each.type in self._event_types and receives(caller, each.type)]

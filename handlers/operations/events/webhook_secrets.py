@@ -18,18 +18,18 @@ BOTH_SIGN_FOR = timedelta(hours=24)  # a new secret and the former one
 
 
 def new_secret() -> str:
-    """A new secret in the form in which it is shown."""
+    """A new random secret in the form in which it is shown: `whsec_` and base64."""
     return PREFIX + base64.b64encode(token_bytes(SECRET_BYTES)).decode()
 
 
 def signature(secret: str, id_: str, timestamp: int, body: str) -> str:
-    """The signature of a message with one secret."""
+    """The signature of a message with one secret, as it stands in the header: `v1,` and base64."""
     key = base64.b64decode(secret.removeprefix(PREFIX))
     return "v1," + base64.b64encode(hmac.digest(key, f"{id_}.{timestamp}.{body}".encode(), "sha256")).decode()
 
 
 def headers(secrets: Sequence[str], id_: str, at: datetime, body: str) -> dict[str, str]:
-    """The headers of one attempt at this moment, signed with each of the secrets."""
+    """The HTTP headers of one attempt at this moment (UTC), signed with each of the secrets."""
     timestamp = int(at.replace(tzinfo=UTC).timestamp())
     return {
         "Content-Type": "application/json",
@@ -41,8 +41,8 @@ def headers(secrets: Sequence[str], id_: str, at: datetime, body: str) -> dict[s
 
 
 def replace_secret(services: Services, session: Session, user_id: str, webhook_id: str, now: datetime) -> str:
-    """Give the webhook a new secret and return it; the previous one signs too for a day. The caller has the keys
-    `held`."""
+    """Give the webhook a new secret and return it; the previous one signs too for a day. The caller is inside
+    `connection_keys.hold()`."""
     before = connection_secrets.find(session, services.connection_keys, user_id, webhook_id)
     secrets = {"secret": new_secret()}
     if before:
@@ -52,7 +52,8 @@ def replace_secret(services: Services, session: Session, user_id: str, webhook_i
 
 
 def valid_secrets(services: Services, webhook: Webhook, now: datetime) -> list[str]:
-    """The secrets that sign at this moment, the present one first; raises SecretsUnreadable and KeysUnusable."""
+    """The secrets that sign at this moment, the present one first, the former one for a day after it; empty if none is
+    stored. Raises SecretsUnreadable and KeysUnusable."""
     own = services.of(webhook.user_id)
     secrets = connection_secrets.find(own, services.connection_keys, webhook.user_id, webhook.id)
     is_former_valid = "former" in secrets and now < datetime.fromisoformat(secrets["formerUntil"])

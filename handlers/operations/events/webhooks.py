@@ -35,14 +35,15 @@ T = TypeVar("T")
 
 
 def list_webhooks(services: Services, request: Request) -> Json:
-    """List the webhooks of the grant, in the order in which they were created."""
+    """List the webhooks of the caller's grant, in the order in which they were created."""
     caller = request.principal
     webhooks = hooks.of_grant(services.of(caller.user_id), caller.user_id, caller.grant_id or "")
     return {"webhooks": [_shape(each) for each in webhooks]}
 
 
 def create_webhook(services: Services, request: Request, *, body: Mapping[str, Any]) -> Answer:
-    """Create a webhook, and return its secret, which is shown only this once."""
+    """Create a webhook for the caller's grant, and return it with its secret, which is shown only this once. Raises
+    BadRequest, Conflicting for a sixth webhook or if this server sends none, and Unavailable."""
     caller, now = request.principal, services.clock.now()
     if not services.sends_webhooks:
         raise Conflicting(NOT_SENT)
@@ -75,19 +76,20 @@ def create_webhook(services: Services, request: Request, *, body: Mapping[str, A
 
 
 def get_webhook(services: Services, request: Request, *, id: str) -> Json:
-    """One webhook of the grant."""
+    """One webhook of the caller's grant; raises NotFound."""
     return _shape(_find(services.of(request.principal.user_id), request, id))
 
 
 def delete_webhook(services: Services, request: Request, *, id: str) -> Answer:
-    """Delete a webhook with all its deliveries."""
+    """Delete a webhook of the caller's grant with all its deliveries; raises NotFound."""
     user_id = request.principal.user_id
     services.of(user_id).atomically(lambda session: hooks.remove(session, user_id, _find(session, request, id).id))
     return Answer(body=b"", status=204)
 
 
 def test_webhook(services: Services, request: Request, *, id: str) -> Answer:
-    """Send a test event to a webhook."""
+    """Have a test event sent to a webhook soon, and return the id of the delivery. Raises NotFound, Conflicting for a
+    disabled webhook, and TooManyRequests where a hundred deliveries wait."""
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Session) -> str:
@@ -100,7 +102,7 @@ def test_webhook(services: Services, request: Request, *, id: str) -> Answer:
 
 
 def enable_webhook(services: Services, request: Request, *, id: str) -> Json:
-    """Enable a webhook again: it gets events from now on."""
+    """Enable a webhook again, and return it: it gets events from now on. Raises NotFound."""
     user_id = request.principal.user_id
 
     def work(session: Session) -> Webhook:
@@ -111,7 +113,8 @@ def enable_webhook(services: Services, request: Request, *, id: str) -> Json:
 
 
 def renew_webhook_secret(services: Services, request: Request, *, id: str) -> Json:
-    """Give a webhook a new secret, which is shown only this once; the previous one signs too for a day."""
+    """Give a webhook a new secret and return it, only this once; the previous one signs too for a day. Raises NotFound
+    and Unavailable."""
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Session) -> str:
@@ -121,7 +124,7 @@ def renew_webhook_secret(services: Services, request: Request, *, id: str) -> Js
 
 
 def list_webhook_deliveries(services: Services, request: Request, *, id: str) -> Json:
-    """List the latest deliveries of a webhook, the newest first."""
+    """List the latest deliveries of a webhook, the one made last first. Raises NotFound."""
     own = services.of(request.principal.user_id)
     _find(own, request, id)
     ids = EventIds(incarnation=services.incarnation, user_id=request.principal.user_id)
@@ -129,7 +132,8 @@ def list_webhook_deliveries(services: Services, request: Request, *, id: str) ->
 
 
 def retry_webhook_delivery(services: Services, request: Request, *, id: str, delivery_id: str) -> Answer:
-    """Send a delivery again now, whatever its outcome was."""
+    """Have a delivery sent again now, whatever its outcome was. Raises NotFound, and Conflicting for a disabled
+    webhook."""
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Session) -> None:
@@ -142,7 +146,7 @@ def retry_webhook_delivery(services: Services, request: Request, *, id: str, del
 
 
 def _find(session: Session, request: Request, id_: str) -> Webhook:
-    """The webhook with this id, if this grant has it; raises NotFound."""
+    """The webhook with this id, if the caller's grant has it; raises NotFound."""
     webhook = hooks.find(session, request.principal.user_id, id_)
     if webhook is None or webhook.grant_id != (request.principal.grant_id or ""):
         raise NotFound(NO_WEBHOOK)
@@ -155,7 +159,8 @@ def _check_enabled(session: Session, request: Request, id_: str) -> None:
 
 
 def _with_sealed_secret(services: Services, user_id: str, work: Callable[[Transaction], T]) -> T:
-    """The result of a transaction that seals a secret; raises Unavailable where there are no keys for it."""
+    """The result of a transaction that stores an encrypted secret; raises Unavailable where the keys for that cannot be
+    used."""
     try:
         services.connection_keys.get_ready()
         with services.connection_keys.hold():

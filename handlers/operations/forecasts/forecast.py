@@ -30,7 +30,8 @@ from storage import accounts
 def get_forecast(
     services: Services, request: Request, _reading: UserData, *, days: int, account_ids: str | None
 ) -> Answer:
-    """Forecast the coming days of each account and of each currency, with a formula that anyone can check."""
+    """Forecast the balances of the coming days for each account and each currency, with a formula that anyone can
+    check. A grant of figures only gets sums of whole months."""
     caller, today = request.principal, services.clock.today()
     if caller.figures_only:  # of two answers that end a day apart the difference is what is due on that day
         days = (last_day(today + timedelta(days=days)) - today).days
@@ -73,8 +74,8 @@ def get_forecast(
 def _add(
     streams: defaultdict[tuple[str, date], list[Stream]], recurring: pl.DataFrame, found: Basis, today: date
 ) -> None:
-    """Add each payment added by hand to the streams of its account and of its currency, unless detection found it
-    there."""
+    """Add each recurring payment that was added by hand to the streams of its account and of its currency, unless
+    detection found it there; changes `streams`."""
     charges = _charges(found.rows)
     by_key = {each.key: each for each in found.of_accounts}
     for row in recurring.filter(pl.col("added_to").is_in(list(by_key))).iter_rows(named=True):
@@ -100,8 +101,9 @@ def _charges(rows: pl.DataFrame) -> dict[str, Charge]:
 
 
 def _shape(series: Series, streams: Mapping[tuple[str, date], Sequence[Stream]], *, days: int, of_months: bool) -> Json:
-    """AccountForecast of the contract without the account. `of_months`, for a grant of figures only, sums the days of a
-    month up, because the day of a recurring payment would reveal a booking."""
+    """The forecast of one account or currency as JSON (AccountForecast of the contract without the account).
+    `of_months`, for a grant of figures only, sums the days of a month up, because the day of a recurring payment would
+    reveal a booking."""
     ledger, currency = series.ledger, series.ledger.currency
     of_days = {day: found for (key, day), found in streams.items() if key == series.key}
     found = project(ledger, of_days.get(ledger.day, ()), days=days)

@@ -22,7 +22,7 @@ Status = Literal["booked", "pending", "all"]
 
 
 class Filters(Struct, kw_only=True):
-    """The parameters that choose rows; each operation has some of them."""
+    """The parameters of an operation that choose rows, as they were sent; each operation has some of them."""
 
     account_ids: str | None = None
     category: str | None = None
@@ -47,17 +47,18 @@ class Filters(Struct, kw_only=True):
 
     @property
     def needs_words(self) -> bool:
-        """Whether bookings are chosen by what the user says of them."""
+        """Whether bookings are chosen by what the user says of them: by a tag or an own category."""
         return (self.tag, self.own_category) != (None, None)
 
     @property
     def amounts(self) -> tuple[Decimal | None, Decimal | None]:
-        """The smallest and the largest amount; None where there is no bound."""
+        """The smallest and the largest amount, without sign; None where there is no bound."""
         smallest, largest = (Decimal(text) if text else None for text in (self.amount_min, self.amount_max))
         return smallest, largest
 
     def check(self, caller: Principal, include: str | None = None) -> None:
-        """Raise BadRequest for days in the wrong order, and Forbidden for annotations that the caller may not read."""
+        """Raise BadRequest for days in the wrong order, and Forbidden for annotations (in `include` or as a filter)
+        that the caller may not read."""
         check_window(self.date_from, self.date_to)
         check_words(caller, include, self.tag, self.own_category)
 
@@ -78,8 +79,9 @@ class Filters(Struct, kw_only=True):
         )
 
     def ids(self, reading: UserData, caller: Principal, selection: Selection | None = None) -> Sequence[str] | None:
-        """The ids of the bookings with this tag and in this own category; None if neither is given. A booking with
-        parts only counts if one of its parts is in all of the places of `selection`. Raises BadRequest."""
+        """The ids of the bookings with this tag and in this own category; None if neither is given. A booking that is
+        divided into parts only counts if one of its parts is in the own category and in the category and finer category
+        of `selection`. Raises BadRequest for an own category that the caller does not know."""
         if not self.needs_words:
             return None
         words = reading.words
@@ -94,7 +96,8 @@ class Filters(Struct, kw_only=True):
         return [*set(words.in_own(self.own_category, *places)).intersection(tagged)]
 
     def query(self) -> Query:
-        """The part of the filters that is applied to the rows once they are read. Raises BadRequest."""
+        """The part of the filters that is applied to the rows once they are read. Raises BadRequest for unknown values,
+        and for bounds in the wrong order."""
         smallest, largest = self.amounts
         if smallest is not None and largest is not None and smallest > largest:
             raise BadRequest("amountMin: must not be more than amountMax")

@@ -52,7 +52,8 @@ def search_transactions(
     include: str | None = None,
     **parameters: Any,
 ) -> Answer:
-    """List one page of the rows that match the filters; each says whether it is booked or pending."""
+    """List one page of the rows that match the filters, in the order of `sort`; each says whether it is booked or
+    pending."""
     caller = request.principal
     filters = Filters(**parameters)
     filters.check(caller, include)
@@ -80,8 +81,8 @@ def sum_transactions(
     compare_with: CompareWith | None,
     **parameters: Any,
 ) -> Answer:
-    """Sum the rows that match the same filters (decisions 13 to 16, 19): in all, by group, and compared with another
-    span."""
+    """Sum the rows that match the filters of a search (decisions 13 to 16, 19): in all, by group, and compared with
+    another span. Raises Forbidden where a grant of figures only would learn of single bookings."""
     caller, today = request.principal, services.clock.today()
     filters, keys = Filters(**parameters), _keys(group_by)
     filters.check(caller)
@@ -130,7 +131,8 @@ def sum_transactions(
 
 
 def _read(reading: UserData, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
-    """The rows of the selection, booked, pending or both, in the order of a list."""
+    """The rows of the selection, booked, pending or both, the latest booking date first; those with the tag and own
+    category that the filters name."""
     parts = []
     if filters.status != "pending":
         parts.append(reading.search_rows(selection))
@@ -145,7 +147,8 @@ def _read(reading: UserData, caller: Principal, filters: Filters, selection: Sel
 def _refunds(
     reading: UserData, filters: Filters, selected: SelectedAccounts, parts: Sequence[pl.DataFrame]
 ) -> pl.Series:
-    """The ids of the refunds among the rows; whether a pending row is a refund is decided by the same bookings."""
+    """The ids of the booked refunds of the selected accounts and, if pending rows are asked for, of the refunds among
+    those; whether a pending row is a refund is decided by the same bookings."""
     booked = reading.entries.refunds(selected.ids)
     if filters.status == "booked":
         return booked
@@ -200,7 +203,8 @@ def _limited_to(selection: Selection, span: Span) -> Selection:
 
 
 def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sums], Json]) -> Json:
-    """The first groups up to `limit` (the latest ones where the first key is a time), and all others as one."""
+    """As JSON, at most `limit` groups (the latest ones, in order of time, where the first key is a time; else those
+    with the highest expenses first), and the sums of all others as one."""
 
     def shape_group(group: Group) -> Json:
         return {**shape(group.sums), **({} if group.compared is None else {"compared": shape(group.compared)})}

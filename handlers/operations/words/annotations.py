@@ -28,7 +28,7 @@ NOT_BY_A_BANK = "category: this entry was written by the service and is in no ca
 
 
 def get_annotation(services: Services, request: Request, *, id: str) -> Json:
-    """Show what the person says about this booking."""
+    """Show what the user says about a booking: category, note, tags and parts. Raises NotFound."""
     user_id = request.principal.user_id
     with services.of(user_id).transaction() as session:
         row = _booking(session, request, id)
@@ -36,7 +36,8 @@ def get_annotation(services: Services, request: Request, *, id: str) -> Json:
 
 
 def change_annotation(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
-    """Change what the person says about this booking: members left out stay, null or an empty list removes one."""
+    """Change what the user says about a booking, and return it: members left out stay, null or an empty list removes
+    one. If its category changes, it is derived anew, and so are recurring payments. Raises NotFound and BadRequest."""
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Transaction) -> tuple[Json, bool]:
@@ -56,7 +57,8 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
 
 
 def list_tags(services: Services, request: Request) -> Json:
-    """List the tags on bookings that the caller may see, by name, each with the number of its bookings."""
+    """List the tags on bookings that the caller may read, by name without regard to case, each with the number of its
+    bookings."""
     user_id = request.principal.user_id
     names = annotations.of_user(services.of(user_id), user_id).names(request.principal.covers)
     by_name = sorted(names.items(), key=lambda each: each[0])
@@ -78,8 +80,8 @@ def annotation_after(
     now: datetime,
     caller: Principal | None = None,
 ) -> Annotation:
-    """The annotation after these changes by `caller`, or by the user themselves if None; raises BadRequest for values
-    beyond their bounds."""
+    """The annotation after these changes by `caller`, or by the user themselves if None, not stored yet; raises
+    BadRequest for values beyond their bounds, unknown categories, and an entry that the service wrote itself."""
     if row["is_adjusting_entry"] and any(changes.get(name) for name in PLACES):
         raise BadRequest(NOT_BY_A_BANK)
     if "note" in changes:

@@ -14,8 +14,9 @@ SHOWN_MAX = 100
 
 
 def examples(session: Session, request: Request, changed: pl.DataFrame, include: str | None) -> Json:
-    """The member `transactions` if `include` asks for it: the newest of the rows that `derivation.apply_rules` changed.
-    Raises Forbidden for a caller who may not read bookings."""
+    """The member `transactions` if `include` is given, else nothing: of the rows that `derivation.apply_rules` changed,
+    the hundred of the latest booking dates, latest first, with values before and after. Raises Forbidden for a caller
+    who may not read bookings."""
     if include is None:
         return {}
     if READ_TRANSACTIONS not in request.principal.scopes:

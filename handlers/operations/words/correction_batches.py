@@ -30,8 +30,9 @@ BOOKINGS_MAX = 10_000
 def correct_some(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
-    """Choose a category for all bookings that match the filter, if they are as many as `expected`. A dry run says how
-    many they are, and keeps nothing."""
+    """Choose a category for all bookings that match the filter, if they are as many as `expected`, else raise
+    Conflicting. A dry run says how many they are, and stores nothing. Raises BadRequest for an empty filter or more
+    than 10,000 bookings."""
     caller, now = request.principal, services.clock.now()
     user_id, filters = caller.user_id, _filters(body["filter"])
     filters.check(caller)

@@ -34,8 +34,9 @@ def parts_of(
     *,
     now: datetime,
 ) -> list[Split]:
-    """The given parts of this booking, each with its place; tags that are `known` keep their spelling. Raises
-    BadRequest."""
+    """The parts into which the user divides this booking, each with its place; tags that are `known` keep their
+    spelling. Raises BadRequest for wrong amounts, too many or too few parts, and an entry that the service wrote
+    itself."""
     if not given:
         return []
     if row["is_adjusting_entry"]:

@@ -17,10 +17,10 @@ NAMELESS = "Nothing in this transaction names a counterpart that a rule could be
 
 
 def propose_rule(services: Services, request: Request, *, id: str) -> Json:
-    """A rule in the form that POST /rules takes: by creditor id, else IBAN, else merchant, else name. For an
-    intermediary it is by merchant, since an intermediary carries the payments of a thousand shops. The rule gives a
-    finer or own category only where the user has put the booking there; a derived finer category follows from the
-    rule's category anyway."""
+    """Propose a rule for bookings like this one, in the form that POST /rules takes: by creditor id, else IBAN, else
+    merchant, else name. For an intermediary it is by merchant, else name, since an intermediary carries the payments of
+    a thousand shops. The rule gives a finer or own category only where the user has put the booking there; a derived
+    finer category follows from the rule's category anyway. Raises NotFound, also if nothing names the counterpart."""
     user_id = owner_of(request)
     with services.of(user_id).transaction() as session:
         row = transactions.find(session, user_id, id)
@@ -40,7 +40,8 @@ def propose_rule(services: Services, request: Request, *, id: str) -> Json:
 
 
 def _compared_fields(row: Row) -> dict[str, str | None]:
-    """The booking's values by the field that a rule would compare, the most reliable first."""
+    """The booking's values by the field that a rule would compare, the most reliable first; without creditor id and
+    IBAN for an intermediary."""
     by_name = {"merchantName": row["merchant_name"], "counterpartName": row["counterpart_name"]}
     if is_intermediary(row["counterpart_name"]):
         return by_name

@@ -22,12 +22,12 @@ SILENT = Annotation("")
 
 
 def asks_for_words(include: str | None) -> bool:
-    """Whether `include` asks for annotations."""
+    """Whether the comma-separated `include` asks for annotations."""
     return include is not None and ASKED in map(str.strip, include.split(","))
 
 
 def wants_words(arguments: Mapping[str, Any]) -> bool:
-    """Whether these arguments of an operation need annotations to be read."""
+    """Whether these arguments of an operation need annotations to be read: by `tag`, `own_category` or `include`."""
     filters = (arguments.get("tag"), arguments.get("own_category"))
     return filters != (None, None) or asks_for_words(arguments.get("include"))
 
@@ -69,8 +69,8 @@ def with_words(rows: Sequence[bytes], reading: UserData, caller: Principal, leaf
 def word_members(
     annotation: Annotation, names: Mapping[str, tuple[str, int]], currency: str, own: Mapping[str, OwnCategory]
 ) -> Json:
-    """The members for note, tags and parts, each tag in its first spelling; tags given by rules are listed apart, if
-    there are any."""
+    """The JSON members for note, tags and parts, each tag in its first spelling (`names`); tags given by rules are
+    listed apart in `ruleTags`, if there are any."""
     by_rules = [names[tag][0] for tag in annotation.rule_tags]
     return {
         "note": annotation.note,
