@@ -15,7 +15,7 @@ SWEPT_AT = "what the authorization server forgets was swept at"
 
 
 class Cleanup:
-    """Deletes data of the authorization server that can never matter again."""
+    """Deletes data of the authorization server that can never matter again, and old entries of the access record."""
 
     def __init__(self, database: Database, now: Now) -> None:
         self._database = database
@@ -28,7 +28,8 @@ class Cleanup:
             self.sweep()
 
     def sweep(self) -> None:
-        """Delete what has expired."""
+        """Delete what has expired, and entries of the access record older than 13 months. Where somebody changes one of
+        these rows at the same moment, they are left for the next sweep."""
         now = self._now()
         self._sweep(
             lambda session: cleanup.sweep(
