@@ -27,7 +27,7 @@ class Browser(Discreet, frozen=True, kw_only=True):
 
 
 class Sessions:
-    """Starts, finds, renews and ends browser sessions, and makes the form tokens that only a session's own pages carry.
+    """Starts, resumes, renews and ends browser sessions, and makes form tokens, which only a session's own pages carry.
 
     `ended` is called after each step that may have ended a session with a signed-in user, because grants end with it.
     """
@@ -38,7 +38,7 @@ class Sessions:
         self._now = now
         self._ended = ended
 
-    def find(self, secret: str | None) -> Browser | None:
+    def resume(self, secret: str | None) -> Browser | None:
         """The browser of a session cookie, whether or not somebody is signed in; None where the session is unknown,
         older than seven days or unused for twelve hours. Notes in the store that the session was seen, at most every
         five minutes."""

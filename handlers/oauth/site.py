@@ -148,7 +148,7 @@ class Site:
         bearer = forms.bearer(request.headers)
         sent = await forms.form(request) if request.method == "POST" and bearer is None else {}
         cookies = sent_cookies(request.headers)
-        browser = await run_in_threadpool(self.server.sessions.find, cookies.get(self.cookies.session))
+        browser = await run_in_threadpool(self.server.sessions.resume, cookies.get(self.cookies.session))
         if request.method == "POST":
             self._refuse_foreign(request)
         return Visit(
