@@ -90,7 +90,7 @@ class Sessions:
             if now - row.seen_at < lifetimes.SESSION_IDLE and now - row.created_at < lifetimes.SESSION
         ]
 
-    def end_of_user(self, user_id: str, id_hash: str) -> bool:
+    def sign_out(self, user_id: str, id_hash: str) -> bool:
         """Sign a user out of the browser whose session is stored under this hash; False, with nothing done, where the
         user is not signed in there."""
         was_there = self._database.atomically(lambda session: browsers.remove_of_user(session, user_id, id_hash))

@@ -24,7 +24,7 @@ def session_routes(site: Site) -> list[BaseRoute]:
 def end_one(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Sign out one other browser; the present one has a button of its own."""
     session = visit.form.get("session", "")
-    if session != browser.id_hash and site.server.sessions.end_of_user(user.id, session):
+    if session != browser.id_hash and site.server.sessions.sign_out(user.id, session):
         site.server.record.note(user.id, "endSession")
     return site.redirect(site.address("/account?notice=session_ended"))
 
