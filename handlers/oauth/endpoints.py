@@ -16,7 +16,7 @@ from auth.policy import Resource
 from auth.principal import Principal
 from auth.server import AuthorizationServer
 from auth.tokens.refresh_tokens import TokenAnswer
-from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked_fields
+from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, PostedForm, checked_fields
 from handlers.http.app import Api
 from handlers.http.errors import Refusal, TooManyRequests
 from handlers.http.request import Answer, Operation, Request
@@ -138,7 +138,7 @@ class Endpoints:
         self._server.grants.revoke_token(fields["token"], client_id=fields["client_id"])
         return Answer(body=b"", headers={**_NOT_STORED, "content-type": "text/plain; charset=utf-8"})
 
-    def _tokens(self, sent: Sent) -> TokenAnswer:
+    def _tokens(self, sent: PostedForm) -> TokenAnswer:
         fields = checked_fields(sent, TOKEN_CHECKS)
         resource = sent.resource if "resource" in fields else None
         if fields["grant_type"] == "refresh_token":
@@ -153,9 +153,9 @@ class Endpoints:
             resource=resource,
         )
 
-    def _sent_fields(self, request: Request, body: Fields) -> Sent:
+    def _sent_fields(self, request: Request, body: Fields) -> PostedForm:
         fields = {name: value for name, value in body.items() if value}
-        return Sent(
+        return PostedForm(
             fields=fields,
             has_query=bool(request.query),
             authorization_scheme=request.headers.get("authorization", "").partition(" ")[0].lower(),
