@@ -210,7 +210,7 @@ def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> R
     if "end_apps" in visit.form:
         site.server.grants.revoke_all(because="revoked by the user", user_id=user.id)
     response = site.redirect(site.address("/account?notice=password_changed"))
-    site.cookies.remember(response, outcome.browser)
+    site.cookies.set_session(response, outcome.browser)
     return response
 
 
@@ -225,11 +225,11 @@ def sign_out(site: Site, visit: Visit) -> Response:
     secret = visit.form.get("request", "")
     if secret and site.server.consent.waiting_request(browser, secret):
         response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
-        site.cookies.remember(response, site.server.sessions.sign_out_for_another(browser))
+        site.cookies.set_session(response, site.server.sessions.sign_out_for_another(browser))
         return response
     site.server.sessions.end(browser)
     response = site.redirect(site.address("/oauth/login"))
-    site.cookies.forget(response)
+    site.cookies.delete_session(response)
     return response
 
 
@@ -244,7 +244,7 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
     site.server.sessions.end_by_hash(session_hash)
     response = Response(status_code=204, headers=page_headers(""))
     if visit.browser is None or visit.browser.id_hash == session_hash:
-        site.cookies.forget(response)
+        site.cookies.delete_session(response)
     return response
 
 

@@ -24,29 +24,29 @@ class Cookies:
         self.known = f"{prefix}bds_known"
         self.waiting = f"{prefix}bds_waiting"
 
-    def remember(self, response: Response, browser: Browser) -> None:
+    def set_session(self, response: Response, browser: Browser) -> None:
         """Set the cookie of the browser's session."""
         self._set_cookie(response, self.session, browser.secret, lifetimes.SESSION)
 
-    def remember_known(self, response: Response, value: str) -> None:
+    def set_known(self, response: Response, value: str) -> None:
         """Set the mark by which the next sign-in recognises this browser."""
         self._set_cookie(response, self.known, value, lifetimes.KNOWN_BROWSER)
 
-    def remember_waiting(self, response: Response, query: str) -> None:
+    def set_waiting(self, response: Response, query: str) -> None:
         """Keep an authorization request, still unchecked, or the path of a page until somebody has signed in; an empty
         query clears it."""
         value = base64.urlsafe_b64encode(query.encode()).decode().rstrip("=")
         self._set_cookie(response, self.waiting, value, lifetimes.WAITING_REQUEST if query else timedelta())
 
     def waiting_query(self, cookies: Mapping[str, str]) -> str:
-        """The query or path that `remember_waiting` kept; empty if none is kept."""
+        """The query or path that `set_waiting` kept; empty if none is kept."""
         value = cookies.get(self.waiting, "")
         try:
             return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).decode()
         except ValueError:
             return ""
 
-    def forget(self, response: Response) -> None:
+    def delete_session(self, response: Response) -> None:
         """Clear the cookie of the session."""
         self._set_cookie(response, self.session, "", timedelta())
 

@@ -88,7 +88,7 @@ def authorize(site: Site, visit: Visit) -> Response:
     page = "/oauth/consent" if is_signed_in else "/oauth/login"
     response = site.redirect(f"{site.address(page)}?request={secret}")
     if visit.browser is None:
-        site.cookies.remember(response, browser)
+        site.cookies.set_session(response, browser)
     return response
 
 
@@ -153,7 +153,7 @@ def login_page(site: Site, visit: Visit) -> Response:
     browser = visit.browser or site.server.sessions.start(visit.agent)
     response = _login_form(site, visit, browser, secret)
     if visit.browser is None:
-        site.cookies.remember(response, browser)
+        site.cookies.set_session(response, browser)
     return response
 
 
@@ -177,7 +177,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
     )
     if outcome.half is not None:
         response = site.redirect(step_address(site, secret))
-        site.cookies.remember(response, outcome.half)
+        site.cookies.set_session(response, outcome.half)
         return response
     if outcome.browser is None:
         return _login_form(site, visit, browser, secret, name=name, outcome=outcome)

@@ -212,13 +212,13 @@ class Site:
         if len(query) > WAITING_LENGTH_MAX:
             raise Mistake("too_large")
         response = self.redirect(self.address("/oauth/login"))
-        self.cookies.remember_waiting(response, query)
+        self.cookies.set_waiting(response, query)
         return response
 
     def sign_in_for(self, page: str) -> Response:
         """Redirect to the sign-in, and after it back to this page, which is one of RETURN_PAGES."""
         response = self.redirect(self.address("/oauth/login"))
-        self.cookies.remember_waiting(response, page)
+        self.cookies.set_waiting(response, page)
         return response
 
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
@@ -231,15 +231,15 @@ class Site:
             response = self.redirect(self.address(visit.waiting_query))
         else:
             response = self.redirect(f"{self.address('/oauth/authorize')}?{urlencode(parse_qsl(visit.waiting_query))}")
-        self.cookies.remember_waiting(response, "")
+        self.cookies.set_waiting(response, "")
         return response
 
     def remember_signed_in(self, response: Response, outcome: Outcome) -> None:
         """Set the cookies of the session, and of the mark by which this browser is recognised later."""
         assert outcome.browser is not None
         assert outcome.known_browser is not None, "whoever signs in is known from now on"
-        self.cookies.remember(response, outcome.browser)
-        self.cookies.remember_known(response, outcome.known_browser)
+        self.cookies.set_session(response, outcome.browser)
+        self.cookies.set_known(response, outcome.known_browser)
 
     def form_page(
         self, template: str, words: Words, outcome: Outcome | None, *, error: str = "", **values: Any
