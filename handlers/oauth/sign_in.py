@@ -11,7 +11,7 @@ from auth import authorization, authorization_details
 from auth.apps import redirects
 from auth.apps.client_documents import DocumentRefused
 from auth.apps.clients import PAGE
-from auth.authorization import Asked, Untrusted
+from auth.authorization import AuthorizationRequest, Untrusted
 from auth.consent import AccessRequest
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
@@ -54,7 +54,7 @@ def authorize(site: Site, visit: Visit) -> Response:
         # An app's document is fetched only for somebody signed in: else anybody could make this server ask any host
         return site.sign_in_first(visit)
     resource = site.policy.named_resource(visit.parameters.get("resource", ()))
-    asked = Asked(
+    asked = AuthorizationRequest(
         parameters=visit.parameters,
         client=_client(site, client_id),
         resource=resource,
@@ -103,7 +103,7 @@ def _client(site: Site, client_id: str) -> Client | None:
         raise Mistake("bad_client", detail=f"The document that describes the app: {refused}") from None
 
 
-def _silent_fault(asked: Asked, *, is_signed_in: bool) -> OAuthError | None:
+def _silent_fault(asked: AuthorizationRequest, *, is_signed_in: bool) -> OAuthError | None:
     """The error for a request that may show no page; None if it may, or needs none. Nothing is left waiting.
 
     "none: The Authorization Server MUST NOT display any authentication or consent user interface pages. An error is
