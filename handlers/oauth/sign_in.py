@@ -30,7 +30,7 @@ from storage.oauth.grants import EVERYTHING, Terms
 
 
 def page_routes(site: Site) -> list[BaseRoute]:
-    """The routes of all pages, under the path of `auth_url`."""
+    """The routes of all pages of the authorization server and of their files, under the path of `auth_url`."""
     return [
         *file_routes(site.policy),
         site.route("/oauth/authorize", {"GET": authorize}),
@@ -44,7 +44,8 @@ def page_routes(site: Site) -> list[BaseRoute]:
 
 
 def authorize(site: Site, visit: Visit) -> Response:
-    """The authorization endpoint: check and store the request, then send the browser to the next page.
+    """The authorization endpoint: check and store the request, then redirect the browser to the sign-in or, if somebody
+    is signed in, to the consent page. Errors are redirected to the app, or shown (Mistake) where it cannot be trusted.
 
     Only this server's own page gets its code at once where somebody is signed in: its identity is certain.
     """
@@ -104,7 +105,8 @@ def _client(site: Site, client_id: str) -> Client | None:
 
 
 def _silent_fault(asked: AuthorizationRequest, *, is_signed_in: bool) -> OAuthError | None:
-    """The error for a request that may show no page; None if it may, or needs none. Nothing is left waiting.
+    """The error for a request with prompt=none, which may show no page; None for other requests, and where no page is
+    needed.
 
     "none: The Authorization Server MUST NOT display any authentication or consent user interface pages. An error is
     returned if an End-User is not already Authenticated or the Client does not have pre-configured consent for the
@@ -128,8 +130,8 @@ def _error_response(
     site: Site, visit: Visit, client: Client, redirect_uri: str, fault: OAuthError, state: Mapping[str, str]
 ) -> Response:
     """Redirect to the app with the error. But nobody is bounced through this server to a web site that anyone can
-    register: "The authorization server MUST always authenticate the user first ... before redirecting the user." (RFC
-    9700 section 4.11.2)."""
+    register: unless somebody is signed in, the error is shown (Mistake), with a link. "The authorization server MUST
+    always authenticate the user first ... before redirecting the user." (RFC 9700 section 4.11.2)."""
     address = _error_redirect(site, redirect_uri, fault, state)
     is_bounce = redirects.is_web(redirect_uri) and client.registered_by in ("self", "document")
     if is_bounce and site.server.sign_in.user_of(visit.browser) is None:
@@ -146,7 +148,8 @@ def _error_redirect(site: Site, redirect_uri: str, fault: OAuthError, state: Map
 
 
 def login_page(site: Site, visit: Visit) -> Response:
-    """Show the sign-in form, for a waiting authorization request or for the account page."""
+    """Show the sign-in form, for a waiting authorization request or for the account page, and begin a session where the
+    browser has none; redirects on where somebody is signed in."""
     secret = site.request_secret(visit.parameters)
     if site.server.sign_in.user_of(visit.browser):
         return site.after_sign_in(visit, secret)
@@ -158,7 +161,8 @@ def login_page(site: Site, visit: Visit) -> Response:
 
 
 def sign_in(site: Site, visit: Visit) -> Response:
-    """Check name and password; an unknown user and a wrong password get the same text."""
+    """Check name and password, sign in or redirect to the second step; an unknown user and a wrong password get the
+    same text."""
     secret = visit.form.get("request", "")
     if (
         visit.browser
@@ -206,8 +210,9 @@ def _login_form(
 
 
 def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices | None = None) -> Response:
-    """Show which app asks, for what, and where the person will be sent back to; consent is always asked (ASVS 5.0
-    10.7.1). `chosen` are the choices that the person sent and that cannot be granted because of `error`."""
+    """Show which app asks, for what, and where the person will be sent back to; every app is always asked about (ASVS
+    5.0 10.7.1), only this server's own page gets its code at once. Where nobody is signed in, redirects to the sign-in.
+    `chosen` are the choices that the person sent and that cannot be granted because of `error`."""
     _refuse_scripts(visit)
     secret = site.request_secret(visit.parameters or {name: (value,) for name, value in visit.form.items()})
     user = site.server.sign_in.user_of(visit.browser)
@@ -251,8 +256,8 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
 
 
 def decide(site: Site, visit: Visit) -> Response:
-    """Allow or deny the request, once. The form carries only the request's id, so there is nothing in it to tamper
-    with."""
+    """Allow or deny the waiting request, once, and redirect to the app with a code or an error; a form without any
+    account is shown again. The form carries only the request's id, so there is nothing in it to tamper with."""
     _refuse_scripts(visit)
     secret = site.request_secret({name: (value,) for name, value in visit.form.items()})
     browser = site.checked_browser(visit, f"consent {secret}")
