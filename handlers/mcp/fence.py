@@ -126,7 +126,7 @@ class NamedTexts:
         """The flags that any of the texts added so far has, sorted."""
         return sorted(self._flags)
 
-    def key(self, text: str | None) -> str | None:
+    def add(self, text: str | None) -> str | None:
         """Fence a text and put it in `texts`, unless it is there, and return the key that stands for it in a table's
         cell; None for None."""
         if text is None:

@@ -29,7 +29,7 @@ def of_currency(found: Json) -> Json:
     balance, and the payments due until then as a table, of which those after the first 30 are summed up."""
     names = NamedTexts("p")
     events: Sequence[Json] = found["events"]
-    rows = [[each["date"], each["amount"], names.key(each["name"]), each["isOverdue"]] for each in events[:EVENTS_MAX]]
+    rows = [[each["date"], each["amount"], names.add(each["name"]), each["isOverdue"]] for each in events[:EVENTS_MAX]]
     later = events[EVENTS_MAX:]
     return {
         **{name: found[name] for name in ("currency", "balance", "balanceDate")},

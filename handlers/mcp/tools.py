@@ -325,7 +325,7 @@ def _table(call: ToolCall, groups: Sequence[Json], by_id: Mapping[str, Json]) ->
 
     def cell(key: str, value: str | None) -> str | None:
         if key == "merchant":
-            return names.key(value)
+            return names.add(value)
         return call.ref(by_id[value]) if key == "account" and value is not None else value
 
     def figures(group: Json) -> list[Any]:
