@@ -83,7 +83,7 @@ class ToolCall(Struct):
             chosen = selected_accounts(reading.accounts, ",".join(wanted), self.caller)
             return chosen, currency_of(self.services, reading, chosen.accounts)
 
-    def ref(self, account: Mapping[str, Any]) -> str:
+    def mention(self, account: Mapping[str, Any]) -> str:
         """Add the account to `accounts`, unless it is there, with its names fenced and its IBAN masked, and return its
         `ref`; `account` is a shape of the contract."""
         id_: str = account["id"]
@@ -129,7 +129,7 @@ class ToolCall(Struct):
             "bookingDate": day(row["bookingDate"]),
             "amount": row["amount"],
             "currency": row["currency"],
-            "account": self.ref(row["bankAccount"]),
+            "account": self.mention(row["bankAccount"]),
             "category": row["category"],
             "type": row["type"],
             **{name: row[name] for name in more},

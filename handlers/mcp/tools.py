@@ -236,7 +236,7 @@ def _detail(call: ToolCall, row: Json, why: Json, remarkable: frozenset[str], *,
             "valueDate": day(row["valueDate"]),
             "amount": row["amount"],
             "currency": row["currency"],
-            "account": call.ref(row["bankAccount"]),
+            "account": call.mention(row["bankAccount"]),
             "category": row["category"],
             "type": row["type"],
             "counterpartIban": iban and (whole_field(iban) if shows_numbers else masked_field(iban)),
@@ -299,7 +299,7 @@ def _account(call: ToolCall, account: Json, balance_date: str | None, *, shows_n
     texts, flags = bank_text(account_texts(account))
     shown = whole_field if shows_numbers else masked_field
     return {
-        "ref": call.ref(account),
+        "ref": call.mention(account),
         "id": account["id"],
         "accountType": account["accountType"],
         "balance": account["balance"],
@@ -326,7 +326,7 @@ def _table(call: ToolCall, groups: Sequence[Json], by_id: Mapping[str, Json]) ->
     def cell(key: str, value: str | None) -> str | None:
         if key == "merchant":
             return names.add(value)
-        return call.ref(by_id[value]) if key == "account" and value is not None else value
+        return call.mention(by_id[value]) if key == "account" and value is not None else value
 
     def figures(group: Json) -> list[Any]:
         return [group[name] for name in FIGURES] + [group["compared"][name] for name in FIGURES if "compared" in group]
