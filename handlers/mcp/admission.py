@@ -41,9 +41,8 @@ def admission(
     limiter: Limiter,
     rate: Rate | None,
 ) -> Make:
-    """The step that checks origin, token and subscription, in this order, and raises Forbidden, Unauthorized or what an
-    inactive subscription raises; its challenge names the three of SCOPES, so that one consent is enough. It sets the
-    caller of the request.
+    """The step that checks origin, token and subscription, in this order, and raises Unauthorized or Forbidden, or sets
+    the request's caller. Its challenge names all three of SCOPES, so that one consent is enough.
 
     `rate` bounds refusals for wrong tokens per network address. With a valid token each grant has a budget of its own,
     because all users of a hosted assistant come from few addresses.
