@@ -22,7 +22,7 @@ class Cleanup:
         self._now = now
 
     def sweep_when_due(self) -> None:
-        """Run the cleanup, unless another process of this store has done so within ten minutes."""
+        """Do `sweep`, unless a process of this store has done so within ten minutes."""
         now = without_zone(self._now())
         if self._sweep(lambda session: store_facts.take_turn(session, SWEPT_AT, now=now, every=lifetimes.SWEEP_EVERY)):
             self.sweep()

@@ -25,8 +25,7 @@ KEPT_MAX = 10_000  # waiting requests in all; beyond it the oldest are deleted
 
 
 class AccessRequest(Struct, frozen=True, kw_only=True):
-    """The content of a valid authorization request. `details` are its authorization details as text, None without
-    any."""
+    """The content of a valid authorization request. `details` are its authorization details, None without any."""
 
     client: Client
     redirect_uri: str
@@ -37,8 +36,7 @@ class AccessRequest(Struct, frozen=True, kw_only=True):
     details: str | None = None
 
     def pending_request(self, secret: str, browser: Browser, now: datetime) -> PendingRequest:
-        """The request as it is stored until its user has answered, for 15 minutes at most; its id is the hash of
-        `secret`."""
+        """The request as it is stored until its user has answered, for 15 minutes; its id is the hash of `secret`."""
         return PendingRequest(
             id_hash=stored_hash(secret),
             session_hash=browser.id_hash,
@@ -80,8 +78,8 @@ class Consent:
         return secret
 
     def allow_at_once(self, browser: Browser, asked: AccessRequest) -> str:
-        """Make a grant and return its code for the page of this server, which needs no consent. The browser must be
-        signed in."""
+        """Make a grant, without asking, for the page of this server, and return its code. Somebody must be signed
+        in."""
         user_id = browser.user_id
         assert user_id is not None, "only a signed-in browser gets a code"
         request = replace(asked, details=None).pending_request(new_secret(), browser, self._now())
@@ -90,8 +88,7 @@ class Consent:
         )
 
     def waiting_request(self, browser: Browser, secret: str) -> tuple[PendingRequest, Client] | None:
-        """The unanswered request with this secret id, and its client; None where it is answered, expired or of another
-        browser."""
+        """The unanswered request with this secret id, and its client; None where it is over or of another browser."""
         request = pending.find(self._database, stored_hash(secret), session_hash=browser.id_hash, now=self._now())
         client = clients.find(self._database, request.client_id) if request else None
         return (request, client) if request and client else None

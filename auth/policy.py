@@ -23,8 +23,7 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 class PolicyWrong(ValueError):
-    """A setting of the authorization server has a value that cannot be used; the message says which, and what is
-    allowed."""
+    """A setting of the authorization server cannot be used; the message says which, and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +110,7 @@ class Policy:
 
     @property
     def takes_documents(self) -> bool:
-        """Whether there are apps that may describe themselves by a document at an address, in place of a
-        registration."""
+        """Whether there are apps that may describe themselves by a document, in place of a registration."""
         return self.document_hosts is None or bool(self.document_hosts)
 
     def takes_document_of(self, host: str) -> bool:
@@ -121,8 +119,7 @@ class Policy:
 
     @property
     def registrations_allowed(self) -> tuple[int, timedelta] | None:
-        """How many clients that nobody has used yet one network address may register, within which period; None for no
-        limit."""
+        """How many yet unused clients one network address may register, in which period; None for no limit."""
         match = _LIMIT.fullmatch(self.registration_limit)
         return (int(match[1]), timedelta(seconds=_SECONDS[match[2]])) if match else None
 

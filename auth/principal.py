@@ -4,8 +4,7 @@ from msgspec import Struct
 
 
 class Coverage(Struct, frozen=True):
-    """The accounts that a grant covers: `accounts`, or with `is_all_but` all except these, accounts added later
-    included."""
+    """The accounts that a grant covers: `accounts`, or with `is_all_but` all except these, also later ones."""
 
     accounts: frozenset[str]
     is_all_but: bool = False

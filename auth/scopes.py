@@ -25,7 +25,7 @@ ALL_SCOPES = SCOPES + TICKED_SCOPES
 
 
 def scope_set(text: str) -> frozenset[str] | None:
-    """The scopes of a space-separated list; None where it is empty or has an unknown one.
+    """The scopes of a space-separated list; None where it has none or an unknown one.
 
     "The value of the scope parameter is expressed as a list of space-delimited, case-sensitive strings." RFC 6749
     section 3.3

@@ -15,14 +15,12 @@ def new_secret() -> str:
 
 
 def new_letters(count: int) -> str:
-    """`count` random ASCII letters and digits, each of just under six bits, for clients that split addresses at other
-    characters."""
+    """`count` random ASCII letters and digits, for clients that split addresses at other characters."""
     return "".join(secrets.choice(LETTERS) for _ in range(count))
 
 
 def new_client_id() -> str:
-    """A random client id of 192 bits; it begins with `app_`, because commands take an argument with a leading dash for
-    an option."""
+    """A random client id of 192 bits after `app_`, since commands take a leading dash for an option."""
     return f"app_{secrets.token_urlsafe(24)}"
 
 
@@ -32,8 +30,7 @@ def new_grant_id() -> str:
 
 
 def stored_hash(secret: str) -> str:
-    """The hash under which a random secret is stored: SHA-256 in hexadecimal, enough for 256 random bits, but not for
-    passwords."""
+    """The SHA-256 under which a secret is stored, in hexadecimal: enough for 256 random bits, not for passwords."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -141,8 +141,7 @@ class AuthorizationServer:
         return kid
 
     def reseal_keys(self) -> None:
-        """Seal the stored signing keys anew, with the first line of the operator's secret, and log that; tokens stay
-        valid."""
+        """Seal the stored keys anew, with the first line of the operator's secret, and log that; tokens stay valid."""
         self.keys.reseal()
         self._events.info("signing keys sealed anew")
 

@@ -63,8 +63,7 @@ def is_document_address(client_id: str) -> bool:
 
 
 class ClientDocuments:
-    """Fetches the documents by which apps without a registration describe themselves, and stores the apps as
-    clients."""
+    """Fetches the documents by which apps without a registration describe themselves, and stores them as clients."""
 
     def __init__(self, database: Database, policy: Policy, fetch: Fetch | None, events: Events, now: Now) -> None:
         self._database = database
@@ -76,8 +75,7 @@ class ClientDocuments:
         self._until: dict[str, datetime] = {}
 
     def serves(self, client_id: str) -> bool:
-        """Whether a document would be fetched for this client id: it is an address, of a host that the operator
-        allows."""
+        """Whether a document would be fetched for this client id: an address, of a host that the operator allows."""
         return (
             self._fetch is not None
             and is_document_address(client_id)

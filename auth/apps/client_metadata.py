@@ -24,8 +24,7 @@ _JOINERS = "\u200c\u200d"  # belong in emoji and several scripts
 
 
 class ClientMetadata(Struct, frozen=True, kw_only=True):
-    """The checked content of a registration request; `optional` are the members beyond name and redirect URIs that are
-    kept."""
+    """The checked content of a registration request; `optional` are the members kept beyond name and redirect URIs."""
 
     name: str
     redirect_uris: tuple[str, ...]

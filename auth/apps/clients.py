@@ -66,12 +66,11 @@ class Clients:
         return client
 
     def initial_token(self) -> str:
-        """The initial access token that `register` requires where the operator chose `token` (RFC 7591 section 3); it
-        stays the same."""
+        """The lasting initial access token that `register` requires in the mode `token` (RFC 7591 section 3)."""
         return keyed_hash(self._registration_key, "initial access token")
 
     def find(self, client_id: str) -> Client | None:
-        """The client with this id; None where it is not registered."""
+        """The client with this id; None where it is not registered, also for a text that cannot be an id."""
         return clients.find(self._database, client_id) if is_storable(client_id) else None
 
     def all(self) -> list[Client]:
@@ -79,15 +78,15 @@ class Clients:
         return clients.list_all(self._database)
 
     def add(self, name: str, redirect_uris: tuple[str, ...]) -> Client:
-        """Register a client for the operator, which no cleanup removes, and return it. Raises OAuthError with the
-        reason."""
+        """Register a client for the operator, which no cleanup removes, and return it. Raises OAuthError."""
         metadata = checked_client(name, redirect_uris=redirect_uris)
         client = new_client(metadata, client_id=new_client_id(), registered_by="operator", now=self._now())
         self._database.atomically(lambda session: clients.add(session, client))
         return client
 
     def remove(self, client_id: str) -> int:
-        """Delete a client and end its grants; returns how many grants were ended. Raises ClientUnknown."""
+        """Delete a client with its waiting requests, and end its grants; returns how many live ones were ended. Raises
+        ClientUnknown."""
         if self.find(client_id) is None:
             raise ClientUnknown(ClientUnknown.__doc__)
         ended = self._grants.revoke_all(because="ended: client removed", client_id=client_id)
@@ -95,8 +94,7 @@ class Clients:
         return ended
 
     def ensure_builtin(self) -> str:
-        """Store the built-in client to which tokens from the command line belong, unless it is there, and return its
-        id."""
+        """Store the built-in client for tokens from the command line, unless it is there, and return its id."""
         return self._ensure(BUILTIN, "bankdata token", ())
 
     def ensure_documentation(self) -> str:

@@ -37,7 +37,6 @@ def _is_name(password: str, name: str) -> bool:
 
 
 def is_guessable(password: str, *, user_name: str) -> bool:
-    """Whether zxcvbn finds the password's first 32 characters within 10^8.5 guesses, knowing the user's name and usual
-    words."""
+    """Whether zxcvbn, knowing the name and usual words, finds the first 32 characters within 10^8.5 guesses."""
     estimate = zxcvbn(password[:CHARACTERS_MAX], [user_name, "bankdata", *GERMAN_WORDS])
     return float(estimate.guesses_log10) < GUESSES_LOG10_MIN

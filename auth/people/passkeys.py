@@ -48,8 +48,7 @@ class Passkeys:
         return self._policy.passkey_host is not None
 
     def of_user(self, user_id: str) -> list[Passkey]:
-        """All passkeys of a user, the first made first; also those for an earlier host of the pages, which no longer
-        work."""
+        """All passkeys of a user, the first made first; those for an earlier host of the pages no longer work."""
         return passkeys.of_user(self._database, user_id)
 
     def creation_options(self, user: User, browser: Browser) -> str:

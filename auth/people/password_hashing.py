@@ -24,8 +24,7 @@ class Busy(Exception):
 
 
 class Passwords:
-    """Hashes and verifies passwords with argon2id, two at a time; verifying takes as long for unknown users as for
-    known ones."""
+    """Hashes and verifies passwords (argon2id), two at a time; verifying takes as long where no hash is stored."""
 
     def __init__(self, *, memory_kib: int = MEMORY_KIB, time_cost: int = TIME_COST, lanes: int = LANES) -> None:
         self._hasher = PasswordHasher(time_cost=time_cost, memory_cost=memory_kib, parallelism=lanes)
@@ -52,8 +51,7 @@ class Passwords:
         return is_usable(password) and self._in_turn(verify) and stored is not None
 
     def is_outdated(self, stored: str) -> bool:
-        """Whether the hash was made with other parameters than the present ones, so that it should be made anew at a
-        sign-in."""
+        """Whether the hash has other parameters than new ones, so that it should be made anew at the next sign-in."""
         return self._hasher.check_needs_rehash(stored)
 
     def _in_turn(self, work: Callable[[], T]) -> T:

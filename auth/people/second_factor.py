@@ -29,8 +29,7 @@ Kind = Literal["code", "recovery code", "passkey"]
 
 
 class SetUp(Discreet, frozen=True, kw_only=True):
-    """The data for setting up an authenticator app: the seed as letters, and an otpauth address with the seed for a QR
-    code."""
+    """The data for setting up an authenticator app: the seed as letters, and an address with it for a QR code."""
 
     seed: str
     address: str

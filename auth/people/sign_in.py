@@ -38,8 +38,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 @dataclass(eq=False)
 class SignIn:
-    """Verifies who people are, with the same effort whether a user exists or not, and limits, logs and records
-    attempts."""
+    """Verifies who people are, with the same effort whether a user exists or not; limits and logs attempts."""
 
     _database: Database
     _sessions: Sessions
@@ -174,7 +173,7 @@ class SignIn:
     def _reserve(
         self, held_up: str, *, name: str, address: str, browser: str | None, of: Guessed = "password"
     ) -> Reserved | Outcome:
-        """Count one attempt before it is made; returns the outcome with the wait where there is one, which is logged as
+        """Count one attempt before it is made; returns the outcome with the wait where there is one, and logs
         `held_up`."""
         reserved = self._throttles.reserve(name=name, address=address, browser=browser, now=self._now(), of=of)
         if isinstance(reserved, Reserved):

@@ -64,9 +64,8 @@ class Throttles:
         constant conflicts.
 
         Attempts are counted for the account (waits from the 5th failure on) and the network address (from the 100th),
-        or, where `browser` names a browser that has signed in before, for this browser alone, which strangers' guesses
-        do not hold up. Each kind of secret (`of`) is counted apart, because a right password must not allow more
-        guesses of the second factor.
+        or, where `browser` names one, for this browser alone, which strangers' guesses do not hold up. Each kind of
+        secret (`of`) is counted apart, because a right password must not allow more guesses of the second factor.
         """
         before = "" if of == "password" else f"{of} "
         account = self._subject(f"{before}account", name.casefold())
@@ -91,8 +90,7 @@ class Throttles:
         return wait if wait > timedelta() else Reserved(account=account, counted=tuple(subjects))
 
     def note_success(self, reserved: Reserved) -> None:
-        """Note that the attempt succeeded: the counts of account and browser are deleted, that of the address is
-        reduced by one."""
+        """Note a success: the counts of account and browser are deleted, that of the address is reduced by one."""
         self._take_back(reserved, {reserved.account, reserved.counted[0]})
 
     def withdraw(self, reserved: Reserved) -> None:

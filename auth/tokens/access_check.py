@@ -17,7 +17,8 @@ CACHED_GRANTS_MAX = 4096
 
 
 class AccessCheck:
-    """Finds the principal of each request; only the first request of a grant costs a query.
+    """Finds the principal of each request; only the first request of a grant costs a query, and later ones after
+    `recheck`.
 
     The event loop calls `principal_in_memory`. If that has to ask the store, a worker thread calls `principal`.
     `recheck` is how long a revocation by another process may stay unnoticed; None means that there is no other process,
@@ -69,8 +70,7 @@ class AccessCheck:
         return self._principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
 
     def standing_in_memory(self, grant_id: str) -> Standing | None:
-        """What memory knows of a grant: its user, its terms, and whether it is live; None where the store has to be
-        asked."""
+        """What memory knows of a grant: user, terms, whether it is live; None where the store has to be asked."""
         return self._remembered_standing(grant_id, self._now())
 
     def check(self, grant_id: str, user_id: str) -> Standing:

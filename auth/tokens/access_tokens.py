@@ -41,8 +41,7 @@ class Claims(Struct, frozen=True, kw_only=True):
 
 
 class AccessTokens:
-    """Issues and verifies the access tokens of one issuer. `audience` is the resource of tokens for which none is
-    named."""
+    """Issues and verifies the access tokens of one issuer; `audience` is the resource unless another is named."""
 
     def __init__(
         self,

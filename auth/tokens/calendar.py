@@ -44,7 +44,7 @@ class CalendarLinks:
         return True
 
     def made_at(self, user_id: str) -> datetime | None:
-        """Since when the user has an address; None without one."""
+        """When the user's present calendar address was made; None where there is none."""
         return calendar.made_at(self._database, user_id)
 
     def read(self, secret: str, *, address: str) -> User | None:

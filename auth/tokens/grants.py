@@ -92,8 +92,7 @@ class Grants:
         return grant
 
     def session_of(self, grant_id: str) -> str | None:
-        """The hash of the browser session with which a grant ends; None for an app's grant, which has none, and an
-        unknown one."""
+        """The hash of the browser session with which a grant ends; None for one of an app, and an unknown one."""
         grant = grants.find(self._database, grant_id)
         return grant.session_hash if grant is not None else None
 
@@ -117,8 +116,8 @@ class Grants:
         resource: Resource = "data",
         terms: Terms = EVERYTHING,
     ) -> str:
-        """Issue an access token with a grant of its own and no refresh token (`bankdata token`), and log and record
-        that."""
+        """Issue an access token with a grant of its own and no refresh token (`bankdata token`); logs and records
+        it."""
         now = self._now()
         grant = Grant(
             id=new_grant_id(),
@@ -145,8 +144,7 @@ class Grants:
         )
 
     def end_of(self, lifetime: timedelta) -> datetime:
-        """When an access ends that begins now and lasts for `lifetime`, or for as long as the operator allows if that
-        is shorter."""
+        """When an access ends that begins now and lasts for `lifetime`, or for the longest that the operator allows."""
         return self._now() + min(lifetime, self._policy.grant_lifetime)
 
     def narrow(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:
@@ -287,7 +285,6 @@ class Grants:
 
 
 def check_resource(grant: Grant, resource: Resource | None) -> None:
-    """Raise InvalidTarget where `resource` is not the grant's (RFC 8707 section 2.2); None means that the app named
-    none."""
+    """Raise InvalidTarget for another resource than the grant's (RFC 8707 section 2.2); None means none named."""
     if resource not in (None, grant.resource):
         raise InvalidTarget()

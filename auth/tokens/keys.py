@@ -35,8 +35,7 @@ KEYS_REMEMBERED = 4  # the active key and those that it replaced within the last
 
 
 class SigningKey(Struct, frozen=True):
-    """One key pair; `kid` is the thumbprint of its public half, `retired_at` when its successor took over, None for the
-    active one."""
+    """One key pair; `kid` is the public key's thumbprint, `retired_at` when a successor took over (None: active)."""
 
     kid: str
     private: RSAPrivateKey

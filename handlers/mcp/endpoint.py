@@ -253,7 +253,7 @@ def failure_answer(error: BaseException) -> Answer | None:
 
 
 def _advice(error: WrongArgument | Refusal) -> str:
-    """The failure as a sentence that tells a model what it can do."""
+    """The failure as a sentence with a full stop, and after too many calls with the seconds to wait."""
     sentence = str(error)
     if isinstance(error, TooManyRequests) and "seconds" not in sentence:
         sentence = f"{sentence}: wait {error.retry_after} seconds"

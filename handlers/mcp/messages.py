@@ -90,7 +90,7 @@ def read(body: Any, headers: Headers) -> Message:
 
 
 def result_answer(message: Message, result: Json, headers: Mapping[str, str] | None = None) -> Answer:
-    """The answer with the result of a request."""
+    """The answer with the result of a request, to which the modern era adds that it is complete."""
     body = {"resultType": "complete", **result} if message.is_modern else result
     return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": body}, headers=headers or {})
 
@@ -164,7 +164,7 @@ def _header(headers: Headers, name: str) -> str | None:
 
 def _decode(value: str | None) -> str | None:
     """The header's value, decoded where it came as =?base64?...?= because it is not plain ASCII; None if it cannot be
-    decoded."""
+    decoded, or was not sent."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:

@@ -112,8 +112,7 @@ _REQUESTS = (
 
 
 def _fold_for_orders(text: str) -> str:
-    """The text folded as for search (`plain`), with each character replaced by the ASCII letter that it looks like, if
-    any."""
+    """The text folded as for search (`plain`), with characters replaced by the ASCII letters that they look like."""
     return " ".join(plain("".join(map(plain_letter, text))).replace("’", "'").split())
 
 

@@ -21,8 +21,8 @@ BANK_CODE = slice(4, 12)  # of an IBAN, in most countries
 
 class Relations(Struct, frozen=True, kw_only=True):
     """For the counterparts of some rows the first day on which they were paid, by account number and by folded name;
-    the user's banks, by folded name with the bank codes of the accounts there; and the numbers of the user's own
-    accounts."""
+    the day of the first booking (`known_from`); the user's banks, by folded name with the bank codes of the accounts
+    there; and the numbers of the user's own accounts."""
 
     ibans: Mapping[str, date]
     names: Mapping[str, date]
@@ -50,8 +50,7 @@ class Relations(Struct, frozen=True, kw_only=True):
         return frozenset(found)
 
     def is_known(self, row: Json) -> bool:
-        """Whether the row's very account number was paid on an earlier day: then its holder may ask for money as people
-        do."""
+        """Whether the row's account number was paid on an earlier day: its holder may ask for money as people do."""
         since = self.ibans.get(row["counterpartIban"] or "")
         return since is not None and since < _day(row)
 
@@ -69,8 +68,7 @@ class Relations(Struct, frozen=True, kw_only=True):
 
 
 def relations(rows: Sequence[Json], bookings: pl.DataFrame, accounts: Sequence[StoredAccount]) -> Relations:
-    """The user's earlier payments to the counterparts of these rows; `bookings` and `accounts` are all that the caller
-    may read."""
+    """The user's earlier payments to the counterparts of these rows, among the `bookings` and `accounts` given."""
     paid = bookings.lazy().filter(pl.col("amount") < 0)
     ibans = [row["counterpartIban"] for row in rows if row["counterpartIban"]]
     wanted = {fold(row["counterpartName"] or "") for row in rows if _is_decided_by_name(row)}

@@ -17,7 +17,7 @@ class Contract:
     """The parts of the contract that tools are made of: its operations, scopes and schemas."""
 
     def __init__(self, document: Json) -> None:
-        """`document` has no references any more."""
+        """`document` is the contract with each reference replaced by what it refers to."""
         self._document = document
         self.operations: dict[str, tuple[str, str, Json]] = {
             operation["operationId"]: (path, method, operation)

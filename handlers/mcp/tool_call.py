@@ -109,8 +109,7 @@ class ToolCall(Struct):
             return await to_thread.run_sync(make, limiter=self.operations.turns.shaping)
 
     async def relations(self, transactions: Sequence[Json]) -> Relations:
-        """The user's earlier payments to the counterparts of these transactions, from the accounts that the caller may
-        read."""
+        """The user's earlier payments to these transactions' counterparts, from accounts that the caller may read."""
         return await run_in_threadpool(self._relations, transactions)
 
     def _relations(self, transactions: Sequence[Json]) -> Relations:

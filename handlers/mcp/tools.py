@@ -42,8 +42,7 @@ STREAM_DAYS = ("firstCharged", "lastCharged", "nextExpected")
 
 
 async def get_overview(call: ToolCall, includeIban: bool) -> Json:
-    """All accounts that the caller may read, with their balances and the sum of these, and the expenses of the last 30
-    days."""
+    """All accounts that the caller may read with their balances, the sum of these, and the last 30 days' expenses."""
     shows_numbers = includeIban and call.shows_numbers
     _selected, currency = await call.select(None)
     listed = (await call.ask("listAccounts"))["accounts"]

@@ -74,8 +74,7 @@ class Choices(Struct, frozen=True, kw_only=True):
 
 
 def sent_choices(form: Mapping[str, str], ticked: frozenset[str]) -> Choices:
-    """The choices that a person sent in a form, `ticked` being the ids of the ticked accounts; a box that was not sent
-    is not ticked."""
+    """The choices that a person sent in a form; `ticked` are account ids, and a box that was not sent is not ticked."""
     return Choices(
         accounts=ticked,
         later="later_accounts" in form,
@@ -118,6 +117,5 @@ def choices_of(terms: Terms, owned: Sequence[StoredAccount]) -> Choices:
 
 
 def days_to_choose(lifetime_max: timedelta) -> list[int]:
-    """The numbers of days that a person can choose for access, none above the operator's `lifetime_max`, the longest
-    first."""
+    """The numbers of days that a person can choose for access, none above `lifetime_max`, the longest first."""
     return [each for each in LASTS_DAYS if timedelta(days=each) <= lifetime_max]

@@ -174,15 +174,13 @@ def come_back(site: Site, visit: Visit) -> Response:
 
 
 def demo_bank(site: Site, visit: Visit) -> Response:
-    """The page of the demo bank that stands for a bank's own page in `bankdata demo --live`; it links back with the
-    state."""
+    """The page that stands for a bank's own in `bankdata demo --live`, with a link back that bears the state."""
     state = visit.parameters.get("state", ("",))[0]
     return site.page("demo_bank.html", visit.words, back=site.address(RETURN_PATH), state=state)
 
 
 def _connection_of(site: Site, user: User, connection_id: str) -> StoredConnection | None:
-    """The user's connection with this id; None where there is none, it is disconnected, or it is that of uploaded
-    files."""
+    """The user's connection with this id; None where there is none, or it is disconnected or of uploaded files."""
     found = (each for each in site.connections_of(user.id) if each.id == connection_id)
     return next((each for each in found if each.connector != Uploads.name), None)
 

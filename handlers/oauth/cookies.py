@@ -29,8 +29,7 @@ class Cookies:
         self._set_cookie(response, self.session, browser.secret, lifetimes.SESSION)
 
     def set_known(self, response: Response, value: str) -> None:
-        """Set the cookie by which the next sign-in knows that its user has signed in with this browser before, for 180
-        days."""
+        """Set the cookie of a browser with which its user has signed in before (`Sessions.knows`), for 180 days."""
         self._set_cookie(response, self.known, value, lifetimes.KNOWN_BROWSER)
 
     def set_waiting(self, response: Response, query: str) -> None:

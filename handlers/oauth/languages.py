@@ -35,8 +35,7 @@ class Words(Struct, frozen=True):
         return self.text[name].format(**values)
 
     def sentence(self, english: str) -> Translated:
-        """A sentence of the service, which speaks English, in this language where it has a translation, else in
-        English."""
+        """A sentence of the service, which speaks English, in this language if it has a translation."""
         own = in_german(english) if self.language == "de" else None
         return Translated(own, self.language) if own is not None else Translated(english, "en")
 

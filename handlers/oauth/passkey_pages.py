@@ -62,8 +62,7 @@ def remove(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def _name(visit: Visit) -> str:
-    """The passkey's name as the person typed it, cut to its greatest length; where it cannot be stored, the name of the
-    browser."""
+    """The passkey's name as typed, cut to its greatest length; where it cannot be stored, the browser's name."""
     typed = " ".join(visit.form.get("name", "").split())[:NAME_CHARACTERS_MAX]
     return typed if is_storable(typed) else visit.agent or visit.words("passkey")
 

@@ -76,8 +76,7 @@ KIND_OF = {operation: kind for kind, operations in KINDS.items() for operation i
 
 
 class EndedApp(Struct, frozen=True):
-    """An app that did something through grants that are no longer listed: its name, and the lines of all that these
-    did."""
+    """An app that did something through grants no longer listed: its name, and the lines of what these did."""
 
     name: str
     is_page: bool
@@ -142,14 +141,12 @@ def record_id(grant_id: str, client_id: str) -> str:
 
 
 def download_csv(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
-    """Download the user's whole access record as CSV, a row for each hour, grant and operation, the latest hour
-    first."""
+    """Download the user's whole access record as CSV, a row by hour, grant and operation, the latest hour first."""
     return _file(site, user, _as_csv, "text/csv; charset=utf-8", "record.csv")
 
 
 def download_json(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
-    """Download the user's whole access record as a JSON list of objects, one for each hour, grant and operation, the
-    latest hour first."""
+    """Download the user's whole access record as a JSON list of objects, in the rows and order of the CSV."""
     return _file(site, user, _as_json, "application/json", "record.json")
 
 

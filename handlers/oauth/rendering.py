@@ -54,8 +54,7 @@ def render(
 
 
 def unknown_address(policy: Policy) -> UnknownPage:
-    """A function that renders the page (404) for a person who opens an address that does not exist, in their
-    language."""
+    """A function that renders the page (404) for an address that does not exist, in the person's language."""
     mistake = Mistake("unknown_address", status=404)
 
     def page(headers: Headers) -> Response:

@@ -99,8 +99,7 @@ def confirm(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def turn_off(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Check the password again, then turn the second factor off, which also deletes passkeys, and redirect to the
-    account page."""
+    """Check the password again, then turn the second factor off, passkeys included, and redirect to /account."""
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)

@@ -161,8 +161,7 @@ def login_page(site: Site, visit: Visit) -> Response:
 
 
 def sign_in(site: Site, visit: Visit) -> Response:
-    """Check name and password, sign in or redirect to the second step; an unknown user and a wrong password get the
-    same text."""
+    """Check name and password, sign in or redirect to the second step; every wrong input gets the same text."""
     secret = visit.form.get("request", "")
     if (
         visit.browser

@@ -86,8 +86,7 @@ class Site:
         return connections.of_user(self.services.of(user_id), user_id)
 
     def address(self, path: str) -> str:
-        """The address of a page, as a path with that of `auth_url` before it; it is never built from the Host
-        header."""
+        """The path of a page, below that of `auth_url`; it is never built from the Host header."""
         return self.policy.auth_path + path
 
     def route(self, path: str, methods: Mapping[str, Answering]) -> Route:
@@ -197,8 +196,7 @@ class Site:
         return browser, user
 
     def check_password(self, visit: Visit, browser: Browser, user: User) -> Outcome:
-        """The outcome of checking the password in the form's field current_password, counted and logged as an
-        attempt."""
+        """The outcome of checking the password in the form's field current_password, limited and logged."""
         password = visit.form.get("current_password", "")
         return self.server.sign_in.check_password(user, browser, password=password, address=visit.address)
 

@@ -56,8 +56,7 @@ class SourceCalls:
         return len(self._running)
 
     def close(self, *, within: float) -> bool:
-        """Begin no more calls, wait up to `within` seconds for those under way, and return whether all of them have
-        ended."""
+        """Begin no more calls, wait up to `within` seconds for those under way, and return whether all have ended."""
         with self._lock:
             self._is_closed = True
             running = list(self._running)

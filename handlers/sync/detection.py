@@ -35,8 +35,7 @@ def subscriptions_of(database: Database, user_id: str, selected: SelectedAccount
 
 
 def current_streams(recurring: pl.DataFrame, today: date) -> pl.DataFrame:
-    """The streams that go on and are not dismissed: not over, and charged in the last six months or added by a
-    person."""
+    """The streams neither over nor dismissed, if charged in the last six months or added by a person."""
     goes_on = is_listed(pl.lit(today)) | (pl.col("added_to").is_not_null() & ~pl.col("is_over"))
     return recurring.filter(goes_on, pl.col("confirmation") != DISMISSED)
 

@@ -10,8 +10,7 @@ COST_MOST = 4 * 1024 * 1024  # bytes; longer work is overtaken no more often tha
 
 
 class Work(Struct, eq=False, kw_only=True):
-    """A piece of work that waits; `cost` is how long it may take, in bytes of a file, in which the order's clock
-    counts."""
+    """A piece of work that waits; `cost` is how long it may take, in bytes of a file, the unit of the order's clock."""
 
     user_id: str
     cost: int
@@ -44,7 +43,7 @@ class FairOrder(Generic[W]):
         return len(self._waiting)
 
     def add(self, work: W) -> None:
-        """Add a piece of work to the line."""
+        """Add a piece of work to the end of the line, and set when it begins on the order's clock."""
         work.begins = max(self._now, self._had.get(work.user_id, 0))
         self._waiting.append(work)
 

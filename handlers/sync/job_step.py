@@ -55,8 +55,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
     after_import: Callable[[str], None]
 
     def take(self, wanted: Job) -> None:
-        """Lease the job and do what it needs next; does nothing if another process has the lease, or the connection is
-        gone."""
+        """Lease the job and do what it needs next; nothing if another process has the lease, or no connection is
+        left."""
         database, holder = self.store.of(wanted.user_id), self.leases.holder
         job = database.atomically(lambda session: jobs.lease(session, wanted, holder=holder, now=self.clock.now()))
         connection = connections.find(database, job.user_id, job.connection_id) if job is not None else None

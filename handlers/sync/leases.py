@@ -43,8 +43,7 @@ class Leases:
         return id_ in self._held
 
     def keep_renewing(self) -> None:
-        """Renew the leases every 20 seconds until the process stops; runs in a thread of its own where there are other
-        processes."""
+        """Renew the leases every 20 seconds until the process stops; in a thread of its own, beside other processes."""
         while not self._stopped.wait(RENEW_EVERY):
             self.renew()
 

@@ -33,8 +33,7 @@ log = logging.getLogger("bankdata.sync")
 
 
 class Scheduler:
-    """Advances unfinished jobs that nobody reads, and starts planned syncs, in rounds of a few seconds, until the
-    engine stops."""
+    """Advances unfinished jobs that nobody reads and starts planned syncs, round by round until the engine stops."""
 
     def __init__(
         self,
@@ -159,8 +158,7 @@ class Scheduler:
                 self._engine.start(connection)
 
     def _retry_at(self, due: Due) -> datetime | None:
-        """The moment at which the source has rested long enough after a failed sync; None unless the last sync
-        failed."""
+        """When the source will have rested long enough after a failed sync; None unless the last sync failed."""
         connection = due.connection
         if not connection.failures_in_row:
             return None
@@ -170,8 +168,7 @@ class Scheduler:
         return max(last.updated_at + pause_after(connection.failures_in_row - 1), due.free_at or last.updated_at)
 
     def _put_off(self, due: Due, at: datetime) -> bool:
-        """Store that the connection is to be looked at again at `at`; False, with nothing stored, where another process
-        was first."""
+        """Store when to look at the connection again; False, with nothing stored, where another process was first."""
         own = self._store.of(due.connection.user_id)
         return own.atomically(lambda session: connections.look_again(session, due, at=at))
 

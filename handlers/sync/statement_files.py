@@ -230,9 +230,8 @@ class UploadedFiles:
         return report
 
     def find(self, user_id: str, import_id: str) -> StoredReport | None:
-        """The stored report on the user's import with this id, and a note that somebody asked, without which a preview
-        ends; None where it was deleted or never there. Where the process that read the file has died, the report says
-        so."""
+        """The stored report on the user's import with this id; None where it was deleted or never there. Where the
+        process that read the file has died, the report says so. A preview ends unless this is called now and then."""
         report = self._at_work.get(import_id)
         stored = file_imports.find(self._store.of(user_id), user_id, import_id, now=self._clock.now())
         if stored is not None and report is not None:

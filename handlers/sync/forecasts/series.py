@@ -14,7 +14,8 @@ from storage.database import Row
 
 
 class Series(Struct, frozen=True, kw_only=True):
-    """One account, or all accounts in one currency together; `rows` (CHARGES) are its bookings."""
+    """One account, or all accounts in one currency together, by whose id or code it is called (`key`). `rows` (CHARGES)
+    are its bookings, in a currency's series without the transfers between its accounts."""
 
     key: str
     ledger: AccountLedger
@@ -56,8 +57,7 @@ def series_of(
 
 
 def by_currency(found: Sequence[Series]) -> dict[str, Series]:
-    """A series for each currency, of all its accounts together; a transfer between two of them counts as neither income
-    nor expense."""
+    """A series for each currency, of all its accounts; transfers between two of them are no income or expense."""
     members_of: dict[str, list[Series]] = {}
     for each in found:
         members_of.setdefault(each.ledger.currency, []).append(each)
