@@ -28,8 +28,8 @@ class Cleanup:
             self.sweep()
 
     def sweep(self) -> None:
-        """Delete what has expired, and entries of the access record older than 13 months. Where somebody changes one of
-        these rows at the same moment, they are left for the next sweep."""
+        """Delete what has expired, and entries of the access record older than 13 months. What another transaction
+        keeps from being deleted, because it changes the same rows, is left for the next sweep."""
         now = self._now()
         self._sweep(
             lambda session: cleanup.sweep(

@@ -53,8 +53,8 @@ class SignIn:
         self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None
     ) -> Outcome:
         """Check a name and a password; if they are right, sign the user in under a new session in place of `before`, or
-        await their second factor. A hash with outdated parameters is stored anew. `known_browser` is the content of
-        that cookie. Raises Busy."""
+        await their second factor. Counts, logs and records the attempt, and stores a hash with outdated parameters
+        anew. `known_browser` is the content of that cookie. Raises Busy."""
         with self._throttles.turn(name):
             user = users.find_by_name(self._database, name) if is_storable(name) else None
             browser_name = self._sessions.knows(known_browser, user.id if user else None)
@@ -83,7 +83,7 @@ class SignIn:
         self, half: Browser, shown: str, *, address: str, known_browser: str | None, is_passkey: bool = False
     ) -> Outcome:
         """Check the second factor `shown` by a user whose password was right, a code or the answer of a passkey, and
-        sign them in if it is right. Raises Busy."""
+        sign them in if it is right. Counts, logs and records the attempt. Raises Busy."""
         user = users.find(self._database, half.awaits_user_id or "")
         if user is None:
             return Outcome()

@@ -213,9 +213,9 @@ def _load_key(stored: _StoredKey) -> SigningKey:
 
 @lru_cache(maxsize=KEYS_REMEMBERED)
 def _load_private_key(pem: str) -> RSAPrivateKey:
-    """The private key in a PEM text; raises ValueError where its numbers do not fit each other, which shows damage. The
-    primes were checked when the key was made here; checking them again, as the library does, would cost every command
-    and start 40 ms."""
+    """The private key in a PEM text, remembered; raises ValueError for a short one, and where its numbers do not fit
+    each other, which shows damage. The primes were checked when the key was made here; checking them again, as the
+    library does, would cost every command and start 40 ms."""
     private = serialization.load_pem_private_key(pem.encode(), password=None, unsafe_skip_rsa_key_validation=True)
     if not isinstance(private, RSAPrivateKey) or private.key_size < RSA_BITS:
         raise ValueError("not an RSA key of 2048 bits or more")

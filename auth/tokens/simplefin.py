@@ -173,7 +173,8 @@ class SimpleFinAccess:
 
     def wait_after_guess(self, user_part: str, *, address: str) -> timedelta | None:
         """Count a wrong guess at the password of this user part, and return how long this address has to wait before
-        the next one; None for no wait. The right password is always accepted, so the app itself never waits."""
+        the next one; None for no wait, or a text that is no user part. The right password is always accepted, so the
+        app itself never waits."""
         if not _USER_PART.fullmatch(user_part):
             return None  # no user part has this form
         wait = self._throttles.reserve(

@@ -68,8 +68,8 @@ def masked_numbers(text: str) -> str:
 
 
 def plain_letter(character: str) -> str:
-    """The ASCII letter or digit that a character stands for: without its combining marks, or as one that looks like it
-    in another alphabet; any other character unchanged."""
+    """The ASCII letter or digit that a character stands for, be it of another alphabet or with combining marks; where
+    it stands for none, the character without its marks."""
     digit = unicodedata.decimal(character, None)
     if digit is not None:
         return str(digit)

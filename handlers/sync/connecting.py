@@ -129,8 +129,8 @@ class Connecting:
 
     def answer(self, user_id: str, attempt_id: str, given: Mapping[str, Any], *, browser: str | None) -> Attempt:
         """Give the person's answer to the source, and return the attempt after its next step, which may store the
-        connection. An attempt that has ended or waits for the browser's return is returned as it is. Raises
-        AttemptUnknown, also where another answer came first."""
+        connection. An attempt that has ended, is just taking a step or waits for the browser's return is returned as it
+        is. Raises AttemptUnknown, also where another answer came first."""
         stored = self._find(user_id, attempt_id, browser)
         if stored.outcome is not None or stored.taken_at is not None:
             return self._view(stored)

@@ -158,7 +158,8 @@ class Scheduler:
                 self._engine.start(connection)
 
     def _retry_at(self, due: Due) -> datetime | None:
-        """When the source will have rested long enough after a failed sync; None unless the last sync failed."""
+        """When, after a failed sync, its source has rested long enough and a sync is allowed; None unless the last one
+        failed."""
         connection = due.connection
         if not connection.failures_in_row:
             return None
