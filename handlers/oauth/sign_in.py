@@ -161,7 +161,8 @@ def login_page(site: Site, visit: Visit) -> Response:
 
 
 def sign_in(site: Site, visit: Visit) -> Response:
-    """Check name and password, sign in or redirect to the second step; every wrong input gets the same text."""
+    """Check the name, blanks around it aside, and password, and sign in or redirect to the second step; an unknown user
+    and a wrong password get the same text."""
     secret = visit.form.get("request", "")
     if (
         visit.browser

@@ -154,7 +154,7 @@ def _users_on(user_ids: Sequence[str], today: date) -> pl.DataFrame:
 
 
 def _keep(database: Database, user_id: str, ids: Sequence[str], version: int, today: date, found: pl.DataFrame) -> None:
-    """Store the result under the version that was read before the rows: if an import came in between, that version is
-    past and the result is never read."""
+    """Store the result, unless another request has just stored it, under the version that was read before the rows: if
+    an import came in between, that version is past and the result is never read."""
     with suppress(Conflict):  # another request stored the same result
         detections.keep(database, user_id, ids, data_version=version, day=today, found=found)
