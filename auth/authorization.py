@@ -38,15 +38,17 @@ SENT_ONCE = (
 
 
 class Untrusted(InvalidRequest):
-    """The request must not be answered with a redirect; `mistake` names the page."""
+    """An authorization request that must not be answered with a redirect, because its client or redirect URI cannot be
+    trusted; `mistake` names the text of the page that is shown instead."""
 
     def __init__(self, mistake: str, description: str) -> None:
         super().__init__(description)
         self.mistake = mistake
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """An authorization request as it came in, without its empty parameters.
+class AuthorizationRequest(Struct, frozen=True, kw_only=True):
+    """The parameters of an authorization request as they came in, without empty ones, and the client and resource that
+    they name.
 
     "Parameters sent without a value MUST be treated as if they were omitted from the request. The authorization server
     MUST ignore unrecognized request parameters." RFC 6749 section 3.1
@@ -68,30 +70,34 @@ class Asked(Struct, frozen=True, kw_only=True):
         return len(self.parameters.get(name, ())) > 1
 
 
-Check = Callable[[Asked], None]
+Check = Callable[[AuthorizationRequest], None]
 
 
-def client_is_named_once(asked: Asked) -> None:
-    """ "client_id REQUIRED." RFC 6749 section 4.1.1"""
+def client_is_named_once(asked: AuthorizationRequest) -> None:
+    """Raise Untrusted unless client_id was sent exactly once: "client_id REQUIRED." RFC 6749 section 4.1.1"""
     if asked.is_repeated("client_id") or not asked.get("client_id"):
         raise Untrusted("client", "The link does not say once which app asks.")
 
 
-def client_is_known(asked: Asked) -> None:
-    """ "If the request fails due to ... if the client identifier is missing or invalid, the authorization server SHOULD
-    inform the resource owner of the error and MUST NOT automatically redirect." RFC 6749 section 4.1.2.1"""
+def client_is_known(asked: AuthorizationRequest) -> None:
+    """Raise Untrusted where no client has this id: "If the request fails due to ... if the client identifier is missing
+    or invalid, the authorization server SHOULD inform the resource owner of the error and MUST NOT automatically
+    redirect." RFC 6749 section 4.1.2.1"""
     if asked.client is None:
         raise Untrusted("client", "The app is not registered here, or its registration has expired.")
 
 
-def redirect_uri_is_sent_once(asked: Asked) -> None:
-    """ "Request and response parameters MUST NOT be included more than once." RFC 6749 section 3.1"""
+def redirect_uri_is_sent_once(asked: AuthorizationRequest) -> None:
+    """Raise Untrusted unless redirect_uri was sent exactly once: "Request and response parameters MUST NOT be included
+    more than once." RFC 6749 section 3.1; a request without one is refused, too."""
     if asked.is_repeated("redirect_uri") or not asked.get("redirect_uri"):
         raise Untrusted("redirect_uri", "The link does not say once where to go back to.")
 
 
-def redirect_uri_is_registered(asked: Asked) -> None:
-    """ "The authorization server MUST compare the two URIs using simple string comparison." RFC 6749 section 3.1.2.3"""
+def redirect_uri_is_registered(asked: AuthorizationRequest) -> None:
+    """Raise Untrusted unless the client registered the redirect URI; the port of a loopback address may differ, except
+    for clients of this server itself. "The authorization server MUST compare the two URIs using simple string
+    comparison." RFC 6749 section 3.1.2.3"""
     assert asked.client is not None
     uri, registered = asked.get("redirect_uri") or "", asked.client.redirect_uris
     # Our own pages are served at one port: a program that listens at another port is not ours
@@ -100,97 +106,106 @@ def redirect_uri_is_registered(asked: Asked) -> None:
         raise Untrusted("redirect_uri", "The address to go back to is not one that the app registered.")
 
 
-def nothing_is_repeated(asked: Asked) -> None:
-    """ "Request and response parameters MUST NOT be included more than once." RFC 6749 section 3.1; only `resource`
-    may be ("Multiple 'resource' parameters MAY be used", RFC 8707 section 2)."""
+def nothing_is_repeated(asked: AuthorizationRequest) -> None:
+    """Raise InvalidRequest for a parameter of SENT_ONCE that was sent more than once: "Request and response parameters
+    MUST NOT be included more than once." RFC 6749 section 3.1; only `resource` may be ("Multiple 'resource' parameters
+    MAY be used", RFC 8707 section 2)."""
     for name in SENT_ONCE:
         if asked.is_repeated(name):
             raise InvalidRequest(f"{name} must not be sent more than once.")
 
 
-def state_can_be_kept(asked: Asked) -> None:
-    """ "The exact value received from the client." RFC 6749 section 4.1.2; what cannot be stored is refused."""
+def state_can_be_kept(asked: AuthorizationRequest) -> None:
+    """Raise InvalidRequest for a state that is too long or cannot be stored, because the answer has to repeat it: "The
+    exact value received from the client." RFC 6749 section 4.1.2"""
     state = asked.get("state") or ""
     if len(state) > STATE_LENGTH_MAX or "\0" in state:
         raise InvalidRequest(f"state must have at most {STATE_LENGTH_MAX} characters and no NUL.")
 
 
-def response_type_is_sent(asked: Asked) -> None:
-    """ "If an authorization request is missing the 'response_type' parameter, or if the
-    response type is not understood, the authorization server MUST return an
-    error response." RFC 6749 section 3.1.1"""
+def response_type_is_sent(asked: AuthorizationRequest) -> None:
+    """Raise InvalidRequest without response_type: "If an authorization request is missing the 'response_type'
+    parameter, or if the response type is not understood, the authorization server MUST return an error response." RFC
+    6749 section 3.1.1"""
     if not asked.get("response_type"):
         raise InvalidRequest("response_type is missing.")
 
 
-def response_type_is_code(asked: Asked) -> None:
-    """ "unsupported_response_type The authorization server does not support obtaining an authorization code using this
-    method." RFC 6749 section 4.1.2.1"""
+def response_type_is_code(asked: AuthorizationRequest) -> None:
+    """Raise UnsupportedResponseType for another response_type than code: "unsupported_response_type The authorization
+    server does not support obtaining an authorization code using this method." RFC 6749 section 4.1.2.1"""
     if asked.get("response_type") != "code":
         raise UnsupportedResponseType()
 
 
-def response_mode_is_query(asked: Asked) -> None:
-    """The only mode that the metadata announce (response_modes_supported, RFC 8414 section 2)."""
+def response_mode_is_query(asked: AuthorizationRequest) -> None:
+    """Raise InvalidRequest for another response_mode than query, the only one that the metadata announce
+    (response_modes_supported, RFC 8414 section 2); it may be left out."""
     if asked.get("response_mode") not in (None, "query"):
         raise InvalidRequest("response_mode must be query.")
 
 
-def challenge_is_sent(asked: Asked) -> None:
-    """ "If the server requires Proof Key for Code Exchange (PKCE) by OAuth public clients and the client does not send
-    the 'code challenge' in the request, the authorization endpoint MUST return the authorization error response with
-    the 'error' value set to 'invalid_request'."
-    RFC 7636 section 4.4.1"""
+def challenge_is_sent(asked: AuthorizationRequest) -> None:
+    """Raise InvalidRequest without code_challenge: "If the server requires Proof Key for Code Exchange (PKCE) by OAuth
+    public clients and the client does not send the 'code challenge' in the request, the authorization endpoint MUST
+    return the authorization error response with the 'error' value set to 'invalid_request'." RFC 7636 section 4.4.1"""
     if not asked.get("code_challenge"):
         raise InvalidRequest("code_challenge is missing: PKCE with S256 is needed.")
 
 
-def challenge_method_is_s256(asked: Asked) -> None:
-    """ "code_challenge_method OPTIONAL, defaults to 'plain' if not present in the request" RFC 7636 section 4.3; plain
-    is not served (interface 5), so the method must be sent."""
+def challenge_method_is_s256(asked: AuthorizationRequest) -> None:
+    """Raise InvalidRequest unless code_challenge_method is S256: "code_challenge_method OPTIONAL, defaults to 'plain'
+    if not present in the request" RFC 7636 section 4.3; plain is not served (interface 5), so the method must be
+    sent."""
     if asked.get("code_challenge_method") != "S256":
         raise InvalidRequest("code_challenge_method must be S256.")
 
 
-def challenge_is_well_formed(asked: Asked) -> None:
-    """ "code_challenge = BASE64URL-ENCODE(SHA256(ASCII(code_verifier)))" RFC 7636 section 4.2: 43 characters."""
+def challenge_is_well_formed(asked: AuthorizationRequest) -> None:
+    """Raise InvalidRequest for a code_challenge that is not 43 characters of base64url: "code_challenge =
+    BASE64URL-ENCODE(SHA256(ASCII(code_verifier)))" RFC 7636 section 4.2"""
     if not pkce.is_challenge(asked.get("code_challenge") or ""):
         raise InvalidRequest("code_challenge must be 43 characters of base64url.")
 
 
-def scope_is_known(asked: Asked) -> None:
-    """ "invalid_scope The requested scope is invalid, unknown, or malformed." RFC 6749 section 4.1.2.1"""
+def scope_is_known(asked: AuthorizationRequest) -> None:
+    """Raise InvalidScope for a scope parameter with an unknown scope or none; it may be left out. "invalid_scope The
+    requested scope is invalid, unknown, or malformed." RFC 6749 section 4.1.2.1"""
     scope = asked.get("scope")
     if scope is not None and scope_set(scope) is None:
         raise InvalidScope()
 
 
-def scope_is_for_this_client(asked: Asked) -> None:
-    """ "invalid_scope The requested scope is invalid, unknown, or malformed." RFC 6749 section 4.1.2.1; what changes
-    something is for our own page, and for apps that the operator has named (decision 83)."""
+def scope_is_for_this_client(asked: AuthorizationRequest) -> None:
+    """Raise InvalidScope where a client asks for one of TICKED_SCOPES that is neither our own page nor an app that the
+    operator has named (decision 83): "invalid_scope The requested scope is invalid, unknown, or malformed." RFC 6749
+    section 4.1.2.1"""
     assert asked.client is not None
     wanted = scope_set(asked.get("scope") or "") or frozenset()
     if not wanted.isdisjoint(TICKED_SCOPES) and asked.client.id not in {PAGE, *asked.writing_clients}:
         raise InvalidScope("Scopes that change something or read annotations are for apps that the operator has named.")
 
 
-def prompt_is_known(asked: Asked) -> None:
-    """ "If this parameter contains none with any other value, an error is returned." OpenID Connect Core 1.0 section
-    3.1.2.1; other values ask for pages that are shown anyway."""
+def prompt_is_known(asked: AuthorizationRequest) -> None:
+    """Raise InvalidRequest for `prompt` with `none` beside another value: "If this parameter contains none with any
+    other value, an error is returned." OpenID Connect Core 1.0 section 3.1.2.1; values other than `none` ask for pages
+    that are shown anyway, and are ignored."""
     words = (asked.get("prompt") or "").split(" ")
     if "none" in words and len(words) > 1:
         raise InvalidRequest("prompt must not hold none beside another value.")
 
 
-def resource_is_ours(asked: Asked) -> None:
-    """ "invalid_target The requested resource is invalid, missing, unknown, or malformed." RFC 8707 section 2"""
+def resource_is_ours(asked: AuthorizationRequest) -> None:
+    """Raise InvalidTarget for a resource that is not one of ours: "invalid_target The requested resource is invalid,
+    missing, unknown, or malformed." RFC 8707 section 2"""
     if asked.resource is None:
         raise InvalidTarget()
 
 
-def details_are_understood(asked: Asked) -> None:
-    """ "The AS MUST abort processing and respond with an error invalid_authorization_details to the client" RFC 9396
-    section 5; the page of this server is granted what it is at once, and has nothing to preset."""
+def details_are_understood(asked: AuthorizationRequest) -> None:
+    """Raise InvalidAuthorizationDetails for details that cannot be used: "The AS MUST abort processing and respond with
+    an error invalid_authorization_details to the client" RFC 9396 section 5; and for any from our own page, which asks
+    nobody for consent."""
     assert asked.client is not None
     if requested_details(asked) is not None and asked.client.id == PAGE:
         raise InvalidAuthorizationDetails("The page of this server sees everything.")
@@ -219,15 +234,16 @@ REQUEST_CHECKS: tuple[Check, ...] = (
 )
 
 
-def trusted_redirect(asked: Asked) -> str:
-    """The redirect URI, after all checks that it can be trusted. Raises Untrusted."""
+def trusted_redirect(asked: AuthorizationRequest) -> str:
+    """The redirect URI, after all TRUST_CHECKS have passed. Raises Untrusted."""
     for check in TRUST_CHECKS:
         check(asked)
     return asked.get("redirect_uri") or ""
 
 
-def first_fault(asked: Asked) -> OAuthError | None:
-    """The error of the first rule that a request from a known client breaks; None where it breaks none."""
+def first_fault(asked: AuthorizationRequest) -> OAuthError | None:
+    """The error of the first of REQUEST_CHECKS that fails, in their order; None where all pass. To be asked once the
+    redirect URI is trusted."""
     for check in REQUEST_CHECKS:
         try:
             check(asked)
@@ -236,23 +252,23 @@ def first_fault(asked: Asked) -> OAuthError | None:
     return None
 
 
-def requested_scope(asked: Asked) -> str:
-    """The requested scope in canonical order. Without one, it is that of the details, or all scopes (oauth.md 2.4),
-    which the consent page shows."""
+def requested_scope(asked: AuthorizationRequest) -> str:
+    """The requested scopes, separated by spaces in the order of ALL_SCOPES. Without a scope parameter, they are those
+    of the authorization details, else the three of SCOPES (oauth.md 2.4), which the consent page shows. Raises
+    InvalidAuthorizationDetails."""
     details = requested_details(asked)
     return scope_text(scope_set(asked.get("scope") or "") or (details and details.scopes) or SCOPES)
 
 
-def requested_details(asked: Asked) -> AccountInformation | None:
-    """The details that the app requests beyond scopes; None where it sent none. Raises InvalidAuthorizationDetails."""
+def requested_details(asked: AuthorizationRequest) -> AccountInformation | None:
+    """The checked authorization details of the request; None where it has none. Raises InvalidAuthorizationDetails."""
     text = asked.get("authorization_details")
     if text is None:
         return None
     return authorization_details.parse(text, resource=asked.resource, address=asked.address)
 
 
-def returned_state(asked: Asked) -> dict[str, str]:
-    """The parameter `state` for the answer: byte for byte as it was sent, and absent where it was absent or sent
-    twice."""
+def returned_state(asked: AuthorizationRequest) -> dict[str, str]:
+    """The parameter `state` of the answer, exactly as it was sent; empty where it was absent or sent more than once."""
     state = asked.get("state")
     return {"state": state} if state is not None and not asked.is_repeated("state") else {}

@@ -28,7 +28,7 @@ SCOPE_OF: dict[Action, str] = {
 
 
 class NamedAccount(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
-    """An account named by our id or by its IBAN."""
+    """An account named either by our id or by its IBAN; raises ValueError for both or neither."""
 
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] | None = None
     iban: Annotated[str, msgspec.Meta(min_length=1, max_length=42)] | None = None
@@ -38,12 +38,13 @@ class NamedAccount(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
             raise ValueError("an account has an id or an IBAN")
 
     def is_of(self, account_id: str, iban: str | None) -> bool:
-        """Whether the name fits the account with this id and IBAN."""
+        """Whether the account with this id and IBAN is meant; blanks and case of the named IBAN do not matter."""
         return self.id == account_id if self.iban is None else "".join(self.iban.split()).upper() == iban
 
 
 class AccountInformation(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, rename="camel"):
-    """The access that an app asks for; a member left out asks for everything.
+    """The access that an app asks for, as a preset for the consent page. A member left out asks for everything, except
+    for `full_numbers` (whole account numbers), which has to be asked for.
 
     `accounts` that the person does not have are ignored, and the app does not learn which.
     """
@@ -63,7 +64,7 @@ class AccountInformation(msgspec.Struct, forbid_unknown_fields=True, omit_defaul
 
     @property
     def asks_for_bookings(self) -> bool:
-        """Whether the app asks for bookings, and not only for figures."""
+        """Whether the app asks for single bookings, and not only for balances and sums."""
         return self.actions is None or "read_transactions" in self.actions
 
     @property
@@ -74,8 +75,8 @@ class AccountInformation(msgspec.Struct, forbid_unknown_fields=True, omit_defaul
 
 
 def parse(text: str, *, resource: Resource | None, address: str) -> AccountInformation:
-    """The single object in the parameter, checked against the requested resource and its address. Raises
-    InvalidAuthorizationDetails.
+    """The single object in the text of the parameter. Raises InvalidAuthorizationDetails, also for `locations` other
+    than `address`, the requested resource's, and for `full_numbers` of another resource than that of assistants.
 
     "The AS MUST refuse to process any unknown authorization details type or authorization details not conforming to the
     respective type definition." RFC 9396 section 5
@@ -94,20 +95,20 @@ def parse(text: str, *, resource: Resource | None, address: str) -> AccountInfor
 
 
 def as_text(details: AccountInformation) -> str:
-    """The details as text, for storing them while the request waits; `from_text` reads the text."""
+    """The details as JSON, for storing them while the request waits; `from_text` reads it."""
     return msgspec.json.encode(details).decode()
 
 
 def from_text(text: str) -> AccountInformation:
-    """The details from a text that `as_text` wrote."""
+    """The details in a text that `as_text` wrote."""
     return msgspec.json.decode(text, type=AccountInformation)
 
 
 def details_of_grant(
     terms: Terms, *, scope: str, account_ids: list[str], resource: Resource, address: str
 ) -> list[dict[str, Any]]:
-    """The authorization details of tokens with this scope under a grant with these terms; `account_ids` are the
-    accounts covered at present.
+    """The authorization details for a token answer, as a list with one object: what tokens with this `scope` may do
+    under a grant with these terms. `account_ids` are the accounts that the grant covers at present.
 
     "The authorization details attached to the access token MAY differ from what the client requests." RFC 9396 section
     7.1

@@ -15,20 +15,21 @@ SWEPT_AT = "what the authorization server forgets was swept at"
 
 
 class Cleanup:
-    """Deletes data of the authorization server that can never matter again."""
+    """Deletes data of the authorization server that can never matter again, and old entries of the access record."""
 
     def __init__(self, database: Database, now: Now) -> None:
         self._database = database
         self._now = now
 
     def sweep_when_due(self) -> None:
-        """Run the cleanup, unless another process of this store has done so within ten minutes."""
+        """Do `sweep`, unless a process of this store has done so within ten minutes."""
         now = without_zone(self._now())
         if self._sweep(lambda session: store_facts.take_turn(session, SWEPT_AT, now=now, every=lifetimes.SWEEP_EVERY)):
             self.sweep()
 
     def sweep(self) -> None:
-        """Delete what has expired."""
+        """Delete what has expired, and entries of the access record older than 13 months. What another transaction
+        keeps from being deleted, because it changes the same rows, is left for the next sweep."""
         now = self._now()
         self._sweep(
             lambda session: cleanup.sweep(

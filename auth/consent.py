@@ -25,7 +25,7 @@ KEPT_MAX = 10_000  # waiting requests in all; beyond it the oldest are deleted
 
 
 class AccessRequest(Struct, frozen=True, kw_only=True):
-    """The content of a valid authorization request."""
+    """The content of a valid authorization request. `details` are its authorization details, None without any."""
 
     client: Client
     redirect_uri: str
@@ -36,7 +36,7 @@ class AccessRequest(Struct, frozen=True, kw_only=True):
     details: str | None = None
 
     def pending_request(self, secret: str, browser: Browser, now: datetime) -> PendingRequest:
-        """The request in the form in which it waits for its user, identified by the hash of this secret."""
+        """The request as it is stored until its user has answered, for 15 minutes; its id is the hash of `secret`."""
         return PendingRequest(
             id_hash=stored_hash(secret),
             session_hash=browser.id_hash,
@@ -53,7 +53,7 @@ class AccessRequest(Struct, frozen=True, kw_only=True):
 
 
 class Consent:
-    """Stores the requests that wait, and turns an answer into a code or a refusal."""
+    """Stores authorization requests until people have answered them, and turns an answer into a code or a refusal."""
 
     def __init__(self, database: Database, codes: AuthorizationCodes, events: Events, now: Now) -> None:
         self._database = database
@@ -62,8 +62,9 @@ class Consent:
         self._now = now
 
     def keep(self, browser: Browser, asked: AccessRequest) -> str:
-        """Store a valid authorization request for this browser, and return the id that the pages carry. Raises
-        TemporarilyUnavailable."""
+        """Store a valid authorization request for this browser, and return the secret id that its pages carry. Raises
+        TemporarilyUnavailable where 20 wait in this browser already. Of all browsers' requests, the 10,000 newest are
+        kept."""
         now, secret = self._now(), new_secret()
         if pending.count(self._database, browser.id_hash, now=now) >= OPEN_MAX:
             raise TemporarilyUnavailable(60, "Too many sign-ins are open in this browser.")
@@ -77,7 +78,8 @@ class Consent:
         return secret
 
     def allow_at_once(self, browser: Browser, asked: AccessRequest) -> str:
-        """Issue the code for the page of this server, which needs no consent, without a waiting request."""
+        """Make a grant, without asking, for the page of this server, and return its code. Somebody must be signed
+        in."""
         user_id = browser.user_id
         assert user_id is not None, "only a signed-in browser gets a code"
         request = replace(asked, details=None).pending_request(new_secret(), browser, self._now())
@@ -86,7 +88,7 @@ class Consent:
         )
 
     def waiting_request(self, browser: Browser, secret: str) -> tuple[PendingRequest, Client] | None:
-        """The waiting request with this id and its client, if the request belongs to this browser; else None."""
+        """The unanswered request with this secret id, and its client; None where it is over or of another browser."""
         request = pending.find(self._database, stored_hash(secret), session_hash=browser.id_hash, now=self._now())
         client = clients.find(self._database, request.client_id) if request else None
         return (request, client) if request and client else None
@@ -101,11 +103,12 @@ class Consent:
         terms: Terms = EVERYTHING,
         lifetime: timedelta | None = None,
     ) -> tuple[PendingRequest, str | None] | None:
-        """Take the user's answer, once: returns the request and, where access was allowed, the code; None where the
-        request is gone or answered.
+        """Take the user's answer to a waiting request, once. Returns the request, and the code of the new grant, or
+        None in its place where access was refused; None alone where the request is over, of another browser or
+        answered. Logs and records the answer.
 
-        Of the scopes that a person has to tick, only those in `ticked` are granted; where no scope is left, access is
-        refused. `terms` limit what the grant covers, and `lifetime` how long it lasts.
+        Of TICKED_SCOPES, only those in `ticked` are granted; where no scope is left, access is refused. `terms` limit
+        what the grant covers, and `lifetime` how long it lasts.
         """
         user_id, now = browser.user_id, self._now()
         assert user_id is not None, "only a signed-in browser decides"
@@ -136,5 +139,5 @@ class Consent:
 
 
 def granted_scope(asked: str, ticked: frozenset[str]) -> str:
-    """The granted part of the requested scopes: all that need no tick, and the ticked ones."""
+    """The granted part of the requested scopes `asked`: those in `ticked`, and all that are not TICKED_SCOPES."""
     return scope_text(name for name in asked.split() if name not in TICKED_SCOPES or name in ticked)

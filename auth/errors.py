@@ -126,7 +126,8 @@ class TemporarilyUnavailable(OAuthError):
 
 
 class InvalidToken(Exception):
-    """The access token is missing, malformed, forged, expired or revoked; `reason` is for the log only."""
+    """The access token is missing, malformed, forged, expired, revoked or for another resource; `reason` is for the log
+    only."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -16,8 +16,8 @@ log = logging.getLogger("bankdata.auth")
 
 
 class Events:
-    """Writes the lines: `info` for normal events, `alarm` for possible attacks. `did` adds an entry to the record
-    that a person can read about their own account."""
+    """Writes events to the log: `info` for normal events, `alarm` for possible attacks. `did` adds to the record that
+    people can read about their own account."""
 
     def __init__(self, key: bytes, *, shows_addresses: bool, record: AccessRecord) -> None:
         self._key = key
@@ -25,17 +25,19 @@ class Events:
         self._shows_addresses = shows_addresses
 
     def info(self, event: str, *, account: str | None = None, address: str | None = None, **facts: str) -> None:
-        """Write a line at the level INFO."""
+        """Log an event at the level INFO. `account`, a user's name, and `address` are logged as keyed hashes (addresses
+        as they are if the operator wants that), `facts` as they are."""
         self._write(logging.INFO, event, account, address, facts)
 
     def alarm(self, event: str, *, account: str | None = None, address: str | None = None, **facts: str) -> None:
-        """Write a line at the level WARNING."""
+        """Log an event at the level WARNING, with the same arguments as `info`."""
         self._write(logging.WARNING, event, account, address, facts)
 
     def did(
         self, user_id: str, deed: Deed, *, client_id: str = "", grant_id: str = "", is_refused: bool = False
     ) -> None:
-        """Count a deed on a user's account, done or attempted, in the record."""
+        """Count in the user's access record, not in the log, something that was done to their account, or attempted
+        (`is_refused`)."""
         self._record.note(user_id, deed, client_id=client_id, grant_id=grant_id, is_refused=is_refused)
 
     def _write(self, level: int, event: str, account: str | None, address: str | None, facts: dict[str, str]) -> None:

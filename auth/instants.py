@@ -9,5 +9,5 @@ Now = Callable[[], datetime]
 
 
 def with_zone(now: Now) -> Now:
-    """A clock whose times are marked as UTC, made of one that gives UTC without a zone, as the store does."""
+    """A clock whose times are marked as UTC, made of one that gives the same times without a zone."""
     return lambda: aware(now())

@@ -16,7 +16,8 @@ RESOURCE_NAMES: dict[Resource, str] = {
 
 
 def server_metadata(policy: Policy) -> dict[str, Any]:
-    """The metadata of the authorization server for clients (RFC 8414); every address in it is served."""
+    """The metadata of the authorization server for clients (RFC 8414); every address in it is served, that of
+    registration is left out where registration is off."""
     issuer = policy.issuer
     document: dict[str, Any] = {
         "issuer": issuer,
@@ -57,15 +58,15 @@ def resource_metadata(policy: Policy, resource: Resource = "data") -> dict[str, 
 
 
 def server_metadata_paths(policy: Policy) -> tuple[str, ...]:
-    """The paths of the server's metadata: the origin's root (interface 5.3), and for an issuer with a path the address
-    made by "inserting a well-known URI string ... between the host component and the path component" (RFC 8414 section
-    3)."""
+    """The paths at which the server's metadata are served: at the origin's root (interface 5.3), and for an issuer with
+    a path also at the address made by "inserting a well-known URI string ... between the host component and the path
+    component" (RFC 8414 section 3)."""
     inserted = SERVER_PATH + urlsplit(policy.issuer).path
     return tuple(dict.fromkeys((SERVER_PATH, inserted)))
 
 
 def resource_metadata_paths(policy: Policy, resource: Resource) -> tuple[str, ...]:
-    """The paths of a resource's metadata: the path-inserted address (RFC 9728 section 3.1), and before it, for the data
-    interface, the origin's root (interface 5.3)."""
+    """The paths at which a resource's metadata are served: the well-known path with the resource's own path appended
+    (RFC 9728 section 3.1), and before it, for the data interface only, the well-known path alone (interface 5.3)."""
     inserted = RESOURCE_PATH + urlsplit(policy.address_of(resource)).path
     return tuple(dict.fromkeys((RESOURCE_PATH, inserted))) if resource == "data" else (inserted,)

@@ -11,7 +11,7 @@ _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 
 
 def is_challenge(text: str) -> bool:
-    """Whether the text has the form of a challenge, BASE64URL-ENCODE(SHA256(verifier))."""
+    """Whether the text has the form of a challenge: 43 characters of base64url."""
     return _CHALLENGE.fullmatch(text) is not None
 
 
@@ -21,6 +21,6 @@ def challenge_of(verifier: str) -> str:
 
 
 def is_proven(verifier: str, challenge: str) -> bool:
-    """Whether the verifier belongs to the challenge: "If the values are not equal, an error response indicating
-    'invalid_grant' ... MUST be returned." RFC 7636 section 4.6"""
+    """Whether the verifier is well-formed and belongs to the challenge: "If the values are not equal, an error response
+    indicating 'invalid_grant' ... MUST be returned." RFC 7636 section 4.6"""
     return _VERIFIER.fullmatch(verifier) is not None and hmac.compare_digest(challenge_of(verifier), challenge)

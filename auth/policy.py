@@ -23,12 +23,13 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 class PolicyWrong(ValueError):
-    """A rule of the authorization server cannot be used."""
+    """A setting of the authorization server cannot be used; the message says which, and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The addresses and limits of the authorization server; what has no default here is set in handlers/settings.py.
+    Raises PolicyWrong for values that cannot be used.
 
     No address is ever derived from a request (oauth.md 2.2).
     """
@@ -59,7 +60,7 @@ class Policy:
 
     @property
     def issuer(self) -> str:
-        """The issuer identifier (RFC 8414 section 2)."""
+        """The issuer identifier (RFC 8414 section 2), which is `auth_url`."""
         return self.auth_url
 
     def address_of(self, resource: Resource) -> str:
@@ -68,20 +69,21 @@ class Policy:
         return self.public_url + PATHS[resource]
 
     def named_resource(self, values: tuple[str, ...]) -> Resource | None:
-        """The resource that these indicators (RFC 8707) name, the data interface where there are none. None where one
-        of them is not ours, or they name several: a token has one audience."""
+        """The resource that all of these indicators (RFC 8707) name, a slash at their end aside; without any, the data
+        interface. None where one of them is not for OAuth clients here, or they name several: a token has one
+        audience."""
         named = {value.removesuffix("/") for value in values} or {self.address_of("data")}
         return next((each for each in RESOURCES if named == {self.address_of(each)}), None)
 
     @property
     def origin(self) -> str:
-        """The scheme and authority of the pages, as browsers send them in the header Origin."""
+        """The scheme and authority of the pages in lower case, as browsers send them in the header Origin."""
         parts = urlsplit(self.auth_url)
         return f"{parts.scheme}://{parts.netloc}".lower()
 
     @property
     def auth_path(self) -> str:
-        """The path before /oauth in addresses, without a trailing slash; usually empty."""
+        """The path of `auth_url`, which stands before /oauth in addresses; without a trailing slash, usually empty."""
         return urlsplit(self.auth_url).path
 
     @property
@@ -108,16 +110,16 @@ class Policy:
 
     @property
     def takes_documents(self) -> bool:
-        """Whether apps may use a document in place of a registration."""
+        """Whether there are apps that may describe themselves by a document, in place of a registration."""
         return self.document_hosts is None or bool(self.document_hosts)
 
     def takes_document_of(self, host: str) -> bool:
-        """Whether the document of an app of this host may be fetched."""
+        """Whether the operator lets this server fetch apps' documents from this host."""
         return self.document_hosts is None or host in self.document_hosts
 
     @property
     def registrations_allowed(self) -> tuple[int, timedelta] | None:
-        """The number of unused clients that one address may register, and the period; None for no limit."""
+        """How many yet unused clients one network address may register, in which period; None for no limit."""
         match = _LIMIT.fullmatch(self.registration_limit)
         return (int(match[1]), timedelta(seconds=_SECONDS[match[2]])) if match else None
 

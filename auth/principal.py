@@ -4,21 +4,21 @@ from msgspec import Struct
 
 
 class Coverage(Struct, frozen=True):
-    """The accounts that a grant covers: these, or (`is_all_but`) all but these, accounts added later included."""
+    """The accounts that a grant covers: `accounts`, or with `is_all_but` all except these, also later ones."""
 
     accounts: frozenset[str]
     is_all_but: bool = False
 
     def covers(self, account_id: str) -> bool:
-        """Whether this account is covered."""
+        """Whether this account is covered by the grant."""
         return (account_id in self.accounts) != self.is_all_but
 
 
 class Principal(Struct, frozen=True, kw_only=True):
     """The user behind an access token, what the token allows, and whether the user's subscription is active.
 
-    `coverage` None means all accounts, `figures_only` neither bookings nor payees; with `full_numbers`, assistants may
-    read whole account numbers.
+    `coverage` None means all accounts. With `figures_only`, neither bookings nor payees may be read; with
+    `full_numbers`, assistants may read whole account numbers.
     """
 
     user_id: str

@@ -55,7 +55,7 @@ log = logging.getLogger("bankdata.record")
 
 
 class AccessRecord:
-    """Counts calls and deeds, and writes the counts to the store; safe from any thread."""
+    """Counts apps' calls and people's deeds in memory, and writes the counts to the store; safe from any thread."""
 
     def __init__(self, database: Database, now: Now) -> None:
         self._database = database
@@ -69,7 +69,8 @@ class AccessRecord:
     def note(
         self, user_id: str, operation: str, *, grant_id: str = "", client_id: str = "", is_refused: bool = False
     ) -> None:
-        """Count one more call."""
+        """Count one more call of an operation or tool, or one more deed, in memory; dropped where 20,000 different ones
+        wait to be written."""
         key = (user_id, grant_id, client_id, operation)
         with self._lock:
             count = self._counted.get(key)
@@ -82,12 +83,12 @@ class AccessRecord:
                 count.refusals += 1
 
     def keep_writing(self) -> None:
-        """Write the counts every few seconds until `close`; for a thread of its own."""
+        """Write the counts every five seconds until `close`; for a thread of its own."""
         while not self._stopped.wait(WRITE_EVERY):
             self.write()
 
     def write(self) -> None:
-        """Write the counts to the store; if that fails, they are kept and written next time."""
+        """Write the counts to the store. A failure is logged, and the counts are kept for the next time."""
         with self._writing:
             with self._lock:
                 counted, self._counted = self._counted, {}
@@ -102,18 +103,19 @@ class AccessRecord:
             self._put_back(counted)
 
     def close(self) -> None:
-        """Write the remaining counts, and stop writing."""
+        """Stop `keep_writing`, and write the remaining counts."""
         self._stopped.set()
         self.write()
 
     def hours(self, user_id: str, *, since: datetime | None = None) -> Iterator[list[Entry]]:
-        """The entries of a user by hour, the newest first, since a time or since the record begins; in lists of which
-        the first may be empty."""
+        """The entries of a user by hour, the latest hour first, since a time or in all the 13 months that are kept; in
+        lists of which the first may be empty. Writes waiting counts first."""
         self.write()
         return access_record.hours(self._database, user_id, since=since or self._now() - lifetimes.ACCESS_RECORD)
 
     def overview(self, user_id: str, *, within: timedelta) -> list[Entry]:
-        """The entries of a user from this period, summed over its hours, the latest first."""
+        """The entries of a user within the last `within`, each the sum of one grant's and app's calls of one operation,
+        the one called last first. Writes waiting counts first."""
         self.write()
         return access_record.overview(self._database, user_id, since=self._now() - within)
 

@@ -25,7 +25,7 @@ ALL_SCOPES = SCOPES + TICKED_SCOPES
 
 
 def scope_set(text: str) -> frozenset[str] | None:
-    """The scopes of a space-separated list; None where one of them is unknown or there is none.
+    """The scopes of a space-separated list; None where it has none or an unknown one.
 
     "The value of the scope parameter is expressed as a list of space-delimited, case-sensitive strings." RFC 6749
     section 3.3
@@ -43,6 +43,7 @@ def scope_text(scopes: Iterable[str]) -> str:
 
 
 def scope_without_bookings(text: str) -> str:
-    """The scopes without those about single bookings, for a grant that covers figures only."""
+    """The scopes of a space-separated list without those about single bookings, in the order of ALL_SCOPES; for a grant
+    that covers figures only."""
     of_bookings = (READ_TRANSACTIONS, READ_ANNOTATIONS, WRITE_ANNOTATIONS)
     return scope_text(name for name in text.split() if name not in of_bookings)

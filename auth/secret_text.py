@@ -10,33 +10,32 @@ LETTERS = string.ascii_letters + string.digits
 
 
 def new_secret() -> str:
-    """A random secret of 256 bits (RFC 6749 section 10.10 asks for at least 128)."""
+    """A random secret of 256 bits in 43 characters of base64url (RFC 6749 section 10.10 asks for at least 128 bits)."""
     return secrets.token_urlsafe(32)
 
 
 def new_letters(count: int) -> str:
-    """Random letters and digits, just under six bits each, for clients that split addresses at other characters."""
+    """`count` random ASCII letters and digits, for clients that split addresses at other characters."""
     return "".join(secrets.choice(LETTERS) for _ in range(count))
 
 
 def new_client_id() -> str:
-    """A random client id of 192 bits; a word comes first, because commands take an argument with a leading dash for an
-    option."""
+    """A random client id of 192 bits after `app_`, since commands take a leading dash for an option."""
     return f"app_{secrets.token_urlsafe(24)}"
 
 
 def new_grant_id() -> str:
-    """A random id of a grant."""
+    """A random id for a grant, of 96 bits."""
     return f"g{secrets.token_hex(12)}"
 
 
 def stored_hash(secret: str) -> str:
-    """The hash of a secret for the store. SHA-256 is enough for 256 random bits, but not for passwords."""
+    """The SHA-256 under which a secret is stored, in hexadecimal: enough for 256 random bits, not for passwords."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def keyed_hash(key: bytes, text: str) -> str:
-    """A secret that only the holder of `key` can compute from `text`: their HMAC."""
+    """The HMAC of a text as base64url, which only a holder of `key` can compute."""
     digest = hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 

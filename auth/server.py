@@ -40,9 +40,10 @@ OTHER_PROCESSES_SEEN_WITHIN = timedelta(milliseconds=500)
 
 
 class AuthorizationServer:
-    """The parts of the authorization server: `clients` register, `sign_in` and `sessions` identify people, `consent`
-    asks them, `codes` and `refresh_tokens` are exchanged, `grants` are ended, `simplefin` and `calendar` serve apps of
-    these kinds, `access` finds the principal of each request, `record` counts what was done, `cleanup` deletes."""
+    """The parts of the authorization server: `clients` registers apps, `sign_in` and `sessions` identify people,
+    `consent` asks them, `codes` and `refresh_tokens` are exchanged for tokens, `grants` ends access, `simplefin` and
+    `calendar` admit SimpleFIN and calendar apps, `access` finds the principal of each request, `record` counts what was
+    done, `cleanup` deletes what has expired."""
 
     def __init__(
         self,
@@ -107,7 +108,8 @@ class AuthorizationServer:
         resource: Resource = "data",
         terms: Terms = EVERYTHING,
     ) -> str:
-        """Issue an access token for the operator's own use, listed and revocable like any other. Raises UserUnknown."""
+        """Issue an access token for the operator's own use, listed and revocable like any other. Raises UserUnknown,
+        and InvalidRequest for scopes or a lifetime that cannot be had."""
         if not scopes or not scopes <= frozenset(ALL_SCOPES):
             raise InvalidRequest(f"The scopes are {', '.join(ALL_SCOPES)}.")
         if not timedelta() < lifetime <= self.policy.grant_lifetime:
@@ -120,7 +122,8 @@ class AuthorizationServer:
         )
 
     def remove_user(self, user_id: str) -> None:
-        """Delete all data of the authorization server about a user; their tokens are refused from now on."""
+        """Delete a user's grants with their tokens, browser sessions and calendar address; their tokens are refused
+        from now on. What else is stored about them goes with the user."""
 
         def work(session: Session) -> None:
             grants.remove_all(session, user_id)
@@ -131,18 +134,19 @@ class AuthorizationServer:
         self.access.forget()
 
     def rotate_keys(self) -> str:
-        """Make a new signing key, and return its kid. Tokens signed by the old one stay valid for their hour."""
+        """Make a new signing key, log that, and return its id (kid). Tokens signed by the previous one are accepted for
+        one more lifetime of an access token, even those of the operator that were to last longer."""
         kid = self.keys.rotate(now=self._now())
         self._events.info("signing key rotated", kid=kid)
         return kid
 
     def reseal_keys(self) -> None:
-        """Seal the signing keys with the first line of the operator's secret; tokens stay valid."""
+        """Seal the stored keys anew, with the first line of the operator's secret, and log that; tokens stay valid."""
         self.keys.reseal()
         self._events.info("signing keys sealed anew")
 
     def jwks(self) -> dict[str, list[dict[str, str]]]:
-        """The public keys as a JWK set (RFC 7517 section 5)."""
+        """The public keys that verify valid access tokens, as a JWK set (RFC 7517 section 5)."""
         return self.keys.jwks(now=self._now())
 
     def server_metadata(self) -> dict[str, object]:

@@ -31,7 +31,7 @@ _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?([0-9]{1,9})")
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """The document at an address. `cache_control` is that header in lower case."""
+    """The document that was fetched from an address. `cache_control` is that header in lower case."""
 
     body: bytes
     media_type: str
@@ -43,13 +43,13 @@ Fetch = Callable[[str], Document]
 
 
 class DocumentRefused(Exception):
-    """The document of an app cannot be used; the message says why."""
+    """The document of an app cannot be fetched or used; the message says why, in a sentence."""
 
 
 def is_document_address(client_id: str) -> bool:
-    """Whether a client id is an address from which a document may be fetched: "Client identifier URLs MUST have an
-    "https" scheme, MUST contain a path component, MUST NOT contain single-dot or double-dot path segments, MUST NOT
-    contain a fragment component and MUST NOT contain a username or password"
+    """Whether a client id is an address from which a document may be fetched, and at most 200 characters long: "Client
+    identifier URLs MUST have an "https" scheme, MUST contain a path component, MUST NOT contain single-dot or
+    double-dot path segments, MUST NOT contain a fragment component and MUST NOT contain a username or password"
     (draft-ietf-oauth-client-id-metadata-document section 3)."""
     if not client_id.startswith("https://") or len(client_id) > LENGTH_MAX or not _CHARACTERS.fullmatch(client_id):
         return False
@@ -63,7 +63,7 @@ def is_document_address(client_id: str) -> bool:
 
 
 class ClientDocuments:
-    """Fetches the documents of apps that send a signed-in person here, and stores the apps as clients."""
+    """Fetches the documents by which apps without a registration describe themselves, and stores them as clients."""
 
     def __init__(self, database: Database, policy: Policy, fetch: Fetch | None, events: Events, now: Now) -> None:
         self._database = database
@@ -75,7 +75,7 @@ class ClientDocuments:
         self._until: dict[str, datetime] = {}
 
     def serves(self, client_id: str) -> bool:
-        """Whether a document would be fetched for this client id."""
+        """Whether a document would be fetched for this client id: an address, of a host that the operator allows."""
         return (
             self._fetch is not None
             and is_document_address(client_id)
@@ -83,9 +83,10 @@ class ClientDocuments:
         )
 
     def client(self, client_id: str) -> Client:
-        """The app as its document describes it, fetched now or remembered. Raises DocumentRefused.
+        """The app as its document describes it, stored as a client: fetched now, or remembered for as long as
+        `lifetime` says. Raises DocumentRefused, which is logged.
 
-        Errors are never remembered. Where the document has changed, open requests of the app end.
+        Errors are never remembered. Where the document has changed, open authorization requests of the app are deleted.
         """
         assert self._fetch is not None, "only of those that are served"
         now = self._now()
@@ -107,7 +108,7 @@ class ClientDocuments:
 
 
 def client_of_document(client_id: str, document: Document, *, now: datetime) -> Client:
-    """The client that a document describes; raises DocumentRefused."""
+    """The client that a document describes, not stored; raises DocumentRefused."""
     if not MEDIA_TYPES.fullmatch(document.media_type):
         raise DocumentRefused("It is not sent as JSON.")
     try:
@@ -130,7 +131,8 @@ def client_of_document(client_id: str, document: Document, *, now: datetime) -> 
 
 
 def lifetime(cache_control: str) -> timedelta:
-    """How long a document is remembered: as its server says, but at least five minutes and at most a day."""
+    """How long a document with this Cache-Control header is remembered: its max-age, but at least five minutes and at
+    most a day; five minutes if the header says nothing, no-store or no-cache."""
     stated = _MAX_AGE.search(cache_control)
     if stated is None or "no-store" in cache_control or "no-cache" in cache_control:
         return lifetimes.CLIENT_DOCUMENT_MIN

@@ -24,7 +24,7 @@ _JOINERS = "\u200c\u200d"  # belong in emoji and several scripts
 
 
 class ClientMetadata(Struct, frozen=True, kw_only=True):
-    """The checked content of a registration request."""
+    """The checked content of a registration request; `optional` are the members kept beyond name and redirect URIs."""
 
     name: str
     redirect_uris: tuple[str, ...]
@@ -32,8 +32,9 @@ class ClientMetadata(Struct, frozen=True, kw_only=True):
 
 
 def read_registration(document: object) -> ClientMetadata:
-    """The metadata in a registration request, checked member by member; unknown members are ignored (RFC 7591 section
-    2). Raises InvalidClientMetadata and InvalidRedirectUri."""
+    """The metadata in the decoded JSON of a registration request, checked member by member; unknown members are left
+    out (RFC 7591 section 2). An app without a name is called `Unnamed app`. Raises InvalidClientMetadata and
+    InvalidRedirectUri."""
     if not isinstance(document, dict):
         raise InvalidClientMetadata("The body must be a JSON object.")
     redirect_uris = _redirect_uris(document)
@@ -63,8 +64,8 @@ def _redirect_uris(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _refuse_other_kinds(document: Mapping[str, Any]) -> None:
-    """Refuse metadata that this server cannot serve; "The authorization server MAY reject or replace any of the
-    client's requested metadata values" (RFC 7591 section 3.2.1) where something usable remains."""
+    """Raise InvalidClientMetadata for metadata that this server cannot serve; "The authorization server MAY reject or
+    replace any of the client's requested metadata values" (RFC 7591 section 3.2.1) where something usable remains."""
     _check_supported(document, "grant_types", needed="authorization_code")
     _check_supported(document, "response_types", needed="code")
     if document.get("token_endpoint_auth_method", "none") not in ("none", None):
@@ -102,8 +103,8 @@ def _optional_members(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _text(member: str, value: object) -> str:
-    """The text, if it can be shown to a person: of limited length, without control characters or marks that change the
-    direction of writing. Raises InvalidClientMetadata."""
+    """The value unchanged, if it is a text that can be shown to a person: at most 200 characters, without control
+    characters or marks that change the direction of writing. Raises InvalidClientMetadata."""
     if not isinstance(value, str):
         raise InvalidClientMetadata(f"{member} must be a text.")
     if len(value) > NAME_LENGTH_MAX:
@@ -118,7 +119,7 @@ def _text(member: str, value: object) -> str:
 
 
 def _web_address(member: str, value: object) -> str:
-    """The address, if it is a link to a web page. It is repeated in answers and never fetched (issue 3, item 8). Raises
+    """The value unchanged, if it is an http or https address; it is repeated in answers and never fetched. Raises
     InvalidClientMetadata."""
     if not isinstance(value, str) or len(value) > redirects.LENGTH_MAX:
         raise InvalidClientMetadata(f"{member} must be a web address.")
@@ -133,9 +134,10 @@ def _web_address(member: str, value: object) -> str:
 
 
 def registration_answer(client: Client) -> dict[str, Any]:
-    """All registered metadata (RFC 7591 section 3.2.1); a public client gets no secret.
+    """The body of the answer to a registration: all registered metadata (RFC 7591 section 3.2.1), without a secret, as
+    clients are public.
 
-    Every client is registered for all scopes: the scope of a registration is no ceiling, or step-up would be
+    Every client is registered for the scopes of SCOPES: the scope of a registration is no ceiling, or step-up would be
     impossible for clients that register with the scope of their first challenge (oauth.md 2.4).
     """
     return {
@@ -152,8 +154,9 @@ def registration_answer(client: Client) -> dict[str, Any]:
 
 
 def checked_client(name: str, *, redirect_uris: Sequence[str] | None = None) -> ClientMetadata:
-    """The metadata of a client that is added here, by a command or a page, checked by the same rules as a registration;
-    without `redirect_uris`, it has only a name."""
+    """The metadata of a client that a command or page adds, checked by the same rules as a registration; without
+    `redirect_uris`, it has only a name, which must not be empty. Raises InvalidRequest, InvalidClientMetadata and
+    InvalidRedirectUri."""
     if not name.strip():
         raise InvalidRequest("The client needs a name.")
     uris = _redirect_uris({"redirect_uris": list(redirect_uris)}) if redirect_uris is not None else ()
@@ -161,7 +164,7 @@ def checked_client(name: str, *, redirect_uris: Sequence[str] | None = None) -> 
 
 
 def new_client(metadata: ClientMetadata, *, client_id: str, registered_by: RegisteredBy, now: datetime) -> Client:
-    """A client with this metadata, to be stored."""
+    """A client with this id and metadata, not stored yet."""
     return Client(
         id=client_id,
         name=metadata.name,

@@ -54,7 +54,9 @@ class Clients:
         self._registering = threading.Lock()  # counting and adding are one step in this process
 
     def register(self, document: object, *, address: str, bearer: str | None) -> Client:
-        """Register a client by its own request (RFC 7591 section 3), and return it. Raises OAuthError."""
+        """Register a client by its own request (RFC 7591 section 3), log that, and return it. Raises OAuthError where
+        registration is closed, `bearer` is not the required token, the document is not acceptable, or the address or
+        the server has registered too many clients."""
         try:
             client = self._register(document, address, bearer)
         except OAuthError as error:
@@ -64,27 +66,27 @@ class Clients:
         return client
 
     def initial_token(self) -> str:
-        """The initial access token that registration requires in the mode `token` (RFC 7591 section 3)."""
+        """The lasting initial access token that `register` requires in the mode `token` (RFC 7591 section 3)."""
         return keyed_hash(self._registration_key, "initial access token")
 
     def find(self, client_id: str) -> Client | None:
-        """The client with this id; None where it is not registered."""
+        """The client with this id; None where it is not registered, also for a text that cannot be an id."""
         return clients.find(self._database, client_id) if is_storable(client_id) else None
 
     def all(self) -> list[Client]:
-        """All registered clients, oldest first."""
+        """All registered clients, the first registered first."""
         return clients.list_all(self._database)
 
     def add(self, name: str, redirect_uris: tuple[str, ...]) -> Client:
-        """Register a client of the operator's, which never expires, and return it. Raises OAuthError with the
-        reason."""
+        """Register a client for the operator, which no cleanup removes, and return it. Raises OAuthError."""
         metadata = checked_client(name, redirect_uris=redirect_uris)
         client = new_client(metadata, client_id=new_client_id(), registered_by="operator", now=self._now())
         self._database.atomically(lambda session: clients.add(session, client))
         return client
 
     def remove(self, client_id: str) -> int:
-        """Delete a client and end its grants; returns how many grants were ended. Raises ClientUnknown."""
+        """Delete a client with its waiting requests, and end its grants; returns how many live ones were ended. Raises
+        ClientUnknown."""
         if self.find(client_id) is None:
             raise ClientUnknown(ClientUnknown.__doc__)
         ended = self._grants.revoke_all(because="ended: client removed", client_id=client_id)
@@ -92,20 +94,20 @@ class Clients:
         return ended
 
     def ensure_builtin(self) -> str:
-        """The id of the built-in client to which tokens from the command line belong; makes the client where it is
-        missing."""
+        """Store the built-in client for tokens from the command line, unless it is there, and return its id."""
         return self._ensure(BUILTIN, "bankdata token", ())
 
     def ensure_documentation(self) -> str:
-        """Store the built-in client for our documentation page, and return its id; its only redirect URI follows from
-        the settings."""
+        """Store the built-in client for our documentation page, or its new redirect URI if the public address has
+        changed, and return its id."""
         return self._ensure(
             DOCUMENTATION, "Interface documentation", (self._policy.public_url + DOCUMENTATION_REDIRECT,)
         )
 
     def ensure_page(self) -> str:
-        """Store the built-in client for our own page, and return its id. Its only redirect URI is on this server, so
-        its identity is certain and nobody is asked for consent."""
+        """Store the built-in client for our own page, or its new redirect URI if the public address has changed, and
+        return its id. The redirect URI is on this server, so its identity is certain and nobody is asked for
+        consent."""
         return self._ensure(PAGE, "This website", (self._policy.public_url + PAGE_REDIRECT,))
 
     def _ensure(self, client_id: str, name: str, redirect_uris: tuple[str, ...]) -> str:
@@ -171,7 +173,8 @@ def _refuse_beyond(allowed: int, unused: list[datetime], window: timedelta, now:
 
 
 def _network(address: str) -> str:
-    """The network of an address: for IPv6 its /48, for IPv4 the address itself."""
+    """The network to which an address belongs: for IPv6 its /48, for IPv4 the address itself; a text that is no address
+    is returned as it is."""
     try:
         network = ip_network(address)
     except ValueError:
@@ -182,6 +185,6 @@ def _network(address: str) -> str:
 
 
 def is_storable(text: str) -> bool:
-    """Whether a text from outside can be looked up in the store: not too long, and without NUL, which PostgreSQL's TEXT
-    cannot hold."""
+    """Whether a text from outside may be looked up in the store: not empty, at most 200 characters, and without NUL,
+    which PostgreSQL's TEXT cannot hold."""
     return 0 < len(text) <= 200 and "\0" not in text

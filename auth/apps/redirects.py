@@ -86,9 +86,9 @@ def _is_host(host: str) -> bool:
 
 
 def is_registered(uri: str, registered: Iterable[str]) -> bool:
-    """Whether the URI is one of the registered ones, the port of a loopback URI aside: "Authorization servers MUST
-    utilize exact string matching except for port numbers in localhost redirection URIs of native apps" RFC 9700 section
-    2.1"""
+    """Whether the URI is one of the registered ones, letter by letter; only the port of an http URI on a loopback
+    address may differ: "Authorization servers MUST utilize exact string matching except for port numbers in localhost
+    redirection URIs of native apps" RFC 9700 section 2.1"""
     return any(uri == known or _differs_in_loopback_port_only(uri, known) for known in registered)
 
 
@@ -102,24 +102,25 @@ def _differs_in_loopback_port_only(uri: str, known: str) -> bool:
 
 
 def is_loopback(uri: str) -> bool:
-    """Whether the redirect stays on the user's own machine."""
+    """Whether the redirect stays on the user's own machine: http on 127.0.0.1, [::1] or localhost."""
     return _LOOPBACK.fullmatch(uri) is not None
 
 
 def is_web(uri: str) -> bool:
-    """Whether the redirect leads to a web site."""
+    """Whether the redirect leads to a web site: http or https, and not `is_loopback`."""
     return _WEB.fullmatch(uri) is not None and not is_loopback(uri)
 
 
 def destination(uri: str) -> str:
-    """Where the redirect leads, in a form for people: the host of a web site, or the scheme of an app."""
+    """Where the redirect leads, in a form for people: the host of a web address in lower case, with its port; or the
+    scheme of an app with its colon."""
     web = _WEB.fullmatch(uri)
     return web[1].lower() if web else uri.partition(":")[0] + ":"
 
 
 def form_action_source(uri: str) -> str:
-    """The origin of the redirect as a CSP source expression; Chromium also checks the redirect that follows a form
-    post."""
+    """The origin of the redirect as a source expression for CSP's form-action, since Chromium also checks the redirect
+    that follows a form post; only the scheme for apps and for IPv6 addresses, which CSP cannot express."""
     web = _WEB.fullmatch(uri)
     if not web:
         return uri.partition(":")[0].lower() + ":"
@@ -130,7 +131,7 @@ def form_action_source(uri: str) -> str:
 
 
 def with_parameters(uri: str, parameters: Mapping[str, str]) -> str:
-    """The URI with parameters added; its query component "MUST be retained when adding additional query parameters"
-    (RFC 6749 section 3.1.2)."""
+    """The URI with parameters added to its query, percent-encoded; the query that it has "MUST be retained when adding
+    additional query parameters" (RFC 6749 section 3.1.2)."""
     separator = "" if uri.endswith(("?", "&")) else "&" if "?" in uri else "?"
     return uri + separator + urlencode(parameters, quote_via=quote)

@@ -20,8 +20,9 @@ GERMAN_WORDS = files("auth.people").joinpath("german_words.txt").read_text("utf-
 
 
 def weakness(password: str, *, user_name: str) -> Weakness | None:
-    """The reason why a new password is refused, None for a good one; there are no composition rules (ASVS 5.0
-    6.2.5)."""
+    """Why a new password is refused, the first that holds: `short` (under 12 characters), `long` (over 1024 bytes, or
+    no valid Unicode), `name` (the user's name with only digits or signs around it), `common` (easy to guess); None for
+    a good one. There are no composition rules (ASVS 5.0 6.2.5)."""
     if len(password) < LENGTH_MIN:
         return "short"
     if not is_usable(password):
@@ -36,6 +37,6 @@ def _is_name(password: str, name: str) -> bool:
 
 
 def is_guessable(password: str, *, user_name: str) -> bool:
-    """Whether somebody who knows the user's name and the usual words and patterns would soon guess the password."""
+    """Whether zxcvbn, knowing the name and usual words, finds the first 32 characters within 10^8.5 guesses."""
     estimate = zxcvbn(password[:CHARACTERS_MAX], [user_name, "bankdata", *GERMAN_WORDS])
     return float(estimate.guesses_log10) < GUESSES_LOG10_MIN

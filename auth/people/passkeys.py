@@ -34,7 +34,7 @@ log = logging.getLogger("bankdata.passkeys")
 
 
 class Passkeys:
-    """Makes challenges, verifies the answers of devices, and stores and deletes passkeys."""
+    """Makes challenges for browsers, verifies the answers of devices, and stores and deletes passkeys."""
 
     def __init__(self, database: Database, policy: Policy, events: Events, now: Now) -> None:
         self._database = database
@@ -44,15 +44,16 @@ class Passkeys:
 
     @property
     def are_possible(self) -> bool:
-        """Whether browsers can make passkeys for the address of the pages."""
+        """Whether browsers make passkeys for the host of the pages (`Policy.passkey_host`)."""
         return self._policy.passkey_host is not None
 
     def of_user(self, user_id: str) -> list[Passkey]:
-        """All passkeys of a user, the oldest first, those for an earlier address of the pages included."""
+        """All passkeys of a user, the first made first; those for an earlier host of the pages no longer work."""
         return passkeys.of_user(self._database, user_id)
 
     def creation_options(self, user: User, browser: Browser) -> str:
-        """The options for a browser to have a device make a passkey: PublicKeyCredentialCreationOptions as JSON."""
+        """The options for a browser to have a device make a passkey: PublicKeyCredentialCreationOptions as JSON. Stores
+        their challenge with the browser's session for five minutes, in place of an earlier one."""
         import webauthn
         from webauthn.helpers import structs
 
@@ -74,8 +75,9 @@ class Passkeys:
         )
 
     def request_options(self, half: Browser) -> str | None:
-        """The options for a browser to have a device sign: PublicKeyCredentialRequestOptions as JSON; None where the
-        half signed-in user has no passkey for this address."""
+        """The options for a browser to have a device sign: PublicKeyCredentialRequestOptions as JSON, whose challenge
+        is stored like that of `creation_options`. None where the user whose second factor is awaited has no passkey for
+        this host."""
         usable = self._usable_passkeys(half.awaits_user_id or "")
         if not usable:
             return None
@@ -94,8 +96,9 @@ class Passkeys:
         )
 
     def add(self, user: User, browser: Browser, answer: str, *, name: str) -> bool:
-        """Store the passkey that a device has made; False where the answer does not fit this browser's challenge, or
-        the user has no second factor, which a passkey only complements."""
+        """Store the passkey that a device has made, under a name cut to 50 characters, and log and record that. False,
+        with nothing stored, where the answer does not fit this browser's challenge, which is used up, or the user has
+        this passkey, 20 of them, or no second factor, which a passkey only complements."""
         challenge = self._take_challenge(browser)
         made = self._verify_registration(answer, challenge) if challenge is not None else None
         if made is None:
@@ -120,8 +123,9 @@ class Passkeys:
         return is_added
 
     def use(self, half: Browser, answer: str) -> bool:
-        """Whether the answer is a signature by a passkey of the half signed-in user over this browser's challenge, made
-        on our pages and with a counter higher than before; such a use is recorded."""
+        """Whether the answer is a signature over this browser's challenge, made on our pages by a passkey of the user
+        whose second factor is awaited, with a counter higher than before (if the device counts). The challenge is used
+        up in any case; the counter and the time of a valid use are stored."""
         challenge, user_id = self._take_challenge(half), half.awaits_user_id or ""
         passkey = next((each for each in self._usable_passkeys(user_id) if each.id == _id_in(answer)), None)
         signed = self._verify(answer, challenge, passkey) if challenge is not None and passkey is not None else None
@@ -133,7 +137,7 @@ class Passkeys:
         )
 
     def remove(self, user_id: str, passkey_id: str) -> bool:
-        """Delete a passkey; False where the user has none with this id."""
+        """Delete a passkey, and log and record that; False where the user has none with this id."""
         was_there = self._database.atomically(lambda session: passkeys.remove(session, user_id, passkey_id))
         if was_there:
             self._events.info("passkey removed", user=user_id)
@@ -183,8 +187,8 @@ class Passkeys:
 
 
 def _verify_by_webauthn(verify: Callable[[], T]) -> T | None:
-    """What webauthn has verified; None where it raised anything at all: then these bytes from outside are no passkey,
-    or no signature."""
+    """What `verify`, a call of the webauthn library, has verified; None where it raised anything at all: the bytes from
+    outside are then no passkey or signature."""
     try:
         return verify()
     except Exception as error:

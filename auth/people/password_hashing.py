@@ -24,7 +24,7 @@ class Busy(Exception):
 
 
 class Passwords:
-    """Hashes and verifies passwords; verifying takes as long for unknown users as for known ones."""
+    """Hashes and verifies passwords (argon2id), two at a time; verifying takes as long where no hash is stored."""
 
     def __init__(self, *, memory_kib: int = MEMORY_KIB, time_cost: int = TIME_COST, lanes: int = LANES) -> None:
         self._hasher = PasswordHasher(time_cost=time_cost, memory_cost=memory_kib, parallelism=lanes)
@@ -35,11 +35,12 @@ class Passwords:
         self._nobodys = f"$argon2id$v=19$m={memory_kib},t={time_cost},p={lanes}${salt}${digest}"
 
     def hash(self, password: str) -> str:
-        """The hash of a password, to be stored. Raises Busy."""
+        """The hash of a password, with its salt and parameters, to be stored. Raises Busy."""
         return self._in_turn(lambda: self._hasher.hash(password))
 
     def is_right(self, password: str, stored: str | None) -> bool:
-        """Whether the password has the stored hash; takes as long where there is none. Raises Busy."""
+        """Whether the password has the stored hash. False also where `stored` is None, after as long as for a wrong
+        password, and at once for a text that cannot be a password (`is_usable`). Raises Busy."""
 
         def verify() -> bool:
             try:
@@ -50,12 +51,13 @@ class Passwords:
         return is_usable(password) and self._in_turn(verify) and stored is not None
 
     def is_outdated(self, stored: str) -> bool:
-        """Whether the hash has outdated parameters, so that it should be made anew at the next sign-in."""
+        """Whether the hash has other parameters than new ones, so that it should be made anew at the next sign-in."""
         return self._hasher.check_needs_rehash(stored)
 
     def _in_turn(self, work: Callable[[], T]) -> T:
-        """The result of `work` from one of two threads. Each thread keeps the memory of its last hash, so that forty
-        would keep twenty times as much. Raises Busy when the queue is full or does not move."""
+        """The result of `work`, run in one of two threads. Each thread keeps the memory of its last hash, so that forty
+        would keep twenty times as much. Raises Busy when the queue is full or `work` has not begun within ten
+        seconds."""
         if not self._places.acquire(blocking=False):
             raise Busy(Busy.__doc__)
         future = self._threads.submit(work)
@@ -67,7 +69,7 @@ class Passwords:
 
 
 def is_usable(password: str) -> bool:
-    """Whether a text can be a password at all: not empty, not too long, valid Unicode."""
+    """Whether a text can be a password at all: not empty, at most 1024 bytes in UTF-8, valid Unicode."""
     try:
         return 0 < len(password.encode("utf-8")) <= BYTES_MAX
     except UnicodeEncodeError:

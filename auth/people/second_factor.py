@@ -29,14 +29,14 @@ Kind = Literal["code", "recovery code", "passkey"]
 
 
 class SetUp(Discreet, frozen=True, kw_only=True):
-    """The data for setting up an app: the seed as letters, and an address with the seed for a QR code."""
+    """The data for setting up an authenticator app: the seed as letters, and an address with it for a QR code."""
 
     seed: str
     address: str
 
 
 class SecondFactors:
-    """Sets up, verifies and removes second factors. A valid code counts once, whichever process checks it."""
+    """Sets up, verifies and removes second factors. A valid code counts only once, whichever process checks it."""
 
     def __init__(self, database: Database, key: bytes, events: Events, now: Now) -> None:
         self._database = database
@@ -45,16 +45,17 @@ class SecondFactors:
         self._now = now
 
     def is_on(self, user_id: str) -> bool:
-        """Whether signing in requires a second factor."""
+        """Whether signing in requires a second factor: the user has confirmed one by a first code."""
         kept = second_factors.find(self._database, user_id)
         return kept is not None and kept.confirmed_at is not None
 
     def codes_left(self, user_id: str) -> int:
-        """The number of recovery codes that have not been used."""
+        """The number of the user's recovery codes that have not been used."""
         return second_factors.codes_left(self._database, user_id)
 
     def begin(self, user: User) -> SetUp | None:
-        """Make a new seed, which counts once a code of it has been entered; None where another one counts already."""
+        """Make and store a new seed, in place of one that was not confirmed; `confirm` turns the second factor on with
+        it. None where the user's second factor is on already."""
         seed = pyotp.random_base32()  # 160 bits, as RFC 4226 section 4 recommends
         sealed = self._seal(user.id, seed)
         now = self._now()
@@ -64,7 +65,8 @@ class SecondFactors:
         return _set_up(user, seed) if begun else None
 
     def waiting_set_up(self, user: User) -> SetUp | None:
-        """The set-up that waits for its first code; None where there is none or its time is over."""
+        """The set-up that `begin` made and nobody has confirmed; None where there is none, it is older than 15 minutes,
+        or its seed cannot be decrypted."""
         kept = second_factors.find(self._database, user.id)
         if kept is None or kept.confirmed_at is not None or self._now() - kept.made_at > lifetimes.SECOND_FACTOR_SETUP:
             return None
@@ -72,8 +74,8 @@ class SecondFactors:
         return _set_up(user, seed) if seed is not None else None
 
     def confirm(self, user: User, typed: str) -> tuple[str, ...] | None:
-        """Turn the second factor on if the first code is right, and return the recovery codes, which are shown only
-        now; else None."""
+        """Turn the second factor on, log and record that, and return ten new recovery codes, which are shown only now.
+        None where no set-up waits, the code `typed` is wrong, or another request was first."""
         kept, waiting, now = second_factors.find(self._database, user.id), self.waiting_set_up(user), self._now()
         step = _step_of(typed, waiting.seed, now) if waiting is not None else None
         if kept is None or step is None:
@@ -93,7 +95,8 @@ class SecondFactors:
         return codes
 
     def turn_off(self, user_id: str) -> bool:
-        """Turn the second factor off, so that the password is enough; False where it was off."""
+        """Turn the second factor off, so that the password is enough: deletes its seed, the recovery codes and the
+        passkeys. False, without an entry in log and record, where it was off."""
         was_on = self._database.atomically(lambda session: second_factors.remove(session, user_id))
         if was_on:
             self._events.info("second factor turned off", user=user_id)
@@ -101,8 +104,8 @@ class SecondFactors:
         return was_on
 
     def use(self, user_id: str, typed: str) -> Kind | None:
-        """The kind of code that was entered, if it is valid and unused: a code of the present or the previous time
-        step, or a recovery code; else None."""
+        """Use up the code that was typed, and return its kind: an app's code of the present or the previous 30 seconds,
+        or a recovery code. None where it is wrong or used, or the second factor is off."""
         kept, now, plain = second_factors.find(self._database, user_id), self._now(), _plain_code(typed)
         if kept is None or kept.confirmed_at is None:
             return None
@@ -137,8 +140,8 @@ def _set_up(user: User, seed: str) -> SetUp:
 
 
 def _step_of(typed: str, seed: str, now: datetime) -> int | None:
-    """The present or previous time step, if this is its code, else None: "We RECOMMEND that at most one time step is
-    allowed as the network delay." RFC 6238 section 5.2"""
+    """The present or the previous time step, whichever the typed code belongs to; None where it is a code of neither:
+    "We RECOMMEND that at most one time step is allowed as the network delay." RFC 6238 section 5.2"""
     present = int(now.timestamp()) // STEP_SECONDS
     codes = pyotp.HOTP(seed)  # a TOTP is the HOTP of its step; pyotp's TOTP would use the local time zone
     return next((step for step in (present, present - 1) if is_same(codes.at(step), _plain_code(typed))), None)
@@ -150,5 +153,5 @@ def _new_recovery_code() -> str:
 
 
 def _plain_code(typed: str) -> str:
-    """The code without the spaces and dashes that apps and people put between groups, for comparing it."""
+    """The code in capitals, without the spaces and dashes that apps and people put between groups, for comparing it."""
     return "".join(typed.split()).replace("-", "").upper()

@@ -15,8 +15,9 @@ NOBODYS_MAX = 10_000  # sessions before sign-in, in all; a client without cookie
 
 
 class Browser(Discreet, frozen=True, kw_only=True):
-    """A browser with a session. `secret` is the content of its cookie. `awaits_user_id` is a half signed-in user, whose
-    password was right and whose second factor is still missing."""
+    """A browser with a session, in which somebody may be signed in (`user_id`). `secret` is the content of its cookie,
+    stored only as `id_hash`. `awaits_user_id` is a user whose password was right and whose second factor is still
+    missing."""
 
     secret: str
     id_hash: str
@@ -26,9 +27,9 @@ class Browser(Discreet, frozen=True, kw_only=True):
 
 
 class Sessions:
-    """Starts, finds, renews and ends sessions, and makes the form tokens that only a session's own pages carry.
+    """Starts, resumes, renews and ends browser sessions, and makes form tokens, which only a session's own pages carry.
 
-    `ended` is called whenever a session with a signed-in user has ended, because grants may have ended with it.
+    `ended` is called after each step that may have ended a session with a signed-in user, because grants end with it.
     """
 
     def __init__(self, database: Database, key: bytes, now: Now, *, ended: Callable[[], None]) -> None:
@@ -37,8 +38,10 @@ class Sessions:
         self._now = now
         self._ended = ended
 
-    def find(self, secret: str | None) -> Browser | None:
-        """The live session of a cookie; None where there is none."""
+    def resume(self, secret: str | None) -> Browser | None:
+        """The browser of a session cookie, whether or not somebody is signed in; None where the session is unknown,
+        older than seven days or unused for twelve hours. Notes in the store that the session was seen, at most every
+        five minutes."""
         now = self._now()
         if not secret or len(secret) > 100:
             return None
@@ -58,7 +61,8 @@ class Sessions:
         )
 
     def start(self, agent: str | None = None) -> Browser:
-        """Start a session before sign-in; it holds the authorization request and protects the sign-in form."""
+        """Start and store a session in which nobody is signed in; it holds authorization requests and protects the
+        sign-in form. Of such sessions of all browsers, the 10,000 seen last are kept."""
 
         def work(session: Session) -> Browser:
             browser = self._add(session, None, agent=agent)
@@ -68,16 +72,17 @@ class Sessions:
         return self._database.atomically(work)
 
     def sign_in(self, before: Browser | None, user_id: str) -> Browser:
-        """Sign a user in under a new session id (against fixation); open requests of the old session are kept."""
+        """Sign a user in under a new session id (against fixation), in place of the session `before`, whose open
+        authorization requests are kept."""
         return self._in_place_of(before, user_id)
 
     def await_second_factor(self, before: Browser | None, user_id: str) -> Browser:
-        """Give a user who has entered the right password a new session id; they are signed in only with the second
-        factor."""
+        """Give a browser a new session id, because a user has entered the right password in it; nobody is signed in
+        until their second factor has come, within five minutes."""
         return self._in_place_of(before, None, awaits=user_id)
 
     def of_user(self, user_id: str) -> list[BrowserSession]:
-        """The live sessions of a user, the most recently seen first."""
+        """The live sessions in which the user is signed in, the most recently seen first."""
         now = self._now()
         return [
             row
@@ -85,34 +90,35 @@ class Sessions:
             if now - row.seen_at < lifetimes.SESSION_IDLE and now - row.created_at < lifetimes.SESSION
         ]
 
-    def end_of_user(self, user_id: str, id_hash: str) -> bool:
-        """Sign a user out of one browser; False where it is not the user's."""
+    def sign_out(self, user_id: str, id_hash: str) -> bool:
+        """Sign a user out of the browser whose session is stored under this hash; False, with nothing done, where the
+        user is not signed in there."""
         was_there = self._database.atomically(lambda session: browsers.remove_of_user(session, user_id, id_hash))
         self._ended()
         return was_there
 
     def sign_out_for_another(self, browser: Browser) -> Browser:
-        """Replace the session by one without a user that keeps the open requests, so that another person can answer
-        them."""
+        """Replace the session by one in which nobody is signed in and which keeps its open authorization requests, so
+        that another person can answer them."""
         return self._in_place_of(browser, None)
 
     def end(self, browser: Browser) -> None:
-        """Sign a browser out."""
+        """End a browser's session, whether or not somebody is signed in; its open authorization requests go with it."""
         self.end_by_hash(browser.id_hash)
 
     def end_by_hash(self, id_hash: str) -> None:
-        """Sign out the browser whose session is stored under this hash."""
+        """End the session that is stored under this hash, as `end` does; does nothing where there is none."""
         self._database.atomically(lambda session: browsers.remove(session, id_hash))
         self._ended()
 
     def end_all(self, user_id: str, *, but: Browser | None = None) -> None:
-        """Sign a user out of all browsers, or of all others."""
+        """End all sessions in which a user is signed in or whose second factor is awaited, except the one of `but`."""
         kept = but.id_hash if but else ""
         self._database.atomically(lambda session: browsers.remove_all(session, user_id, but=kept))
         self._ended()
 
     def form_token(self, browser: Browser, purpose: str) -> str:
-        """The token that a form of this session and purpose must carry: an HMAC of both."""
+        """The token that a form of this session and purpose must carry: an HMAC of both, always the same."""
         return keyed_hash(self._key, f"form:{purpose}:{browser.secret}")
 
     def is_form_token(self, browser: Browser, purpose: str, token: str) -> bool:
@@ -120,13 +126,14 @@ class Sessions:
         return is_same(self.form_token(browser, purpose), token)
 
     def known_browser(self, user_id: str) -> str:
-        """A cookie that marks this browser as having signed this user in before. It grants nothing; it only keeps
-        strangers' guesses from blocking the user's own browser (oauth.md 3.4)."""
+        """The value for a cookie that shows that this user has signed in with this browser before. It grants nothing;
+        it only keeps strangers' guesses from blocking the user's own browser (oauth.md 3.4)."""
         nonce, day = new_secret()[:16], self._today()
         return f"{nonce}.{day}.{keyed_hash(self._key, f'known:{user_id}:{nonce}.{day}')}"
 
     def knows(self, cookie: str | None, user_id: str | None) -> str | None:
-        """The browser's name for throttling, from a cookie made for this user that is not too old; else None."""
+        """The random part of a cookie that `known_browser` made for this user, by which the browser's guesses are
+        counted; None where there is no such cookie, or it is 180 days old."""
         parts = (cookie or "").split(".")
         if user_id is None or len(parts) != 3 or len(cookie or "") > 200 or not parts[1].isascii():
             return None

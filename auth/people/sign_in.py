@@ -21,8 +21,9 @@ from storage.users import User
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The outcome of checking a password or a second factor. `browser` is signed in; `half` has the right password and
-    still needs the second factor; `wait` is how long to wait before trying. If none is set, the input was wrong."""
+    """The outcome of checking a password or a second factor. `browser` has passed, as the session that holds from now
+    on; `half` has the right password and still needs the second factor; `known_browser` is a cookie for a browser that
+    has signed in; `wait` is how long to wait before trying. If none is set, the input was wrong."""
 
     browser: Browser | None = None
     half: Browser | None = None
@@ -31,13 +32,13 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     @property
     def wait_seconds(self) -> int:
-        """The seconds to wait; 0 for none."""
+        """The whole seconds to wait, up to one more than `wait`; 0 for none."""
         return int(self.wait.total_seconds()) + 1 if self.wait else 0
 
 
 @dataclass(eq=False)
 class SignIn:
-    """Verifies people's identity, with the same effort whether the user exists or not."""
+    """Verifies who people are, with the same effort whether a user exists or not; limits and logs attempts."""
 
     _database: Database
     _sessions: Sessions
@@ -51,7 +52,9 @@ class SignIn:
     def attempt(
         self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None
     ) -> Outcome:
-        """Check a name and a password, and sign in or ask for the second factor. Raises Busy."""
+        """Check a name and a password; if they are right, sign the user in under a new session in place of `before`, or
+        await their second factor. Counts, logs and records the attempt, and stores a hash with outdated parameters
+        anew. `known_browser` is the content of that cookie. Raises Busy."""
         with self._throttles.turn(name):
             user = users.find_by_name(self._database, name) if is_storable(name) else None
             browser_name = self._sessions.knows(known_browser, user.id if user else None)
@@ -79,7 +82,8 @@ class SignIn:
     def second_step(
         self, half: Browser, shown: str, *, address: str, known_browser: str | None, is_passkey: bool = False
     ) -> Outcome:
-        """Check the second factor of a half signed-in user, a code or the answer of a passkey. Raises Busy."""
+        """Check the second factor `shown` by a user whose password was right, a code or the answer of a passkey, and
+        sign them in if it is right. Counts, logs and records the attempt. Raises Busy."""
         user = users.find(self._database, half.awaits_user_id or "")
         if user is None:
             return Outcome()
@@ -105,15 +109,16 @@ class SignIn:
             return self._sign_in(user, half, address=address)
 
     def check_password(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
-        """Check a signed-in user's password once more; `browser` of the outcome is set where it was right. Raises
-        Busy."""
+        """Check a signed-in user's password once more; `browser` of the outcome is set if it is right. Wrong guesses
+        count only against this browser. Raises Busy."""
         with self._throttles.turn(user.name):
             return self._prove(user, browser, password=password, address=address)
 
     def turn_on_second_factor(
         self, user: User, browser: Browser, typed: str, *, address: str
     ) -> tuple[str, ...] | Outcome:
-        """Check the first code of a set-up, and return the recovery codes where it is right. Raises Busy."""
+        """Turn the second factor on if `typed` is the first code of the waiting set-up, and return the recovery codes;
+        else the outcome, wrong or with a wait. Raises Busy."""
         with self._throttles.turn(user.name):
             held_up = "set-up of the second factor held up"
             reserved = self._reserve(held_up, name=user.name, address=address, browser=browser.id_hash, of="first code")
@@ -129,8 +134,9 @@ class SignIn:
     def change_password(
         self, user: User, browser: Browser, *, current: str, new: str, address: str
     ) -> Weakness | Outcome:
-        """Replace the password and sign out all other browsers. Returns what is wrong with the new password, or the
-        outcome of checking the current one (`browser` is set where it was right). Raises Busy."""
+        """Replace the password if the current one is right, give this browser a new session, and sign out all others.
+        Returns what is wrong with the new password (then nothing changes), or the outcome of checking the current one,
+        with the new session as `browser` if the password was changed. Raises Busy."""
         with self._throttles.turn(user.name):
             proof = self._prove(user, browser, password=current, address=address)
             if proof.browser is None:
@@ -167,7 +173,8 @@ class SignIn:
     def _reserve(
         self, held_up: str, *, name: str, address: str, browser: str | None, of: Guessed = "password"
     ) -> Reserved | Outcome:
-        """Reserve one attempt; the outcome with the wait where there is one, which is logged as `held_up`."""
+        """Count one attempt before it is made; returns the outcome with the wait where there is one, and logs
+        `held_up`."""
         reserved = self._throttles.reserve(name=name, address=address, browser=browser, now=self._now(), of=of)
         if isinstance(reserved, Reserved):
             return reserved

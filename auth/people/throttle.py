@@ -24,16 +24,16 @@ Guessed = Literal["password", "second factor", "first code", "simplefin"]
 
 
 class Reserved(Struct, frozen=True, kw_only=True):
-    """An attempt that counts as failed until it has succeeded."""
+    """An attempt that counts as failed until `note_success` or `withdraw` is called for it."""
 
     account: str
     counted: tuple[str, ...]  # hashes of account and address, or of the known browser; the own one comes first
 
 
 class Throttles:
-    """Counts failed sign-ins by keyed hash, so that the store names neither accounts nor addresses.
+    """Counts failed attempts by keyed hashes, so that the store names neither accounts nor addresses.
 
-    A failure is counted before the password is checked: of forty simultaneous guesses, only as many as are free are
+    A failure is counted before the secret is checked: of forty simultaneous guesses, only as many as are free are
     checked.
     """
 
@@ -46,8 +46,9 @@ class Throttles:
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
-        """Let the attempts on one account follow each other, so that simultaneous right passwords are not held up by
-        each other's reservations. Raises Busy when too many wait."""
+        """A context in which the attempts on one account in this process follow each other, so that simultaneous right
+        passwords are not held up by each other's reservations. Raises Busy where 20 attempts, on whatever accounts,
+        hold or await a turn."""
         if not self._waiting.acquire(blocking=False):
             raise Busy(Busy.__doc__)
         try:
@@ -59,10 +60,12 @@ class Throttles:
     def reserve(
         self, *, name: str, address: str, browser: str | None, now: datetime, of: Guessed = "password"
     ) -> Reserved | timedelta:
-        """Reserve one attempt, or return how long to wait for it. Raises Busy under constant conflicts.
+        """Count one attempt as a failure in advance, or return how long to wait before it, uncounted. Raises Busy under
+        constant conflicts.
 
-        A browser that knows the account is not stopped by strangers' guesses. Each kind of secret (`of`) is counted
-        apart, because a right password must not allow more guesses of the second factor.
+        Attempts are counted for the account (waits from the 5th failure on) and the network address (from the 100th),
+        or, where `browser` names one, for this browser alone, which strangers' guesses do not hold up. Each kind of
+        secret (`of`) is counted apart, because a right password must not allow more guesses of the second factor.
         """
         before = "" if of == "password" else f"{of} "
         account = self._subject(f"{before}account", name.casefold())
@@ -87,12 +90,11 @@ class Throttles:
         return wait if wait > timedelta() else Reserved(account=account, counted=tuple(subjects))
 
     def note_success(self, reserved: Reserved) -> None:
-        """Note that the attempt succeeded: the counts of account and browser start anew, that of the address is reduced
-        by one."""
+        """Note a success: the counts of account and browser are deleted, that of the address is reduced by one."""
         self._take_back(reserved, {reserved.account, reserved.counted[0]})
 
     def withdraw(self, reserved: Reserved) -> None:
-        """Undo a reservation whose password was not checked after all."""
+        """Undo a reservation whose secret was not checked after all: each of its counts is reduced by one."""
         self._take_back(reserved, set())
 
     def _take_back(self, reserved: Reserved, cleared: set[str]) -> None:
@@ -110,13 +112,15 @@ class Throttles:
 
 
 def _remaining(known: Throttle | None, now: datetime) -> timedelta:
-    """The rest of a wait. Whether there is one follows from what is stored, and not from which clock was read first."""
+    """The rest of a wait; zero where there is none, negative where it is over. Whether there is one follows from what
+    is stored, and not from which clock was read first."""
     is_blocked = known is not None and known.blocked_until > known.updated_at
     return known.blocked_until - now if known is not None and is_blocked else timedelta()
 
 
 def _one_more(known: Throttle | None, free: int, now: datetime) -> Throttle:
-    """The throttle after one more failure; beyond the free ones, the wait doubles each time."""
+    """The throttle after one more failure: from the `free`-th on there is a wait of 15 seconds, which doubles with each
+    further failure up to 15 minutes. After an hour without failures the count begins anew."""
     is_fresh = known is None or now - known.updated_at > lifetimes.FAILURES_FORGOTTEN
     failures = 1 if known is None or is_fresh else known.failures + 1
     doubled = lifetimes.WAIT_FIRST * 2 ** min(failures - free, 10)

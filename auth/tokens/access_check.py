@@ -17,7 +17,8 @@ CACHED_GRANTS_MAX = 4096
 
 
 class AccessCheck:
-    """Finds the principal of each request; only the first request of a grant costs a query.
+    """Finds the principal of each request; only the first request of a grant costs a query, and later ones after
+    `recheck`.
 
     The event loop calls `principal_in_memory`. If that has to ask the store, a worker thread calls `principal`.
     `recheck` is how long a revocation by another process may stay unnoticed; None means that there is no other process,
@@ -37,8 +38,9 @@ class AccessCheck:
         self._revoked: tuple[frozenset[str], datetime] | None = None
 
     def principal_in_memory(self, token: str, audience: str | None = None) -> Principal | None:
-        """The principal of a token, from memory alone; None when the store has to be asked. Raises InvalidToken, also
-        for a token of another resource than `audience` (default: the data interface)."""
+        """The principal of a token, from memory alone; None where the store has to be asked. Raises InvalidToken where
+        memory shows that the token has expired, was revoked, or is of another resource than `audience` (default: the
+        data interface)."""
         now = self._now()
         claims = self._claims.get(token)
         if claims is None:
@@ -53,8 +55,9 @@ class AccessCheck:
         return self._principal(claims, revoked[0], standing, now)
 
     def principal(self, token: str, audience: str | None = None) -> Principal:
-        """The principal of a token, read from the store where it is not in memory. Raises InvalidToken. An error of the
-        store is raised as it is, because it is no 401."""
+        """The principal of a token, read from the store where it is not in memory, and remembered. Raises InvalidToken,
+        also for a token of another resource than `audience` (default: the data interface). An error of the store is
+        raised as it is, because it is no 401."""
         now = self._now()
         claims = self._claims.get(token)
         if claims is None or not self._tokens.still_holds(claims, now):
@@ -67,12 +70,13 @@ class AccessCheck:
         return self._principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
 
     def standing_in_memory(self, grant_id: str) -> Standing | None:
-        """The standing of a grant, from memory alone; None when the store has to be asked."""
+        """What memory knows of a grant: user, terms, whether it is live; None where the store has to be asked."""
         return self._remembered_standing(grant_id, self._now())
 
     def check(self, grant_id: str, user_id: str) -> Standing:
-        """The standing of this user's grant, for access without a token of ours. Raises InvalidToken where the grant
-        has ended."""
+        """What is known of this user's grant: its terms, its end, the user's subscription; for access without a token
+        of ours. Reads the store where it is not in memory. Raises InvalidToken where the grant has ended or is another
+        user's."""
         now = self._now()
         return _check_standing(self._grant(grant_id, now), user_id, now)
 
@@ -114,8 +118,8 @@ class AccessCheck:
         return revoked
 
     def _check_audience(self, claims: Claims, audience: str | None) -> None:
-        """Raise InvalidToken for another audience; this is checked each time, because claims are remembered by token
-        only."""
+        """Raise InvalidToken for a token of another resource than `audience` (None: the data interface); this is
+        checked each time, because claims are remembered by token only."""
         if claims.audience != (audience or self._tokens.audience):
             raise InvalidToken("of another resource")
 
@@ -148,7 +152,7 @@ def _check_standing(standing: Standing | None, user_id: str, now: datetime) -> S
 
 
 def principal_of(standing: Standing, *, client_id: str, scopes: frozenset[str], grant_id: str) -> Principal:
-    """The principal of a grant with this standing."""
+    """The principal of a request under a grant with this standing."""
     return Principal(
         user_id=standing.user_id,
         client_id=client_id,

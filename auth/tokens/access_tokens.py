@@ -41,7 +41,7 @@ class Claims(Struct, frozen=True, kw_only=True):
 
 
 class AccessTokens:
-    """Issues and verifies the access tokens of one issuer; the first audience is the default one."""
+    """Issues and verifies the access tokens of one issuer; `audience` is the resource unless another is named."""
 
     def __init__(
         self,
@@ -69,7 +69,8 @@ class AccessTokens:
         lifetime: timedelta | None = None,
         audience: str | None = None,
     ) -> str:
-        """A signed token (RFC 9068 sections 2.1 and 2.2), without personal data."""
+        """A signed token (RFC 9068 sections 2.1 and 2.2), without personal data; not stored. Without `lifetime` and
+        `audience`, those of the constructor hold."""
         issued_at = int(aware(now).timestamp())
         key = self._ring.signing_key()
         claims = {
@@ -86,8 +87,8 @@ class AccessTokens:
         return jwt.encode(claims, key.private, algorithm="RS256", headers={"typ": "at+jwt", "kid": key.kid})
 
     def verify(self, token: str, now: datetime) -> Claims:
-        """The claims of a token that we signed, for one of our resources, and that is not expired. Raises
-        InvalidToken."""
+        """The claims of a token that we signed, for one of our resources, and that is neither expired nor of the
+        future. Raises InvalidToken. Whether its grant is live is not checked."""
         if len(token) > LENGTH_MAX or not _is_canonical(token):
             raise InvalidToken("not a JWT in its one compact spelling")
         header = _header(token)
@@ -112,37 +113,40 @@ class AccessTokens:
         return _claims(payload, key_id=header["kid"])
 
     def still_holds(self, claims: Claims, now: datetime) -> bool:
-        """Whether a token that was valid before is not expired and its key is still in use."""
+        """Whether a token that `verify` accepted before has not expired, and its signing key is still accepted."""
         return now < claims.expires_at and self._ring.is_in_use(claims.key_id, now=now)
 
 
 def key_is_chosen_by_us(header: Payload) -> None:
-    """No jwk, jku, x5u, x5c, crit: the key is chosen by us alone (RFC 8725 sections 3.1 and 3.10)."""
+    """Raise InvalidToken unless the header's members are alg, typ and kid; with jwk, jku, x5u, x5c or crit others would
+    choose the key (RFC 8725 sections 3.1 and 3.10)."""
     if header.keys() != {"alg", "typ", "kid"}:
         raise InvalidToken("header has other members than alg, typ and kid")
 
 
 def type_is_access_token(header: Payload) -> None:
-    """ "The resource server MUST verify that the 'typ' header value is 'at+jwt' or 'application/at+jwt' and reject
-    tokens carrying any other value." RFC 9068 section 4"""
+    """Raise InvalidToken for another type: "The resource server MUST verify that the 'typ' header value is 'at+jwt' or
+    'application/at+jwt' and reject tokens carrying any other value." RFC 9068 section 4"""
     if header["typ"] not in ("at+jwt", "application/at+jwt"):
         raise InvalidToken("typ is not at+jwt")
 
 
 def token_is_not_expired(payload: Payload, now: int) -> None:
-    """ "The current time MUST be before the time represented by the 'exp' claim." RFC 9068 section 4"""
+    """Raise InvalidToken once the token's end has come: "The current time MUST be before the time represented by the
+    'exp' claim." RFC 9068 section 4"""
     if now >= _seconds(payload, "exp"):
         raise InvalidToken("expired")
 
 
 def token_is_valid_already(payload: Payload, now: int) -> None:
-    """The clocks of two machines may differ by `lifetimes.LEEWAY`; `nbf` is not ours, and holds where it stands."""
+    """Raise InvalidToken where `iat`, or `nbf` if there is one, is more than `lifetimes.LEEWAY` ahead, by which the
+    clocks of two machines may differ. Our own tokens have no `nbf`."""
     if max(_seconds(payload, name) for name in ("iat", "nbf") if name in payload) > now + lifetimes.LEEWAY.seconds:
         raise InvalidToken("not valid yet")
 
 
 def scope_is_ours(payload: Payload, _now: int) -> None:
-    """A scope that we never gave was given by nobody."""
+    """Raise InvalidToken for a scope that this server does not know, or none: nobody can have granted it."""
     if scope_set(_text(payload, "scope")) is None:
         raise InvalidToken("scope is not ours")
 
@@ -190,8 +194,8 @@ def _is_canonical(token: str) -> bool:
 
 
 def _header(token: str) -> dict[str, Any]:
-    """The header of a token, read before anything in it is trusted; PyJWT would parse the whole token here and again to
-    verify it."""
+    """The header of a token, before anything in it is trusted, read without PyJWT, which would parse the whole token
+    here and again to verify it. Raises InvalidToken."""
     try:
         header = json.loads(base64url_decode(token.partition(".")[0]))
     except (ValueError, RecursionError) as error:

@@ -16,7 +16,7 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")  # what `new_secret` makes
 
 
 class CalendarLinks:
-    """Makes and ends addresses of calendars, and finds the user of one; each user has at most one."""
+    """Makes and ends secret addresses of calendars, and finds the user of one; each user has at most one."""
 
     def __init__(self, database: Database, policy: Policy, events: Events, now: Now) -> None:
         self._database = database
@@ -25,7 +25,8 @@ class CalendarLinks:
         self._now = now
 
     def make(self, user_id: str) -> str:
-        """Make a new address, which is shown only now; an earlier one ends."""
+        """Make the user's calendar address anew and return it; it is shown only now, and an earlier one ends. Logs and
+        records that."""
         secret = new_secret()
         self._database.atomically(
             lambda session: calendar.replace(session, user_id, secret_hash=stored_hash(secret), now=self._now())
@@ -35,7 +36,7 @@ class CalendarLinks:
         return f"{self._address}/{secret}/payments.ics"
 
     def revoke(self, user_id: str) -> bool:
-        """End the address at once; False where there is none."""
+        """End the user's calendar address at once, and log and record that; False where there is none."""
         if not self._database.atomically(lambda session: calendar.remove(session, user_id)):
             return False
         self._events.info("calendar link ended", user=user_id)
@@ -43,12 +44,13 @@ class CalendarLinks:
         return True
 
     def made_at(self, user_id: str) -> datetime | None:
-        """Since when the user has an address; None without one."""
+        """When the user's present calendar address was made; None where there is none."""
         return calendar.made_at(self._database, user_id)
 
     def read(self, secret: str, *, address: str) -> User | None:
-        """The user whose calendar this secret opens; None where it opens none. The store compares hashes, so that the
-        time it takes tells nothing about a secret."""
+        """The user whose calendar this secret opens, with the reading noted in their access record (as a refusal
+        without a subscription); None where it opens none, which is logged with `address`. The store compares hashes, so
+        that the time it takes tells nothing about a secret."""
         user_id = calendar.user_of(self._database, stored_hash(secret)) if _SECRET.fullmatch(secret) else None
         user = users.find(self._database, user_id) if user_id is not None else None
         if user is None:

@@ -21,7 +21,7 @@ from storage.oauth.grants import EVERYTHING, Grant, Terms
 from storage.oauth.pending import PendingRequest
 
 
-class Presented(Struct, frozen=True, kw_only=True):
+class PresentedCode(Struct, frozen=True, kw_only=True):
     """A known code together with what the client sent to redeem it, and the time."""
 
     code: Code
@@ -31,36 +31,39 @@ class Presented(Struct, frozen=True, kw_only=True):
     now: datetime
 
 
-def client_is_the_same(presented: Presented) -> None:
-    """ "ensure that the authorization code was issued to the authenticated confidential client, or if the client is
-    public, ensure that the code was issued to 'client_id' in the request" RFC 6749 section 4.1.3"""
+def client_is_the_same(presented: PresentedCode) -> None:
+    """Raise InvalidGrant for another client: "ensure that the authorization code was issued to the authenticated
+    confidential client, or if the client is public, ensure that the code was issued to 'client_id' in the request" RFC
+    6749 section 4.1.3"""
     if presented.code.client_id != presented.client_id:
         raise InvalidGrant(reason="of another client")
 
 
-def redirect_uri_is_the_same(presented: Presented) -> None:
-    """A redirect_uri that is sent must be identical; it may be left out, because PKCE binds the code already (OAuth
-    2.1; oauth.md 2.7)."""
+def redirect_uri_is_the_same(presented: PresentedCode) -> None:
+    """Raise InvalidGrant for a redirect_uri that differs from that of the authorization request; it may be left out,
+    because PKCE binds the code already (OAuth 2.1; oauth.md 2.7)."""
     if presented.redirect_uri is not None and presented.redirect_uri != presented.code.redirect_uri:
         raise InvalidGrant(reason="redirect_uri differs")
 
 
-def verifier_is_sent(presented: Presented) -> None:
-    """ "code_verifier REQUIRED. Code verifier" RFC 7636 section 4.5"""
+def verifier_is_sent(presented: PresentedCode) -> None:
+    """Raise InvalidRequest without code_verifier: "code_verifier REQUIRED. Code verifier" RFC 7636 section 4.5"""
     if presented.verifier is None:
         raise InvalidRequest("code_verifier is missing.")
 
 
-def verifier_fits(presented: Presented) -> None:
-    """ "If the values are not equal, an error response indicating 'invalid_grant' as described in Section 5.2 of
-    [RFC6749] MUST be returned." RFC 7636 section 4.6"""
+def verifier_fits(presented: PresentedCode) -> None:
+    """Raise InvalidGrant unless the verifier's hash is the code's challenge: "If the values are not equal, an error
+    response indicating 'invalid_grant' as described in Section 5.2 of [RFC6749] MUST be returned." RFC 7636 section
+    4.6"""
     if not pkce.is_proven(presented.verifier or "", presented.code.code_challenge):
         raise InvalidGrant(reason="code_verifier does not fit")
 
 
-def code_is_unused(presented: Presented) -> None:
-    """ "If an authorization code is used more than once, the authorization server MUST deny the request and SHOULD
-    revoke (when possible) all tokens previously issued based on that authorization code." RFC 6749 section 4.1.2
+def code_is_unused(presented: PresentedCode) -> None:
+    """Raise Reused for a used code, whose grant then ends: "If an authorization code is used more than once, the
+    authorization server MUST deny the request and SHOULD revoke (when possible) all tokens previously issued based on
+    that authorization code." RFC 6749 section 4.1.2
 
     After all checks of who presents it: an invalid request must not be able to end a grant (OAuth 2.1 section 7.5.3).
     """
@@ -68,14 +71,14 @@ def code_is_unused(presented: Presented) -> None:
         raise Reused(presented.code.grant_id)
 
 
-def code_is_in_time(presented: Presented) -> None:
-    """ "The authorization code MUST expire shortly after it is issued to mitigate the risk of leaks." RFC 6749
-    section 4.1.2"""
+def code_is_in_time(presented: PresentedCode) -> None:
+    """Raise InvalidGrant for an expired code: "The authorization code MUST expire shortly after it is issued to
+    mitigate the risk of leaks." RFC 6749 section 4.1.2"""
     if presented.now >= presented.code.expires_at:
         raise InvalidGrant(reason="expired")
 
 
-CHECKS: tuple[Callable[[Presented], None], ...] = (
+CHECKS: tuple[Callable[[PresentedCode], None], ...] = (
     client_is_the_same,
     redirect_uri_is_the_same,
     verifier_is_sent,
@@ -86,7 +89,7 @@ CHECKS: tuple[Callable[[Presented], None], ...] = (
 
 
 class AuthorizationCodes:
-    """Issues codes and redeems each of them once."""
+    """Issues authorization codes, each with a new grant, and redeems each of them once."""
 
     def __init__(self, grants: Grants, refresh_tokens: RefreshTokens, one_time: OneTime, now: Now) -> None:
         self._grants = grants
@@ -104,7 +107,8 @@ class AuthorizationCodes:
         terms: Terms = EVERYTHING,
         lifetime: timedelta | None = None,
     ) -> str:
-        """Issue the code for a request whose user has just allowed this scope, inside the caller's transaction."""
+        """Make a grant of what a user has just allowed, and return its code, which is valid for 60 seconds; inside the
+        caller's transaction. Also notes that the client was used."""
         grant = self._grants.add(
             session,
             user_id=user_id,
@@ -141,14 +145,17 @@ class AuthorizationCodes:
         resource: Resource | None = None,
     ) -> TokenAnswer:
         """Exchange a code for the first tokens of its grant (RFC 6749 section 4.1.3), for `resource` where the app
-        names one. Raises InvalidGrant, InvalidRequest, InvalidTarget."""
+        names one. Our own page gets no refresh token; the documentation page's earlier grants of the same user end. A
+        second use ends the code's grant. Raises InvalidGrant, InvalidRequest, InvalidTarget."""
         code_hash = stored_hash(code)
 
         def work(session: Session) -> tuple[Grant, TokenAnswer]:
             row, now = codes.find(session, code_hash), self._now()
             if row is None:
                 raise InvalidGrant(reason="unknown")
-            presented = Presented(code=row, client_id=client_id, redirect_uri=redirect_uri, verifier=verifier, now=now)
+            presented = PresentedCode(
+                code=row, client_id=client_id, redirect_uri=redirect_uri, verifier=verifier, now=now
+            )
             for check in CHECKS:
                 check(presented)
             grant = self._grants.find_live(session, row.grant_id)

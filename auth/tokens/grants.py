@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Grants:
-    """Makes, finds and ends grants. A revocation counts from the next request on."""
+    """Makes, changes, finds and ends grants: what users allowed apps. A revocation counts from the next request on."""
 
     _database: Database
     _tokens: AccessTokens
@@ -52,10 +52,11 @@ class Grants:
         lifetime: timedelta | None = None,
         has_details: bool = False,
     ) -> Grant:
-        """Make a grant inside the caller's transaction; it is listed as connected once its first tokens are fetched.
+        """Make a grant inside the caller's transaction; it is listed as connected once its first tokens are fetched. It
+        lasts for `lifetime`, but no longer than the operator allows, which is also the default.
 
-        A grant of a browser session ends with the session. Its single access token is all it ever gets, so it only has
-        to last until that token ends.
+        A grant with the `session_hash` of a browser session ends with the session. Its single access token is all it
+        ever gets, so it only has to last until that token ends.
         """
         now = self._now()
         ends = now + min(lifetime or self._policy.grant_lifetime, self._policy.grant_lifetime)
@@ -79,7 +80,8 @@ class Grants:
         return grant
 
     def find_live(self, session: Session, grant_id: str) -> Grant:
-        """The grant, if tokens may still be issued for it. Raises InvalidGrant."""
+        """The grant, if tokens may still be issued for it. Raises InvalidGrant where it, its browser session or its
+        user is gone, or it was revoked or has expired."""
         grant = grants.find(session, grant_id)
         if grant is None or grant.revoked_at is not None or self._now() >= grant.expires_at:
             raise InvalidGrant(reason="grant ended")
@@ -90,16 +92,17 @@ class Grants:
         return grant
 
     def session_of(self, grant_id: str) -> str | None:
-        """The hash of the browser session that a grant belongs to; None for the grants of apps."""
+        """The hash of the browser session with which a grant ends; None for one of an app, and an unknown one."""
         grant = grants.find(self._database, grant_id)
         return grant.session_hash if grant is not None else None
 
     def connected_apps(self, user_id: str | None = None) -> list[ConnectedGrant]:
-        """The grants of the apps connected to a user, or to everybody, newest first."""
+        """The live grants of one user's apps, or of everybody's, whose first tokens were fetched, the grant made last
+        first; of SimpleFIN also those whose setup token can still be exchanged."""
         return grants.connected_grants(self._database, now=self._now(), user_id=user_id)
 
     def webhook_addresses(self, user_id: str) -> list[tuple[str, str]]:
-        """The addresses of the user's active webhooks, each after the id of its grant."""
+        """Grant id and address of each of the user's webhooks that is not disabled."""
         webhooks = hooks.of_user(self._database, user_id)
         return [(each.grant_id, each.url) for each in webhooks if each.disabled_reason is None]
 
@@ -113,7 +116,8 @@ class Grants:
         resource: Resource = "data",
         terms: Terms = EVERYTHING,
     ) -> str:
-        """Issue an access token with a grant of its own and no refresh token (`bankdata token`)."""
+        """Issue an access token with a grant of its own and no refresh token (`bankdata token`); logs and records
+        it."""
         now = self._now()
         grant = Grant(
             id=new_grant_id(),
@@ -140,20 +144,21 @@ class Grants:
         )
 
     def end_of(self, lifetime: timedelta) -> datetime:
-        """The time at which an access ends that begins now and lasts for `lifetime`."""
+        """When an access ends that begins now and lasts for `lifetime`, or for the longest that the operator allows."""
         return self._now() + min(lifetime, self._policy.grant_lifetime)
 
     def narrow(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:
-        """Reduce a grant from the next request on to what both the grant and `terms` cover, or let it end earlier."""
+        """Reduce a grant, from the next request on, to what both its own terms and `terms` cover, and let it and its
+        refresh token end at `ends` if that is earlier. Logs and records the change."""
         narrowed = narrower(grant.terms, terms)
         scope = scope_without_bookings(grant.scope) if narrowed.figures_only else grant.scope
         self._change(grant, "narrowGrant", terms=narrowed, scope=scope, ends=min(ends, grant.expires_at))
 
     def widen(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:
-        """Replace the terms and end of a grant from the next request on, even if it then covers more; the caller has
-        verified that its user wants it.
+        """Replace the terms and the end of a grant from the next request on, even if it then covers more; the caller
+        has verified that its user wants it. Its refresh token ends accordingly. Logs and records the change.
 
-        The scope for bookings comes with the next refreshed token.
+        Where bookings are added, their scope comes with the next refreshed token.
         """
         scope = scope_without_bookings(grant.scope)
         if not terms.figures_only:
@@ -172,19 +177,19 @@ class Grants:
         self._events.did(grant.user_id, deed, client_id=grant.client_id, grant_id=grant.id)
 
     def widened_by_merge(self, user_id: str, *, source_id: str, target_id: str) -> list[ConnectedGrant]:
-        """The apps that would see more once the source account is merged into the target, because they see the target
-        but not the source.
+        """The grants whose apps would see more once the source account is merged into the target, because they see the
+        target but not the source; the grant made last first.
 
-        To be shown to the user; the grants to which they agree are passed to `keep_exclusions`.
+        To be shown to the user; the ids of the grants to which they agree are passed to `keep_exclusions`.
         """
         connected = self.connected_apps(user_id)
         return [each for each in connected if would_widen(each.grant.terms, source_id=source_id, target_id=target_id)]
 
     def keep_exclusions(self, user_id: str, *, source_id: str, target_id: str, may_widen: Collection[str] = ()) -> None:
-        """Exclude the merged account from every grant that excluded the source account; call it before the merge.
+        """Exclude the target account from every live grant that covers it but not the source account; to be called
+        before the source is merged into the target, so that no app sees more afterwards. Logs and records each.
 
-        The app then no longer sees the target either, except for the grants in `may_widen`, which the user has
-        confirmed.
+        Grants whose ids are in `may_widen` are left as they are: their user has agreed that they see more.
         """
         now = self._now()
 
@@ -208,8 +213,8 @@ class Grants:
             self._events.did(user_id, deed, client_id=grant.client_id, grant_id=grant.id)
 
     def revoke(self, grant_id: str, *, because: str) -> bool:
-        """End one grant; its access tokens are refused from the next request on. False where no live grant has this
-        id."""
+        """End one grant, and log and record that; its access tokens are refused from the next request on. False where
+        there is no such grant or it was revoked before."""
         grant = grants.find(self._database, grant_id)
         if grant is None:
             return False
@@ -229,8 +234,8 @@ class Grants:
         client_id: str | None = None,
         before: datetime | None = None,
     ) -> int:
-        """End all grants of a user, of a client, of both together, or made before a time; returns how many were
-        ended."""
+        """End all grants that fit every given condition: of a user, of a client, made before a time; without any,
+        everybody's. Logs that, records it for a named user, and returns how many were ended."""
         now = self._now()
         ended = self._retry_conflicts(
             lambda session: grants.revoke_all(
@@ -247,8 +252,8 @@ class Grants:
         return ended
 
     def revoke_token(self, token: str, *, client_id: str) -> None:
-        """Revoke a token as RFC 7009 asks: a refresh token ends its grant at once, an access token ends alone; tokens
-        of other clients stay."""
+        """Revoke a token as RFC 7009 asks: a refresh token ends its whole grant, an access token ends alone. Nothing
+        happens for tokens of other clients, and for texts that are no valid token."""
         row = tokens.find_refresh(self._database, stored_hash(token))
         if row is not None:
             grant = grants.find(self._database, row.grant_id)
@@ -267,8 +272,8 @@ class Grants:
             self._events.info("access token revoked by the app", grant=claims.grant_id)
 
     def _retry_conflicts(self, work: Callable[[Session], T]) -> T:
-        """The result of `work` in a transaction, tried more often than usual, so that no revocation is lost to
-        conflicts."""
+        """The result of `work` in a transaction, tried eight times instead of the usual number, so that no revocation
+        is lost to conflicts; raises the last Conflict."""
         for attempt in range(REVOCATION_TRIES):
             try:
                 return self._database.atomically(work)
@@ -280,6 +285,6 @@ class Grants:
 
 
 def check_resource(grant: Grant, resource: Resource | None) -> None:
-    """Raise InvalidTarget for another resource than the grant's (RFC 8707 section 2.2); None means the grant's."""
+    """Raise InvalidTarget for another resource than the grant's (RFC 8707 section 2.2); None means none named."""
     if resource not in (None, grant.resource):
         raise InvalidTarget()

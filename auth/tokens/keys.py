@@ -35,7 +35,7 @@ KEYS_REMEMBERED = 4  # the active key and those that it replaced within the last
 
 
 class SigningKey(Struct, frozen=True):
-    """One key pair; `retired_at` is when its successor took over."""
+    """One key pair; `kid` is the public key's thumbprint, `retired_at` when a successor took over (None: active)."""
 
     kid: str
     private: RSAPrivateKey
@@ -50,8 +50,8 @@ class _StoredKey(TypedDict):
 
 
 class KeyRing:
-    """The signing keys of one store, in a folder or another place. Safe to use from any thread; notices rotations by
-    other processes."""
+    """The signing keys of one store, and a lasting secret from which others are derived; kept in a folder or another
+    place. Safe to use from any thread; notices rotations by other processes."""
 
     def __init__(self, kept: Path | KeyPlace, *, now: datetime, retired_for: timedelta = lifetimes.RETIRED_KEY) -> None:
         """Open the keys, or make them on the first start. Raises KeysUnusable."""
@@ -71,20 +71,24 @@ class KeyRing:
         return self._place.path
 
     def signing_key(self) -> SigningKey:
-        """The key that signs new tokens."""
+        """The active key, which signs new tokens."""
         self._refresh()
         return next(key for key in self._keys if key.retired_at is None)
 
     def public_key(self, kid: str, *, now: datetime) -> RSAPublicKey | None:
-        """The key that verifies signatures with this `kid`; None where it is unknown or was retired too long ago."""
+        """The key that verifies signatures with this `kid`; None where it is unknown, or was retired more than
+        `retired_for` ago."""
         return key.private.public_key() if (key := self._find(kid, now)) else None
 
     def is_in_use(self, kid: str, *, now: datetime) -> bool:
-        """Whether a key with this `kid` is in use; called for every request."""
+        """Whether signatures with this `kid` are accepted: it is the active key, or was retired at most `retired_for`
+        ago."""
         return self._find(kid, now) is not None
 
     def rotate(self, *, now: datetime) -> str:
-        """Make a new key the active one, and return its kid; the old one stays valid for one access lifetime."""
+        """Make and store a new active key, and return its kid; the previous one stays valid for one access lifetime,
+        keys retired longer ago are deleted. Raises KeysUnusable, also where another process rotates them at the same
+        moment."""
         new = _new_key(now)
         with self._lock:
             self._read()
@@ -97,13 +101,14 @@ class KeyRing:
         return new.kid
 
     def reseal(self) -> None:
-        """Store the same keys anew, sealed with the present secret of the operator where they are sealed at all."""
+        """Store the same keys anew, sealed with the operator's present secret if this place seals them at all. Raises
+        KeysUnusable."""
         with self._lock:
             self._read()
             self._replace(self._keys)
 
     def jwks(self, *, now: datetime) -> dict[str, list[dict[str, str]]]:
-        """The public keys as a JWK set (RFC 7517), the active one first."""
+        """The public keys that are accepted, as a JWK set (RFC 7517), the active one first."""
         self._refresh()
         return {
             "keys": [
@@ -114,7 +119,8 @@ class KeyRing:
         }
 
     def secret(self, purpose: str) -> bytes:
-        """A lasting secret of this server for one purpose; the secrets of other purposes cannot be derived from it."""
+        """A secret of 32 bytes for one purpose, always the same; the secrets of other purposes cannot be derived from
+        it."""
         return hmac.new(self._secret, purpose.encode(), hashlib.sha256).digest()
 
     def _find(self, kid: str, now: datetime) -> SigningKey | None:
@@ -207,8 +213,9 @@ def _load_key(stored: _StoredKey) -> SigningKey:
 
 @lru_cache(maxsize=KEYS_REMEMBERED)
 def _load_private_key(pem: str) -> RSAPrivateKey:
-    """The private key, with a check that its numbers fit each other, which shows damage. The primes were checked when
-    the key was made here; checking them again, as the library does, would cost every command and start 40 ms."""
+    """The private key in a PEM text, remembered; raises ValueError for a short one, and where its numbers do not fit
+    each other, which shows damage. The primes were checked when the key was made here; checking them again, as the
+    library does, would cost every command and start 40 ms."""
     private = serialization.load_pem_private_key(pem.encode(), password=None, unsafe_skip_rsa_key_validation=True)
     if not isinstance(private, RSAPrivateKey) or private.key_size < RSA_BITS:
         raise ValueError("not an RSA key of 2048 bits or more")
@@ -218,7 +225,8 @@ def _load_private_key(pem: str) -> RSAPrivateKey:
 
 
 def numbers_fit(key: RSAPrivateNumbers) -> bool:
-    """Whether these are the numbers of one key (RFC 8017 section 3.2)."""
+    """Whether these numbers belong to one RSA key (RFC 8017 section 3.2); whether its factors are prime is not
+    checked."""
     p, q, d, public = key.p, key.q, key.d, key.public_numbers
     return (
         min(p, q) > 1

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Reused(Exception):
-    """A code or refresh token was presented that had been used; its whole family has to end."""
+    """A used code or refresh token was presented again; the grant with all its tokens has to end."""
 
     def __init__(self, grant_id: str) -> None:
         super().__init__(grant_id)
@@ -23,7 +23,7 @@ class Reused(Exception):
 
 
 class OneTime:
-    """Runs the exchange of a secret for tokens; exactly one caller wins.
+    """Runs the exchange of a secret (a code or refresh token) for tokens; exactly one caller wins.
 
     The store decides races between processes (`UPDATE ... WHERE used_at IS NULL RETURNING`); the locks, one for many
     secrets, only spare a process the conflicts.
@@ -36,8 +36,8 @@ class OneTime:
         self._locks = [threading.Lock() for _ in range(LOCKS)]
 
     def exchange(self, secret_hash: str, work: Callable[[Session], T], *, kind: str, client_id: str) -> T:
-        """The result of `work`, which uses the secret inside one transaction. Raises InvalidGrant for everybody but the
-        first."""
+        """The result of `work`, which uses the secret inside one transaction. Raises InvalidGrant, which is logged, for
+        everybody but the first; where `work` raises Reused, the grant ends too."""
         with self._locks[int(secret_hash[:8], 16) % LOCKS]:
             try:
                 return self._database.atomically(work)

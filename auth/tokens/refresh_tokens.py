@@ -31,7 +31,7 @@ from storage.oauth.tokens import RefreshToken
 
 
 class TokenAnswer(Discreet, frozen=True, kw_only=True):
-    """The answer of /oauth/token (decision 33)."""
+    """The content of an answer of /oauth/token (decision 33); `expires_in` in seconds."""
 
     access_token: str
     expires_in: int
@@ -41,7 +41,8 @@ class TokenAnswer(Discreet, frozen=True, kw_only=True):
 
 
 class PresentedToken(Struct, frozen=True, kw_only=True):
-    """A known refresh token of a live grant together with what the client sent to use it, and the time."""
+    """A known refresh token of a live grant together with what the client sent to use it, and the time. `is_in_grace`:
+    it was used, but so recently that it may be answered once more."""
 
     token: RefreshToken
     grant: Grant
@@ -53,31 +54,35 @@ class PresentedToken(Struct, frozen=True, kw_only=True):
 
 
 def client_is_the_same(presented: PresentedToken) -> None:
-    """ "the refresh token is bound to the client to which it was issued" RFC 6749 section 6"""
+    """Raise InvalidGrant for another client: "the refresh token is bound to the client to which it was issued" RFC 6749
+    section 6"""
     if presented.grant.client_id != presented.client_id:
         raise InvalidGrant(reason="of another client")
 
 
 def resource_is_the_same(presented: PresentedToken) -> None:
-    """An app may name the resource again, and no other one (RFC 8707 section 2.2)."""
+    """Raise InvalidTarget where the app names another resource than the grant's (RFC 8707 section 2.2); it may name
+    none."""
     check_resource(presented.grant, presented.resource)
 
 
 def token_is_unused(presented: PresentedToken) -> None:
-    """A used one is answered within its grace alone; later its whole family ends."""
+    """Raise Reused, which ends the grant, for a used token whose grace is over."""
     if presented.token.used_at is not None and not presented.is_in_grace:
         raise Reused(presented.grant.id)
 
 
 def token_is_in_time(presented: PresentedToken) -> None:
-    """A token that was used in time has a successor, which its grace may repeat a moment later."""
+    """Raise InvalidGrant for an unused token that has expired. A used one has a successor, with which it may be
+    answered once more within its grace, even if it has expired meanwhile."""
     if presented.token.used_at is None and presented.now >= presented.token.expires_at:
         raise InvalidGrant(reason="expired")
 
 
 def scope_is_not_wider(presented: PresentedToken) -> None:
-    """ "The requested scope MUST NOT include any scope not originally granted by the resource owner, and if omitted is
-    treated as equal to the scope originally granted by the resource owner." RFC 6749 section 6"""
+    """Raise InvalidScope for a scope that is unknown or not granted: "The requested scope MUST NOT include any scope
+    not originally granted by the resource owner, and if omitted is treated as equal to the scope originally granted by
+    the resource owner." RFC 6749 section 6"""
     if presented.scope is None:
         return
     wanted = scope_set(presented.scope)
@@ -106,18 +111,20 @@ class RefreshTokens:
     _now: Now
 
     def first(self, session: Session, grant: Grant) -> TokenAnswer:
-        """Issue the first tokens of a grant, inside the caller's transaction."""
+        """Issue the first access and refresh token of a grant, inside the caller's transaction."""
         return self._issue_next(session, grant, new_secret(), scope=grant.scope)
 
     def alone(self, grant: Grant) -> TokenAnswer:
-        """Issue the only token of a grant that is requested anew instead of refreshed."""
+        """Issue an access token without a refresh token, for a grant of our own page, which asks for a new grant
+        instead."""
         return self._answer(grant, None, scope=grant.scope)
 
     def refresh(
         self, refresh_token: str, *, client_id: str, scope: str | None, resource: Resource | None = None
     ) -> TokenAnswer:
-        """Exchange a refresh token for the next tokens of its grant, for `resource` where the app names one. Raises
-        InvalidGrant, InvalidScope, InvalidTarget."""
+        """Exchange a refresh token for the next access and refresh token of its grant, for `resource` where the app
+        names one. `scope` narrows the access token alone. A token used again within the grace gets the same successor;
+        later, its grant ends. Raises InvalidGrant, InvalidScope, InvalidTarget."""
         token_hash = stored_hash(refresh_token)
         successor = keyed_hash(self._successor_key, refresh_token)
 
@@ -148,8 +155,8 @@ class RefreshTokens:
         return self._one_time.exchange(token_hash, work, kind="refresh token", client_id=client_id)
 
     def _is_in_grace(self, session: Session, row: RefreshToken, successor: str) -> bool:
-        """Whether a used token may be answered with its successor once more: within the grace, and the successor is
-        unused.
+        """Whether a used token may be answered with its successor once more: it was used within the grace, and the
+        successor is unused.
 
         Without a grace, any stored use forbids it. With one, a clock that was set back in between must not lengthen the
         grace, so the distance counts in both directions.
@@ -176,8 +183,8 @@ class RefreshTokens:
         return self._answer(grant, refresh_token, scope=scope, details=details)
 
     def _details(self, session: Session, grant: Grant, *, scope: str) -> list[dict[str, Any]]:
-        """ "the AS MUST also return the authorization_details as granted by the resource owner and assigned to the
-        respective access token." RFC 9396 section 7"""
+        """The authorization details for the answer: "the AS MUST also return the authorization_details as granted by
+        the resource owner and assigned to the respective access token." RFC 9396 section 7"""
         coverage = coverage_of(grant.terms)
         owned = [account.id for account in accounts.of_user(session, grant.user_id)]
         return authorization_details.details_of_grant(

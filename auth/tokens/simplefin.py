@@ -34,15 +34,15 @@ _USER_PART = re.compile(rf"[A-Za-z0-9]{{{USER_CHARACTERS}}}")
 
 
 class WrongPassword(InvalidToken):
-    """A guess: user part and password do not belong together."""
+    """A wrong guess: the user part is unknown, or the password is not its own."""
 
 
 @dataclass(eq=False)
 class SimpleFinAccess:
-    """Makes setup tokens, exchanges them, and finds the principal of each request's password.
+    """Makes setup tokens, exchanges them for passwords, and finds the principal of each request's password.
 
-    `_claiming` spares this process the conflicts; between processes the store decides. `_credentials` are known by user
-    part; their grants are checked each time.
+    `_claiming` spares this process the conflicts; between processes the store decides. `_credentials` are remembered by
+    user part; their grants are checked each time.
     """
 
     _database: Database
@@ -58,8 +58,9 @@ class SimpleFinAccess:
     def setup_token(
         self, user_id: str, name: str, *, terms: Terms, lifetime: timedelta | None = None, deed: Deed = "giveConsent"
     ) -> str:
-        """Make a setup token for an app that its user calls `name`; the user pastes the token into the app. Raises
-        InvalidRequest."""
+        """Make a setup token, valid for 24 hours, with a client and a grant for an app that its user calls `name`; the
+        user pastes the token into the app. Logs it, and records it as `deed`. Raises InvalidRequest for a wrong name or
+        lifetime."""
         longest = self._policy.grant_lifetime
         if lifetime is not None and not timedelta() < lifetime <= longest:
             raise InvalidRequest(f"An access lasts from 1 to {longest.days} days.")
@@ -91,10 +92,11 @@ class SimpleFinAccess:
         return base64.b64encode(f"{self._policy.address_of('simplefin')}/claim/{code}".encode()).decode()
 
     def claim(self, code: str, *, agent: str, address: str) -> str:
-        """Exchange a setup token for the address that the app asks from now on; only the first caller gets it. Raises
-        InvalidGrant for all others.
+        """Exchange the code of a setup token for the address, with user part and password in it, that the app asks from
+        now on; only the first caller gets it. Raises InvalidGrant for all others, and records for its user that a used
+        one came again.
 
-        `agent` is the name that the app sends.
+        `agent` is the name that the app sends, which is stored without unprintable characters; `address` is logged.
         """
         code_hash, user_part, password = (
             stored_hash(code),
@@ -146,7 +148,8 @@ class SimpleFinAccess:
         self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id, is_refused=True)
 
     def principal_in_memory(self, user_part: str, password: str) -> Principal | None:
-        """The principal of a password, from memory alone; None when the store has to be asked. Raises InvalidToken."""
+        """The principal of a user part and password, from memory alone; None where the store has to be asked. Raises
+        InvalidToken where the grant has ended, and WrongPassword."""
         held = self._credentials.get(user_part)
         if held is None:
             return None
@@ -155,7 +158,8 @@ class SimpleFinAccess:
         return self._principal(held) if known is not None else None
 
     def principal(self, user_part: str, password: str) -> Principal:
-        """The principal of a password, read from the store where it is not in memory. Raises InvalidToken."""
+        """The principal of a user part and password, read from the store where it is not in memory, and remembered.
+        Raises InvalidToken where the grant has ended, and WrongPassword."""
         held = self._credentials.get(user_part)
         if held is None:
             held = simplefin.credentials(self._database, user_part) if _USER_PART.fullmatch(user_part) else None
@@ -168,8 +172,9 @@ class SimpleFinAccess:
         return self._principal(held)
 
     def wait_after_guess(self, user_part: str, *, address: str) -> timedelta | None:
-        """Count a wrong guess of this password, and return how long this address has to wait before the next one. The
-        app itself never waits, because the right password is always accepted."""
+        """Count a wrong guess at the password of this user part, and return how long this address has to wait before
+        the next one; None for no wait, or a text that is no user part. The right password is always accepted, so the
+        app itself never waits."""
         if not _USER_PART.fullmatch(user_part):
             return None  # no user part has this form
         wait = self._throttles.reserve(

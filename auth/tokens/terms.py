@@ -9,7 +9,7 @@ from storage.oauth.grants import Terms
 
 
 def narrower(held: Terms, wanted: Terms) -> Terms:
-    """The terms that cover what both terms cover."""
+    """The terms that cover only what both terms cover."""
     held_accounts, wanted_accounts = coverage_of(held), coverage_of(wanted)
     accounts, all_but = held.accounts, held.all_but
     if held_accounts is None or wanted_accounts is None:
@@ -43,12 +43,13 @@ def is_within(wanted: Terms, held: Terms, owned: Collection[str]) -> bool:
 
 
 def would_widen(terms: Terms, *, source_id: str, target_id: str) -> bool:
-    """Whether these terms show more once the source account is merged into the target."""
+    """Whether a grant with these terms covers the target account but not the source, so that it shows more once the
+    source is merged into the target."""
     coverage = coverage_of(terms)
     return coverage is not None and coverage.covers(target_id) and not coverage.covers(source_id)
 
 
 def without_account(terms: Terms, account_id: str) -> Terms:
-    """The terms without an account that they cover."""
+    """The terms, which cover this account, without it."""
     named = set(terms.accounts or ())
     return replace(terms, accounts=tuple(sorted(named | {account_id} if terms.all_but else named - {account_id})))

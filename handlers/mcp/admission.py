@@ -26,7 +26,8 @@ FOREIGN_PAGE = "This page may not speak to the service."
 
 
 def scope_challenge(public_url: str, scopes: Iterable[str]) -> Challenges:
-    """The challenges that ask a client for these scopes, which are named in the order of the interface."""
+    """The WWW-Authenticate challenges that ask a client of assistants for those of `scopes` that are in SCOPES, in
+    their order."""
     wanted = set(scopes)
     return challenges(" ".join(scope for scope in SCOPES if scope in wanted), metadata_url(public_url, PATH))
 
@@ -40,11 +41,11 @@ def admission(
     limiter: Limiter,
     rate: Rate | None,
 ) -> Make:
-    """The step that checks origin, token and subscription, in this order; its challenge names all scopes, so that one
-    consent is enough.
+    """The step that checks origin, token and subscription, in this order, and raises Unauthorized or Forbidden, or sets
+    the request's caller. Its challenge names all three of SCOPES, so that one consent is enough.
 
-    `rate` bounds refusals per address. With a valid token each grant has a budget of its own, because all users of a
-    hosted assistant come from few addresses.
+    `rate` bounds refusals for wrong tokens per network address. With a valid token each grant has a budget of its own,
+    because all users of a hosted assistant come from few addresses.
     """
     own = {_origin(address) for address in own_addresses}
     challenge = scope_challenge(public_url, SCOPES)

@@ -18,11 +18,12 @@ FILE_NAME = "tools.json"
 
 
 class WrongArgument(Exception):
-    """The argument does not fit its tool; the message says what is allowed and never repeats what came."""
+    """An argument does not fit its tool or prompt; the message says what is allowed and never repeats what came."""
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """One tool: how it is listed for clients, the scopes of its operations, and the schema of its arguments."""
+    """One tool: how it is listed for clients, the operations that it calls and their scopes, and the schema of its
+    arguments."""
 
     name: str
     operations: Sequence[str]
@@ -31,15 +32,16 @@ class Tool(Struct, frozen=True, kw_only=True):
     validator: Draft202012Validator
 
     def is_hidden(self, caller: Principal) -> bool:
-        """Whether the tool may show bookings while the caller may read figures only."""
+        """Whether the caller may read figures only while the tool calls an operation that may show bookings."""
         return caller.figures_only and not {*SHOWS_BOOKINGS, *GIVES_FIGURES}.isdisjoint(self.operations)
 
     def is_listed(self, caller: Principal) -> bool:
-        """Whether the caller's grant lets this tool be called."""
+        """Whether the caller's grant lets this tool be called: it has all its scopes, and the tool is not hidden."""
         return self.scopes <= caller.scopes and not self.is_hidden(caller)
 
     def arguments(self, given: object) -> Json:
-        """The arguments, with the defaults of those left out; raises WrongArgument."""
+        """The arguments of a call by name, with defaults for those left out, None where there is no default; raises
+        WrongArgument."""
         values = {} if given is None else given
         properties: Json = self.listed["inputSchema"]["properties"]
         error = next(iter(sorted(self.validator.iter_errors(values), key=lambda each: list(each.path))), None)
@@ -50,13 +52,13 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 class Catalogue(Struct, frozen=True, kw_only=True):
-    """All tools by name, in the order of the file, and the instructions that a model gets before it uses any."""
+    """All tools by name, in the order of tools.json, and the instructions that a model gets before it uses any."""
 
     instructions: str
     tools: Mapping[str, Tool]
 
     def listed_for(self, caller: Principal) -> list[Json]:
-        """The listed form of every tool that the caller's grant allows."""
+        """The description of every tool that the caller's grant lets be called, in the order of tools.json."""
         return [tool.listed for tool in self.tools.values() if tool.is_listed(caller)]
 
 
@@ -102,8 +104,8 @@ def _schema_for_models(schema: Any) -> Any:
 
 
 def _argument(schema: Mapping[str, Any], contract: Contract) -> Json:
-    """The schema of an argument, where `from` is replaced by the schema it points to; members beside `from` take
-    precedence."""
+    """The schema of an argument, where `from` is replaced by the contract's schema that it names; members beside `from`
+    take precedence."""
     own = {name: value for name, value in schema.items() if name != "from"}
     if "items" in own:
         own["items"] = _without_words(_argument(own["items"], contract))
@@ -115,7 +117,7 @@ def _without_words(schema: Json) -> Json:
 
 
 def _sentence(error: ValidationError | None, properties: Mapping[str, Json]) -> str:
-    """A sentence on what is allowed, made from the schema alone."""
+    """A sentence on what is allowed, made from the schema alone, never from what came."""
     if error is None or not error.absolute_path:
         if error is not None and error.validator == "required":
             return in_words("{}: must be given.", error)

@@ -76,7 +76,7 @@ def mcp_api(
 
 
 class Endpoint:
-    """Answers one message at a time."""
+    """Answers JSON-RPC messages of assistants, one per request."""
 
     def __init__(
         self,
@@ -112,7 +112,8 @@ class Endpoint:
         }
 
     async def answer(self, request: Request, body: Any) -> Answer:
-        """The result or error of a request; an empty answer to a notification."""
+        """The result of a request's method or tool, or the error of a tool; an empty answer (202) to a notification. A
+        call of a tool is noted in its user's access record. Raises RpcError for all other errors."""
         assert isinstance(request.headers, Headers)
         message = messages.read(body, request.headers)
         if message.id is None:
@@ -186,7 +187,7 @@ class Endpoint:
         return answer
 
     async def _tool_answer(self, tool: Tool, message: Message, caller: Principal) -> tuple[Answer, bool]:
-        """The answer, and whether it is a refusal."""
+        """The answer to a call of a tool, and whether it is counted as refused, as all errors are."""
         if tool.is_hidden(caller):
             error = RpcError(messages.NOT_ALLOWED, FIGURES_ONLY, id_=message.id, status=403)
             return messages.error_answer(error), True
@@ -214,7 +215,7 @@ class Endpoint:
 
 
 def _page(message: Message, kind: str, listed: Sequence[Json]) -> Json:
-    """A list as its only page; raises RpcError for a cursor."""
+    """The result of a list method, with all entries on its only page; raises RpcError for a cursor."""
     if message.params.get("cursor") is not None:
         raise message.error(messages.INVALID_PARAMS, f"cursor: all {kind} are on one page.")
     return {kind: listed, **_cache_members(message)}
@@ -237,7 +238,8 @@ def _exact_number(value: object) -> orjson.Fragment:
 
 
 def failure_answer(error: BaseException) -> Answer | None:
-    """The failure as a JSON-RPC error, where failures of HTTP keep their status and challenge (see `call`)."""
+    """The answer to a failure as a JSON-RPC error, where failures of HTTP keep their status and challenge; None for one
+    that is neither an RpcError nor a Refusal (`call.FailureAnswer`)."""
     if isinstance(error, RpcError):
         return messages.error_answer(error)
     if isinstance(error, BadRequest):  # can only be about the body: the description has no parameters
@@ -251,7 +253,7 @@ def failure_answer(error: BaseException) -> Answer | None:
 
 
 def _advice(error: WrongArgument | Refusal) -> str:
-    """The failure as a sentence that tells a model what it can do."""
+    """The failure as a sentence with a full stop, and after too many calls with the seconds to wait."""
     sentence = str(error)
     if isinstance(error, TooManyRequests) and "seconds" not in sentence:
         sentence = f"{sentence}: wait {error.retry_after} seconds"

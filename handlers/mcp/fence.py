@@ -58,7 +58,8 @@ _POINT = re.compile("[.。]")
 
 
 class Fenced(Struct, frozen=True, kw_only=True):
-    """A fenced text as a model may read it, its flags, and the plain text on which they were decided."""
+    """A fenced text as a model may read it, its flags, and `plain`, the cleaned text on which the flags were
+    decided."""
 
     text: str
     flags: frozenset[str]
@@ -66,8 +67,9 @@ class Fenced(Struct, frozen=True, kw_only=True):
 
 
 def fence(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = False) -> Fenced:
-    """A stranger's text between its marks; `shows_numbers` leaves account numbers whole, where the person allowed
-    that."""
+    """A stranger's text between « and »: on one line of at most `limit` characters, without invisible characters and
+    anything that opens as a link; and its flags. Account numbers are masked, unless `shows_numbers`, as the person
+    allowed."""
     raw = text[:RAW_LENGTH_MAX]
     seen = _visible_text(raw)
     plain, has_link = _without_links(seen[:READ_LENGTH_MAX])
@@ -96,8 +98,9 @@ def bank_text(
     is_known: bool = False,
     withholds: bool = True,
 ) -> tuple[dict[str, str], list[str]]:
-    """The `bank_text` object of a row, and the row's flags. With `withholds`, as in lists, the texts of a row that
-    looks like an attack are left out; but if its counterpart `is_known`, a plain request for money is no attack."""
+    """The `bank_text` object of a row, with its texts fenced by name and empty ones left out; and the row's flags,
+    sorted, `more_flags` included. With `withholds`, as in lists, all texts of a row that looks like an attack are
+    replaced by the reasons; but if its counterpart `is_known`, a plain request for money is no attack."""
     fenced = {name: fence(text, limit=limit, shows_numbers=shows_numbers) for name, text in texts.items() if text}
     flags = sorted(more_flags.union(*(each.flags for each in fenced.values())))
     ordered = [each for each in fenced.values() if INSTRUCTIONS in each.flags]
@@ -109,7 +112,8 @@ def bank_text(
 
 
 class NamedTexts:
-    """Gives each new text a key (`m1`, `m2` and so on) and fences it once; `flags` are those of all texts together."""
+    """Strangers' texts of a table, each fenced once, in `texts` by keys (`m1`, `m2` and so on) that stand in the
+    table's cells."""
 
     def __init__(self, letter: str) -> None:
         self._letter = letter
@@ -119,11 +123,12 @@ class NamedTexts:
 
     @property
     def flags(self) -> list[str]:
-        """The flags that any of the texts has, sorted."""
+        """The flags that any of the texts added so far has, sorted."""
         return sorted(self._flags)
 
-    def key(self, text: str | None) -> str | None:
-        """The key of the text for its cell; None for None."""
+    def add(self, text: str | None) -> str | None:
+        """Fence a text and put it in `texts`, unless it is there, and return the key that stands for it in a table's
+        cell; None for None."""
         if text is None:
             return None
         if text not in self._keys:
@@ -135,8 +140,8 @@ class NamedTexts:
 
 
 def _visible_text(text: str) -> str:
-    """The visible part of the text in compatible form (NFKC), with few combining marks on each letter; at most one
-    character longer than what is examined."""
+    """The visible part of the text in Unicode's compatible form (NFKC), with at most two combining marks in a row; cut
+    one character beyond READ_LENGTH_MAX, which shows that it was longer."""
     kept = _few_marks(map(_visible_character, text), MARKS_SORTED_MAX)
     for _ in range(3):  # a removed character may have stood between two that now compose
         # Cut before and after: a single letter may stand for a sentence (U+FDFA)
@@ -170,9 +175,9 @@ def _few_marks(characters: Iterable[str], most: int) -> str:
 
 
 def _without_links(text: str) -> tuple[str, bool]:
-    """The text without anything that a program would open or a page would make a link, and whether there was any. A
-    removed part leaves a blank, so that its neighbours do not join. APPLE.COM/BILL loses its point like any address but
-    is not flagged, because shops have such names."""
+    """The text without anything that a program would open or a page would make a link, and whether a scheme or www was
+    among it. A removed part leaves a blank, so that its neighbours do not join. APPLE.COM/BILL loses its point like any
+    address but is not flagged, because shops have such names."""
     plain, has_link = text.translate(_REPLACED), False
     while True:
         bare = _WWW.sub(" ", _SCHEME.sub(" ", plain))

@@ -14,7 +14,8 @@ COLUMNS = ("date", "amount", "name", "isOverdue")
 
 
 def of_account(found: Json) -> Json:
-    """The forecast of one account."""
+    """The forecast of one account as an assistant gets it: of the contract's days only the last one's balance, and the
+    lowest."""
     return {
         "ref": ref_of(found["accountId"]),
         **{name: found[name] for name in ("currency", "balance", "balanceDate")},
@@ -24,10 +25,11 @@ def of_account(found: Json) -> Json:
 
 
 def of_currency(found: Json) -> Json:
-    """The forecast of all accounts in one currency together, with the payments due until its end."""
+    """The forecast of all accounts in one currency together as an assistant gets it: the last day's and the lowest
+    balance, and the payments due until then as a table, of which those after the first 30 are summed up."""
     names = NamedTexts("p")
     events: Sequence[Json] = found["events"]
-    rows = [[each["date"], each["amount"], names.key(each["name"]), each["isOverdue"]] for each in events[:EVENTS_MAX]]
+    rows = [[each["date"], each["amount"], names.add(each["name"]), each["isOverdue"]] for each in events[:EVENTS_MAX]]
     later = events[EVENTS_MAX:]
     return {
         **{name: found[name] for name in ("currency", "balance", "balanceDate")},

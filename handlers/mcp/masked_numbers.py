@@ -36,20 +36,22 @@ _LOOKALIKES = dict(
 
 
 def masked_field(value: str) -> str:
-    """The value of an account number field, masked, whatever it looks like."""
+    """The value of an account number field, masked, whatever it looks like: of an IBAN the country, an ellipsis, and
+    the last four letters or digits; of up to eight only the ellipsis."""
     compact = "".join(plain_letter(character) for character in value if character.isalnum()).upper()
     country = compact[:2] if _iban_length(compact[:2]) and _IBAN_START.match(compact) else ""
     return f"{country}{ELLIPSIS}{compact[-SHOWN:]}" if len(compact) > 2 * SHOWN else ELLIPSIS
 
 
 def whole_field(value: str) -> str:
-    """The value of an account number field in full, without any other characters, and no longer than an IBAN may be."""
+    """The letters and digits of an account number field, in ASCII where they can be, at most 34, the length that an
+    IBAN may have."""
     return "".join(plain_letter(character) for character in value if character.isalnum())[:34]
 
 
 def masked_numbers(text: str) -> str:
-    """The text with every IBAN of a correct checksum and every card number masked, whatever groups, digits and letters
-    it is written in, and whatever separates these."""
+    """The text with every IBAN of a correct checksum and every card number masked down to the last four characters (and
+    the IBAN's country), whatever groups, digits and letters it is written in, and whatever separates these."""
     places = [at for at, character in enumerate(text) if character.isalnum()]
     letters = "".join(plain_letter(text[at]).upper()[:1] for at in places)
     shown, done, at, free = "", 0, 0, 0
@@ -66,8 +68,8 @@ def masked_numbers(text: str) -> str:
 
 
 def plain_letter(character: str) -> str:
-    """The ASCII letter or digit that a character stands for: without its combining marks, or as one that looks like it
-    in another alphabet."""
+    """The ASCII letter or digit that a character stands for, be it of another alphabet or with combining marks; where
+    it stands for none, the character without its marks."""
     digit = unicodedata.decimal(character, None)
     if digit is not None:
         return str(digit)
@@ -77,7 +79,7 @@ def plain_letter(character: str) -> str:
 
 
 def _iban_at(letters: str, at: int) -> int:
-    """The length of the IBAN that begins at this position; 0 if none does."""
+    """The length of the IBAN of correct checksum that begins at this position; 0 if none does."""
     length = _iban_length(letters[at : at + 2])
     compact = letters[at : at + length]
     if not length or len(compact) < length or not _IBAN_START.match(compact) or not compact.isascii():
@@ -87,8 +89,8 @@ def _iban_at(letters: str, at: int) -> int:
 
 
 def _card_at(letters: str, places: Sequence[int], at: int, *, is_free: bool) -> int:
-    """The length of the card number that begins at this position; 0 if none does. It must not be a part of longer
-    unseparated digits, unless it is written in groups or follows another number directly (`is_free`)."""
+    """The length of the card number of correct checksum that begins at this position; 0 if none does. It must not be a
+    part of longer unseparated digits, unless it is written in groups or follows another number directly (`is_free`)."""
     if not letters[at].isdigit() or (_is_glued(letters, places, at) and not is_free):
         return 0
     for prefix, lengths in _CARDS:

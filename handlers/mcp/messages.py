@@ -36,8 +36,7 @@ Id = str | int
 
 
 class RpcError(Exception):
-    """A message is answered with a JSON-RPC error; `str(error)` is its sentence, which repeats nothing the client
-    sent."""
+    """Ends a request with a JSON-RPC error; `str(error)` is its sentence, which repeats nothing the client sent."""
 
     def __init__(
         self, code: int, message: str, *, id_: Id | None = None, status: int = 400, data: Json | None = None
@@ -50,7 +49,7 @@ class RpcError(Exception):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """A request, or a notification if it has no id."""
+    """A JSON-RPC request, or a notification if it has no id. `is_modern`: it follows a revision without a handshake."""
 
     id: Id | None
     method: str
@@ -59,14 +58,14 @@ class Message(Struct, frozen=True, kw_only=True):
     shows_apps: bool  # whether the client draws charts
 
     def error(self, code: int, message: str) -> RpcError:
-        """An error in answer to this request. In the handshake era its status is 200, because those clients drop the
-        body of a 4xx."""
+        """An error in answer to this request, to be raised. In the handshake era its status is 200, because those
+        clients drop the body of a 4xx."""
         status = _STATUSES.get(code, 400) if self.is_modern else 200
         return RpcError(code, message, id_=self.id, status=status)
 
 
 def read(body: Any, headers: Headers) -> Message:
-    """The message in a body; raises RpcError."""
+    """The message in a decoded body, checked against the headers where its revision asks for that; raises RpcError."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or not isinstance(body.get("method"), str):
         # A batch (removed in 2025-06-18), or a response, although the server sends no requests
         raise RpcError(INVALID_REQUEST, "The body must be one JSON-RPC 2.0 request or notification.")
@@ -91,13 +90,13 @@ def read(body: Any, headers: Headers) -> Message:
 
 
 def result_answer(message: Message, result: Json, headers: Mapping[str, str] | None = None) -> Answer:
-    """The answer with the result of a request."""
+    """The answer with the result of a request, to which the modern era adds that it is complete."""
     body = {"resultType": "complete", **result} if message.is_modern else result
     return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": body}, headers=headers or {})
 
 
 def error_answer(error: RpcError, headers: Mapping[str, str] | None = None) -> Answer:
-    """The answer with an error; `id` is null if the request's id could not be read."""
+    """The answer with an error; its `id` is null if the error names none."""
     failure: Json = {"code": error.code, "message": str(error)}
     if error.data is not None:
         failure["data"] = error.data
@@ -117,7 +116,7 @@ def _shows_apps(method: str, params: Json, headers: Headers, *, is_modern: bool)
 
 def _check_modern(message: Message, headers: Headers) -> None:
     """Check what the modern revision requires of each request: `_meta`, then headers that agree with the body, then a
-    version that is served.
+    version that is served. Raises RpcError.
 
     A proxy may have routed by the headers, so any difference from the body is refused, and so is a header that comes
     twice.
@@ -165,7 +164,7 @@ def _header(headers: Headers, name: str) -> str | None:
 
 def _decode(value: str | None) -> str | None:
     """The header's value, decoded where it came as =?base64?...?= because it is not plain ASCII; None if it cannot be
-    decoded."""
+    decoded, or was not sent."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:

@@ -31,7 +31,7 @@ class _OperationDescription(Struct, frozen=True, kw_only=True):
 
 
 class ContractOperations:
-    """Calls operations by id, with arguments under the contract's names; raises what the operations raise
+    """Calls operations of the contract by operationId, as tools do; raises what the operations raise
     (handlers.http.errors)."""
 
     def __init__(
@@ -54,8 +54,8 @@ class ContractOperations:
         self.turns = turns
 
     async def ask(self, caller: Principal, operation_id: str, **arguments: Any) -> tuple[Json, Mapping[str, str]]:
-        """Body and headers of the answer to a request of `caller`; an argument of None is left out. Numbers with
-        decimals are exact, with the digits that the operation wrote."""
+        """Body and headers of an operation's answer to `caller`, in the user's turn; `arguments` have the contract's
+        names, None is left out. Numbers with decimals are exact, with the digits that the operation wrote."""
         described = self._descriptions[operation_id]
         given = {name: f"{value}" for name, value in arguments.items() if value is not None}
         in_path = {name: value for name, value in given.items() if f"{{{name}}}" in described.path}

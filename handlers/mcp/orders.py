@@ -118,7 +118,7 @@ def _fold_for_orders(text: str) -> str:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Orders and requests, folded like the texts: half of a Russian word looks like ASCII."""
+    """The patterns of orders and of requests, folded like the texts: half of a Russian word looks like ASCII."""
     order, request = (
         re.compile("|".join(f"(?:{_fold_for_orders(order)})" for order in orders)) for orders in (_ORDERS, _REQUESTS)
     )
@@ -131,14 +131,15 @@ _DIGITS_FOR_LETTERS = str.maketrans("013457@$", "oieastas")
 
 
 def looks_like_instructions(text: str) -> bool:
-    """Whether the text gives an order, be it spaced out, or written with look-alike letters and digits."""
+    """Whether the text has words of an order to a machine or of a request for money or a confirmation, be they spaced
+    out, or written with look-alike letters and digits."""
     order, request = _patterns()
     return any(order.search(spelling) or request.search(spelling) for spelling in _spellings(text))
 
 
 def asks_as_people_do(text: str) -> bool:
-    """Whether a text that looks like instructions only asks for money or a confirmation, and does not address a
-    machine."""
+    """Whether the text has no words of an order to a machine; of one that `looks_like_instructions`, that it only asks
+    for money or a confirmation."""
     order, _ = _patterns()
     return not any(map(order.search, _spellings(text)))
 

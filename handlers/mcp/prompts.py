@@ -32,11 +32,12 @@ class Prompt(Struct, frozen=True, kw_only=True):
     text: str
 
     def is_allowed(self, caller: Principal) -> bool:
-        """Whether the caller's grant allows every tool that the text names."""
+        """Whether the caller's grant lets every tool be called that the text names."""
         return all(tool.is_listed(caller) for tool in self.tools)
 
     def result(self, given: object) -> Json:
-        """The result of prompts/get; raises WrongArgument, whose message repeats nothing that came."""
+        """The result of prompts/get: the text as a message of the user, with the arguments `given` filled in. Raises
+        WrongArgument."""
         values = {} if given is None else given
         if not isinstance(values, dict) or not values.keys() <= self.arguments.keys():
             raise WrongArgument(f"arguments: must be an object with any of: {', '.join(self.arguments)}.")
@@ -50,7 +51,7 @@ class Prompt(Struct, frozen=True, kw_only=True):
 
 
 def prompts(catalogue: Catalogue) -> Mapping[str, Prompt]:
-    """All prompts by name, in the order of the file; raises KeyError for a prompt with an unknown tool."""
+    """All prompts by name, in the order of prompts.json; raises KeyError for a prompt that names an unknown tool."""
     document = orjson.loads((resources.files("handlers.mcp") / FILE_NAME).read_bytes())
     return {described["name"]: _prompt(described, catalogue) for described in document["prompts"]}
 

@@ -21,8 +21,8 @@ BANK_CODE = slice(4, 12)  # of an IBAN, in most countries
 
 class Relations(Struct, frozen=True, kw_only=True):
     """For the counterparts of some rows the first day on which they were paid, by account number and by folded name;
-    the user's banks, by folded name with the bank codes of the accounts there; and the numbers of the user's own
-    accounts."""
+    the day of the first booking (`known_from`); the user's banks, by folded name with the bank codes of the accounts
+    there; and the numbers of the user's own accounts."""
 
     ibans: Mapping[str, date]
     names: Mapping[str, date]
@@ -31,8 +31,9 @@ class Relations(Struct, frozen=True, kw_only=True):
     own: Collection[str]
 
     def flags(self, row: Json) -> frozenset[str]:
-        """The flags of one row. Where there is an account number, it alone decides, since anybody can use the name of
-        somebody known."""
+        """The flags of one row: less than one unit of money from or to somebody never paid before, a new payee, a name
+        like that of the user's bank at another account. Where there is an account number, it alone decides who was
+        paid, since anybody can use the name of somebody known."""
         amount, on, iban = row["amount"], _day(row), row["counterpartIban"]
         if iban in self.own or not (iban or row["counterpartName"]):
             return frozenset()
@@ -49,7 +50,7 @@ class Relations(Struct, frozen=True, kw_only=True):
         return frozenset(found)
 
     def is_known(self, row: Json) -> bool:
-        """Whether this very account was paid on an earlier day: then its holder may ask for money as people do."""
+        """Whether the row's account number was paid on an earlier day: its holder may ask for money as people do."""
         since = self.ibans.get(row["counterpartIban"] or "")
         return since is not None and since < _day(row)
 
@@ -67,7 +68,7 @@ class Relations(Struct, frozen=True, kw_only=True):
 
 
 def relations(rows: Sequence[Json], bookings: pl.DataFrame, accounts: Sequence[StoredAccount]) -> Relations:
-    """The relations of a user to the counterparts of these rows; `bookings` and `accounts` are all of the user's."""
+    """The user's earlier payments to the counterparts of these rows, among the `bookings` and `accounts` given."""
     paid = bookings.lazy().filter(pl.col("amount") < 0)
     ibans = [row["counterpartIban"] for row in rows if row["counterpartIban"]]
     wanted = {fold(row["counterpartName"] or "") for row in rows if _is_decided_by_name(row)}
@@ -86,7 +87,7 @@ def relations(rows: Sequence[Json], bookings: pl.DataFrame, accounts: Sequence[S
 
 
 def _since(paid: pl.LazyFrame, column: str) -> Iterable[tuple[str, date]]:
-    """Each value in this column, with the first day on which it was paid."""
+    """Each value in this column, with the first booking date of a payment to it."""
     first = paid.drop_nulls(column).group_by(column).agg(pl.col("booking_date").min())
     return first.pipe(frame_of).iter_rows()
 

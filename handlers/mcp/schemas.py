@@ -17,7 +17,7 @@ class Contract:
     """The parts of the contract that tools are made of: its operations, scopes and schemas."""
 
     def __init__(self, document: Json) -> None:
-        """`document` has no references any more."""
+        """`document` is the contract with each reference replaced by what it refers to."""
         self._document = document
         self.operations: dict[str, tuple[str, str, Json]] = {
             operation["operationId"]: (path, method, operation)
@@ -27,18 +27,19 @@ class Contract:
         }
 
     def scopes(self, operation_id: str) -> set[str]:
-        """The scopes that an operation requires."""
+        """The scopes that an operation requires, all of them."""
         requirements = self.operations[operation_id][2]["security"]
         return {scope for requirement in requirements for named in requirement.values() for scope in named}
 
     def parameters(self, operation_id: str) -> list[Json]:
-        """The parameters of an operation."""
+        """The parameters of an operation as the contract describes them, those in the path included, the body not."""
         found: list[Json] = self.operations[operation_id][2].get("parameters", [])
         return found
 
     def argument(self, source: str) -> Json:
         """The JSON Schema at a pointer such as `#/components/...`, or of a parameter such as
-        `listTransactions.category`."""
+        `listTransactions.category`, the latter with its description. Raises ValueError for schemas with alternatives
+        (anyOf and the like)."""
         if source.startswith("#"):
             return _as_json_schema(reduce(getitem, source.removeprefix("#/").split("/"), self._document))
         operation_id, _, name = source.partition(".")

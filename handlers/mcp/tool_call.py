@@ -30,8 +30,9 @@ ROW_TEXTS = ("purpose", "counterpartName", "merchantName")
 
 
 class ToolCall(Struct):
-    """One tool call being answered. `accounts` are the accounts that its rows have named so far, each with a short
-    `ref`; `lacking` are the currencies without a reference rate, whose amounts its figures leave out."""
+    """One tool call being answered. `accounts` are the accounts that its answer has named so far, each with a short
+    `ref`; `lacking` are the currencies without a reference rate, whose amounts its figures leave out. Both grow while
+    it is answered."""
 
     services: Services
     operations: ContractOperations
@@ -41,14 +42,15 @@ class ToolCall(Struct):
     _refs: dict[str, str] = field(default_factory=dict)
 
     async def ask(self, operation_id: str, **arguments: Any) -> Json:
-        """The body of an operation's answer to the caller; raises the operation's refusals."""
+        """The body of an operation's answer to the caller; raises what the operation raises. Adds the currencies that
+        the answer could not convert to `lacking`."""
         body, headers = await self.operations.ask(self.caller, operation_id, **arguments)
         self.lacking.update(filter(None, headers.get("unconverted-currencies", "").split(", ")))
         return body
 
     @property
     def unconverted_currencies(self) -> list[str]:
-        """The currencies that could not be converted, sorted, as in the header Unconverted-Currencies."""
+        """The currencies in `lacking`, sorted."""
         return sorted(self.lacking)
 
     @property
@@ -62,12 +64,12 @@ class ToolCall(Struct):
         return self.services.clock.today().isoformat()
 
     async def account_ids(self, named: Sequence[str] | None) -> str | None:
-        """The argument accountIds of an operation: the named accounts, or all that the caller may read. Raises
-        WrongArgument."""
+        """The argument accountIds of an operation: the ids, separated by commas, of the accounts named by id or ref, or
+        of all that the caller may read; None where these are none. Raises WrongArgument."""
         return ",".join((await self.select(named))[0].ids) or None
 
     async def select(self, named: Sequence[str] | None) -> tuple[SelectedAccounts, str]:
-        """The named accounts, or all that the caller may read, and the currency of their figures. Raises
+        """The accounts named by id or ref, or all that the caller may read, and the currency of their figures. Raises
         WrongArgument."""
         return await run_in_threadpool(self._select, named)
 
@@ -81,9 +83,9 @@ class ToolCall(Struct):
             chosen = selected_accounts(reading.accounts, ",".join(wanted), self.caller)
             return chosen, currency_of(self.services, reading, chosen.accounts)
 
-    def ref(self, account: Mapping[str, Any]) -> str:
-        """The short name of an account, which is added to the accounts of this answer; `account` is a shape of the
-        contract."""
+    def mention(self, account: Mapping[str, Any]) -> str:
+        """Add the account to `accounts`, unless it is there, with its names fenced and its IBAN masked, and return its
+        `ref`; `account` is a shape of the contract."""
         id_: str = account["id"]
         if id_ not in self._refs:
             self._refs[id_] = ref_of(id_)
@@ -95,18 +97,19 @@ class ToolCall(Struct):
         return self._refs[id_]
 
     async def rows(self, transactions: Sequence[Json], *more: str) -> list[Json]:
-        """Transactions of the contract as rows of a list; `more` names further members that each row keeps."""
+        """Transactions of the contract as rows of a list, with fenced texts and flags; `more` names further members
+        that each row keeps."""
         known = await self.relations(transactions)
         return await self.shape(lambda: [self._row(each, more, known) for each in transactions])
 
     async def shape(self, make: Callable[[], Shape]) -> Shape:
-        """The result of `make`, which prepares strangers' texts: run in a thread, since the event loop belongs to
+        """The result of `make`, which fences strangers' texts: run in a thread, since the event loop belongs to
         everybody; one at a time in all, and each user has one place in that line."""
         async with self.operations.turns.of(self.caller.user_id):
             return await to_thread.run_sync(make, limiter=self.operations.turns.shaping)
 
     async def relations(self, transactions: Sequence[Json]) -> Relations:
-        """The user's previous payments to the counterparts of these transactions."""
+        """The user's earlier payments to these transactions' counterparts, from accounts that the caller may read."""
         return await run_in_threadpool(self._relations, transactions)
 
     def _relations(self, transactions: Sequence[Json]) -> Relations:
@@ -125,7 +128,7 @@ class ToolCall(Struct):
             "bookingDate": day(row["bookingDate"]),
             "amount": row["amount"],
             "currency": row["currency"],
-            "account": self.ref(row["bankAccount"]),
+            "account": self.mention(row["bankAccount"]),
             "category": row["category"],
             "type": row["type"],
             **{name: row[name] for name in more},
@@ -135,15 +138,15 @@ class ToolCall(Struct):
 
 
 def ref_of(account_id: str) -> str:
-    """The short name of an account, which never changes, because it is the beginning of the account's id."""
+    """The short name of an account, `a_` and the first eight characters of its id, so that it never changes."""
     return f"a_{account_id.removeprefix('acc_')[:REF_LENGTH]}"
 
 
 def account_texts(account: Mapping[str, Any]) -> dict[str, str | None]:
-    """The names in an account that others wrote."""
+    """The names in an account of the contract that others wrote: its own and its bank's."""
     return {"accountName": account.get("accountName"), "bankName": account["bankConnection"]["bankName"]}
 
 
 def day(moment: str | None) -> str | None:
-    """The calendar day of a date-time, which the contract writes as midnight; None for None."""
+    """The calendar day, YYYY-MM-DD, of a date-time of the contract, which writes days as midnight; None for None."""
     return moment[:10] if moment else None

@@ -42,7 +42,7 @@ STREAM_DAYS = ("firstCharged", "lastCharged", "nextExpected")
 
 
 async def get_overview(call: ToolCall, includeIban: bool) -> Json:
-    """All accounts with their balances, and the expenses of the last 30 days."""
+    """All accounts that the caller may read with their balances, the sum of these, and the last 30 days' expenses."""
     shows_numbers = includeIban and call.shows_numbers
     _selected, currency = await call.select(None)
     listed = (await call.ask("listAccounts"))["accounts"]
@@ -69,7 +69,7 @@ async def get_overview(call: ToolCall, includeIban: bool) -> Json:
 async def search_transactions(
     call: ToolCall, accountIds: Sequence[str] | None, sort: str, page: int, perPage: int, **filters: Any
 ) -> Json:
-    """One page of the transactions that match the filters, and the sums of all that match."""
+    """One page of the transactions that match the filters, in the order `sort`, and the sums of all that match."""
     counted = "true" if filters["counted"] else "false"
     filters |= {"accountIds": await call.account_ids(accountIds), "counted": counted}
     matches = await call.ask("searchTransactions", sort=sort, page=page, perPage=perPage, **filters)
@@ -93,7 +93,7 @@ async def summarize_transactions(
     limit: int,
     **filters: Any,
 ) -> Json:
-    """The sums of all transactions that match the filters, and by group as a table."""
+    """The sums of all transactions that match the filters, and with `groupBy` also of each group, as a table."""
     filters["accountIds"] = await call.account_ids(accountIds)
     sums = await call.ask("sumTransactions", groupBy=groupBy, compareWith=compareWith, limit=limit, **filters)
     groups = sums.pop("groups", None)
@@ -109,7 +109,7 @@ async def summarize_transactions(
 async def get_balances(
     call: ToolCall, accountIds: Sequence[str] | None, dateFrom: str | None, dateTo: str | None, every: str
 ) -> Json:
-    """The accounts' balances on the last day, and their sum over time."""
+    """The accounts' balances on the last day of the period, and the sum of all over time."""
     ids = await call.account_ids(accountIds)
     balances = await call.ask("getBalances", accountIds=ids, dateFrom=dateFrom, dateTo=dateTo, every=every)
     return {
@@ -124,7 +124,7 @@ async def get_balances(
 
 
 async def get_forecast(call: ToolCall, accountIds: Sequence[str] | None, days: int) -> Json:
-    """The balances that the accounts are expected to have, and the payments due until then."""
+    """The balances that the accounts are expected to have in so many days, and the payments due until then."""
     ids = await call.account_ids(accountIds)
     forecast = await call.ask("getForecast", accountIds=ids, days=days)
     return {
@@ -137,7 +137,7 @@ async def get_forecast(call: ToolCall, accountIds: Sequence[str] | None, days: i
 
 
 async def get_cashflow(call: ToolCall, accountIds: Sequence[str] | None, months: int) -> Json:
-    """Income and expenses by month."""
+    """Income and expenses of the last `months` months, this one included, by month."""
     selected, currency = await call.select(accountIds)
     cashflow = await call.ask("getCashflow", accountIds=",".join(selected.ids) or None, months=months)
     return {
@@ -149,7 +149,7 @@ async def get_cashflow(call: ToolCall, accountIds: Sequence[str] | None, months:
 
 
 async def list_recurring_payments(call: ToolCall, accountIds: Sequence[str] | None) -> Json:
-    """Recurring payments without their charges, the highest yearly cost first."""
+    """The first 60 recurring payments, the highest yearly cost first, without their charges; and how many there are."""
     ids = await call.account_ids(accountIds)
     payments = (await call.ask("listSubscriptionDetails", accountIds=ids))["subscriptions"]
     return {
@@ -162,7 +162,8 @@ async def list_recurring_payments(call: ToolCall, accountIds: Sequence[str] | No
 async def explain_figure(
     call: ToolCall, kind: str, key: str, accountIds: Sequence[str] | None, page: int, perPage: int
 ) -> Json:
-    """A figure, and one page of the rows behind it."""
+    """A figure (a month, a category or a recurring payment, by `key`), and one page of the bookings behind it. Raises
+    WrongArgument for an unknown key."""
     ids = await call.account_ids(accountIds)
     shown = slice((page - 1) * perPage, page * perPage)
     answer: Json = {"today": call.today, "kind": kind, "key": key}
@@ -197,7 +198,7 @@ async def explain_figure(
 
 
 async def _ask_or_refuse(call: ToolCall, unknown: str, operation_id: str, **arguments: Any) -> Json:
-    """The operation's answer; where there is nothing to explain, raises WrongArgument with the sentence `unknown`."""
+    """The operation's answer; where it finds nothing (NotFound), raises WrongArgument with the sentence `unknown`."""
     try:
         return await call.ask(operation_id, **arguments)
     except NotFound as error:
@@ -234,7 +235,7 @@ def _detail(call: ToolCall, row: Json, why: Json, remarkable: frozenset[str], *,
             "valueDate": day(row["valueDate"]),
             "amount": row["amount"],
             "currency": row["currency"],
-            "account": call.ref(row["bankAccount"]),
+            "account": call.mention(row["bankAccount"]),
             "category": row["category"],
             "type": row["type"],
             "counterpartIban": iban and (whole_field(iban) if shows_numbers else masked_field(iban)),
@@ -256,7 +257,8 @@ def _detail(call: ToolCall, row: Json, why: Json, remarkable: frozenset[str], *,
 async def refresh_bank_data(
     call: ToolCall, accountIds: Sequence[str] | None, syncIds: Sequence[str] | None, waitSeconds: int
 ) -> Json:
-    """Start a refresh, or resume waiting for one, and wait up to `waitSeconds`; the state of its jobs."""
+    """Start syncs of the named accounts' banks, or of all, or look at the jobs `syncIds`, and wait up to `waitSeconds`
+    until all have ended; returns whether they have, the state of each, and the connections that were skipped."""
     loop = asyncio.get_running_loop()
     until = loop.time() + waitSeconds
     skipped: Json = {}
@@ -296,7 +298,7 @@ def _account(call: ToolCall, account: Json, balance_date: str | None, *, shows_n
     texts, flags = bank_text(account_texts(account))
     shown = whole_field if shows_numbers else masked_field
     return {
-        "ref": call.ref(account),
+        "ref": call.mention(account),
         "id": account["id"],
         "accountType": account["accountType"],
         "balance": account["balance"],
@@ -315,14 +317,15 @@ def _left_out(answer: Json) -> list[Json]:
 
 
 def _table(call: ToolCall, groups: Sequence[Json], by_id: Mapping[str, Json]) -> Json:
-    """Groups as rows under columns; a merchant is a stranger's text, so its cell holds a key into bank_text."""
+    """Groups as rows under columns; a merchant is a stranger's text, so its cell holds a key into bank_text. The
+    groups' accounts are added to those of the call."""
     keys = [*groups[0]["keys"]] if groups else []
     names = NamedTexts("m")
 
     def cell(key: str, value: str | None) -> str | None:
         if key == "merchant":
-            return names.key(value)
-        return call.ref(by_id[value]) if key == "account" and value is not None else value
+            return names.add(value)
+        return call.mention(by_id[value]) if key == "account" and value is not None else value
 
     def figures(group: Json) -> list[Any]:
         return [group[name] for name in FIGURES] + [group["compared"][name] for name in FIGURES if "compared" in group]
@@ -355,7 +358,7 @@ def _list_entry(payment: Json) -> Json:
 
 def _derivation(why: Json, *, is_text: bool, shows_numbers: bool) -> Json:
     """The contract's Derivation, with strangers' texts fenced: a merchant's name is one, and the reason of a user's own
-    rule may quote one."""
+    rule, which is replaced by a fixed sentence, may quote one."""
     is_users = (why["rule"] or "").startswith(f"{BY_USER}:")
     rule, reason = (BY_USER, "A rule of the user's own says so.") if is_users else (why["rule"], why["reason"])
     foreign = {"value": why["value"] if is_text else None, "reason": why["reason"] if is_users else None}

@@ -52,7 +52,7 @@ PURPOSES = ("revoke", "password", "sign out", sessions_page.PURPOSE, "simplefin"
 
 
 class ConnectedApp(Struct):
-    """One grant of an app, as the page shows it; an app that was connected twice is listed twice."""
+    """One grant of an app, as the page lists it; an app with several grants is listed as often."""
 
     grant: Grant
     name: str
@@ -69,17 +69,17 @@ class ConnectedApp(Struct):
 
     @property
     def record_id(self) -> str:
-        """The id under which the access record has the app."""
+        """The id by which the page finds what the app did in the access record (`record_page.record_id`)."""
         return record_id(self.grant.id, self.client_id)
 
     @property
     def is_page(self) -> bool:
-        """Whether the app is this server's own page, which ends with the browser's session instead."""
+        """Whether the app is this server's own page, whose access ends with the browser's session."""
         return self.client_id == PAGE
 
 
 def account_routes(site: Site) -> list[BaseRoute]:
-    """The routes of the account page and its forms."""
+    """The routes of the account page and its forms, of the access record, and of the list of browsers."""
     setup = {"GET": show_setup_form, "POST": make_setup_token} if _has_simplefin(site) else None
     return [
         *site.user_routes({"/account": {"GET": account_page}}),
@@ -102,13 +102,13 @@ def account_routes(site: Site) -> list[BaseRoute]:
 
 
 def account_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Show the connected apps, and all forms; redirects to the sign-in where nobody is signed in."""
+    """Show the connected apps, all forms of the page, and what a form that has just been sent did (`notice`)."""
     notice = visit.parameters.get("notice", ("",))[0]
     return _account(site, visit, browser, user, notice=notice if notice in NOTICES else "")
 
 
 def revoke(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
-    """End one grant of an app at once."""
+    """End the grant that the form names, if it is a live one of this user, and redirect to the account page."""
     grant = _grant_of_form(site, user, visit)
     if grant is not None:
         site.server.grants.revoke(grant.id, because="revoked by the user")
@@ -116,8 +116,9 @@ def revoke(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
 
 
 def change_terms(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Change what one grant shows or when it ends, from the app's next request on. Less access needs no password, more
-    does."""
+    """Change what the grant in the form covers or when it ends, from the app's next request on, and redirect to the
+    account page. Less access needs no password, more does. Raises Mistake where nothing would be left; a grant that is
+    not a live one of this user changes nothing."""
     grant = _grant_of_form(site, user, visit)
     done = site.redirect(site.address("/account?notice=narrowed"))
     if grant is None:
@@ -143,12 +144,12 @@ def change_terms(site: Site, visit: Visit, browser: Browser, user: User) -> Resp
 
 
 def show_setup_form(site: Site, _visit: Visit, _browser: Browser, _user: User) -> Response:
-    """Redirect to the form that makes a setup token, after a sign-in where nobody is signed in."""
+    """Redirect to that form on the account page which makes a setup token for SimpleFIN."""
     return site.redirect(site.address("/account#simplefin"))
 
 
 def make_setup_token(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Make a setup token for an app that speaks SimpleFIN; asks for the password."""
+    """Make a setup token for an app that speaks SimpleFIN, if the password is right, and show it once."""
     chosen = sent_choices(visit.form, visit.ticked_accounts)
     try:
         terms = chosen.terms(site.accounts_of(user.id))
@@ -175,7 +176,7 @@ def make_setup_token(site: Site, visit: Visit, browser: Browser, user: User) -> 
 
 
 def make_calendar_address(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Make the address of the calendar of payments and show it once, whereupon the previous one ends; asks for the
+    """Make the address of the calendar of payments and show it once, whereupon the previous one ends; needs the
     password, because whoever has the address reads what is due."""
     outcome = site.check_password(visit, browser, user)
     if outcome.browser is None:
@@ -189,14 +190,14 @@ def make_calendar_address(site: Site, visit: Visit, browser: Browser, user: User
 
 
 def end_calendar_address(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
-    """End the calendar's address at once."""
+    """End the calendar's address at once, and redirect to the account page."""
     site.server.calendar.revoke(user.id)
     return site.redirect(site.address("/account?notice=calendar_ended"))
 
 
 def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Change the password, proved by the current one; ends all other sessions, and all apps' access too if that is
-    ticked."""
+    """Change the password, if the current one is right; this browser gets a new session and all others are signed out.
+    All apps' access ends, too, if that is ticked."""
     new = visit.form.get("new_password", "")
     if new != visit.form.get("repeated_password", ""):
         return _account(site, visit, browser, user, at="password", error="different")
@@ -210,14 +211,15 @@ def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> R
     if "end_apps" in visit.form:
         site.server.grants.revoke_all(because="revoked by the user", user_id=user.id)
     response = site.redirect(site.address("/account?notice=password_changed"))
-    site.cookies.remember(response, outcome.browser)
+    site.cookies.set_session(response, outcome.browser)
     return response
 
 
 def sign_out(site: Site, visit: Visit) -> Response:
-    """End the session. From the consent page, the waiting request is kept for whoever signs in next.
+    """End the browser's session and redirect to the sign-in. From the consent page, the waiting request is kept in a
+    new session for whoever signs in next.
 
-    The server's own page sends its access token instead of a form with a form token.
+    The server's own page sends its access token instead of a form with a form token, and gets an empty answer (204).
     """
     if visit.bearer is not None:
         return _sign_out_of_page(site, visit, visit.bearer)
@@ -225,11 +227,11 @@ def sign_out(site: Site, visit: Visit) -> Response:
     secret = visit.form.get("request", "")
     if secret and site.server.consent.waiting_request(browser, secret):
         response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
-        site.cookies.remember(response, site.server.sessions.sign_out_for_another(browser))
+        site.cookies.set_session(response, site.server.sessions.sign_out_for_another(browser))
         return response
     site.server.sessions.end(browser)
     response = site.redirect(site.address("/oauth/login"))
-    site.cookies.forget(response)
+    site.cookies.delete_session(response)
     return response
 
 
@@ -244,13 +246,13 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
     site.server.sessions.end_by_hash(session_hash)
     response = Response(status_code=204, headers=page_headers(""))
     if visit.browser is None or visit.browser.id_hash == session_hash:
-        site.cookies.forget(response)
+        site.cookies.delete_session(response)
     return response
 
 
 def connected_apps(server: AuthorizationServer, user_id: str) -> list[ConnectedApp]:
-    """One entry per grant, the newest first. The server's own page, which has a grant for each signed-in browser, is
-    listed once."""
+    """One entry per live grant of an app of the user, the grant made last first. The server's own page, which has a
+    grant for each signed-in browser, is listed once."""
     hosts: dict[str, set[str]] = defaultdict(set)
     for grant_id, url in server.grants.webhook_addresses(user_id):
         hosts[grant_id].add(urlsplit(url).hostname or "")
@@ -275,8 +277,8 @@ def connected_apps(server: AuthorizationServer, user_id: str) -> list[ConnectedA
 
 
 def _reminders(site: Site, words: Words, user_id: str) -> list[str]:
-    """A sentence for each bank connection that can be renewed and should be: its consent ends soon, or it needs its
-    user."""
+    """A sentence for each bank connection that can be renewed and should be: its consent ends within two weeks, or it
+    needs its user."""
     said = []
     for each in site.connections_of(user_id):
         days = consent_ends_within(each, now=site.services.clock.now())
@@ -296,7 +298,7 @@ def _days_of(site: Site, grant: Grant) -> list[int]:
 
 
 def _grant_of_form(site: Site, user: User, visit: Visit) -> Grant | None:
-    """The grant that a form is about, if it is one of this user's and still active."""
+    """The grant that a form names, if it is a live one of this user's connected apps; else None."""
     connected = (each.grant for each in site.server.grants.connected_apps(user.id))
     return next((grant for grant in connected if grant.id == visit.form.get("grant")), None)
 
@@ -317,9 +319,9 @@ def _account(
     error: str = "",
     chosen: Choices | None = None,
 ) -> Response:
-    """The page, with an error at one of its forms: `at` is "password", "simplefin", "calendar" or the id of a grant.
-    `outcome` is that of a proof that failed, `error` another reason. `chosen` are the choices that the person had made
-    in the form."""
+    """The account page, with an error at one of its forms: `at` is "password", "simplefin", "calendar" or the id of a
+    grant. `outcome` is that of a password check that failed, `error` another reason. `chosen` are the choices that the
+    person had made in the form."""
     sessions, owned = site.server.sessions, site.accounts_of(user.id)
     apps = connected_apps(site.server, user.id)
     record, deeds = record_page.overview(site, user.id)

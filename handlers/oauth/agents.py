@@ -23,6 +23,7 @@ SYSTEMS = (
 
 
 def agent_name(user_agent: str) -> str | None:
-    """The name of browser and system, such as `Firefox, Linux`; None where neither is known."""
+    """The names of browser and system in a User-Agent header, such as `Firefox, Linux`; only one of them where the
+    other is unknown, None where both are. Looks at the first 500 characters."""
     found = [next((name for mark, name in known if mark in user_agent[:500]), None) for known in (BROWSERS, SYSTEMS)]
     return ", ".join(name for name in found if name) or None

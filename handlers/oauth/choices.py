@@ -16,11 +16,13 @@ AS_BEFORE = "as before"  # instead of a number of days: the access keeps its pre
 
 
 class NothingChosen(Exception):
-    """No account is ticked, nor the box for later accounts."""
+    """The form ticks no account, nor the box for later accounts."""
 
 
 class Choices(Struct, frozen=True, kw_only=True):
-    """The choices in a form's boxes; `lasts` is the value of its select, empty where it was not touched."""
+    """The choices in a form's boxes: the ticked accounts, `later` ones, `bookings` beside figures, whole account
+    numbers, and in `changes` the ticked ones of TICKED_SCOPES. `lasts` is the chosen number of days or AS_BEFORE, empty
+    where nothing was chosen."""
 
     accounts: frozenset[str]
     later: bool
@@ -30,9 +32,10 @@ class Choices(Struct, frozen=True, kw_only=True):
     changes: frozenset[str] = frozenset()
 
     def terms(self, owned: Sequence[StoredAccount], *, held: Terms = EVERYTHING) -> Terms:
-        """The terms that these choices grant over the accounts in the form; raises NothingChosen, and Mistake for an
-        account that is not one of them. Later accounts are covered if their box is ticked. Whatever the form does not
-        show, such as a hidden account, stays covered or left out as under the terms `held`."""
+        """The terms of a grant with these choices, for a form that showed the accounts `owned`. Accounts added later
+        are covered if their box is ticked. Accounts that the form does not show, such as hidden ones, stay covered or
+        left out as under the terms `held`. Raises NothingChosen, and Mistake for a ticked account that is not one of
+        `owned`."""
         ids = {account.id for account in owned}
         if not self.accounts <= ids:
             raise Mistake("bad_form")
@@ -49,14 +52,15 @@ class Choices(Struct, frozen=True, kw_only=True):
         )
 
     def lifetime(self, days: Sequence[int]) -> timedelta:
-        """How long access lasts, which has to be one of these numbers of days. Raises Mistake, also where the choice is
-        missing: what a form does not say is never a yes."""
+        """How long access lasts, which has to be one of these numbers of days. Raises Mistake for any other, and where
+        the form says none: what a form does not say is never a yes."""
         if self.lasts not in map(str, days):
             raise Mistake("bad_form")
         return timedelta(days=int(self.lasts))
 
     def boxes(self, owned: Sequence[StoredAccount]) -> list[dict[str, object]]:
-        """The account boxes of the form: id, name, bank, end of the account number, and whether the box is ticked."""
+        """The account boxes of the form, in the order of `owned`: id, name, bank, last four characters of the IBAN, and
+        whether the box is ticked."""
         return [
             {
                 "id": account.id,
@@ -70,7 +74,7 @@ class Choices(Struct, frozen=True, kw_only=True):
 
 
 def sent_choices(form: Mapping[str, str], ticked: frozenset[str]) -> Choices:
-    """The choices that a person sent in a form; a box that was not sent is not ticked."""
+    """The choices that a person sent in a form; `ticked` are account ids, and a box that was not sent is not ticked."""
     return Choices(
         accounts=ticked,
         later="later_accounts" in form,
@@ -82,7 +86,8 @@ def sent_choices(form: Mapping[str, str], ticked: frozenset[str]) -> Choices:
 
 
 def preset_choices(details: AccountInformation | None, owned: Sequence[StoredAccount]) -> Choices:
-    """The choices before the person changes any: what the app asked for, or everything if it did not say."""
+    """The choices that a form shows before the person changes any: what the app asked for in its authorization details,
+    or everything where it sent none."""
     if details is None:
         return choices_of(EVERYTHING, owned)
     named = details.accounts
@@ -100,7 +105,7 @@ def preset_choices(details: AccountInformation | None, owned: Sequence[StoredAcc
 
 
 def choices_of(terms: Terms, owned: Sequence[StoredAccount]) -> Choices:
-    """The choices that match the terms of an existing grant."""
+    """The choices that match the terms of a grant, and AS_BEFORE for its end."""
     coverage = coverage_of(terms)
     return Choices(
         accounts=frozenset(account.id for account in owned if coverage is None or coverage.covers(account.id)),
@@ -112,5 +117,5 @@ def choices_of(terms: Terms, owned: Sequence[StoredAccount]) -> Choices:
 
 
 def days_to_choose(lifetime_max: timedelta) -> list[int]:
-    """The numbers of days that a person can choose for access, the longest first."""
+    """The numbers of days that a person can choose for access, none above `lifetime_max`, the longest first."""
     return [each for each in LASTS_DAYS if timedelta(days=each) <= lifetime_max]

@@ -29,7 +29,8 @@ IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif")
 
 
 def connect_routes(site: Site) -> list[BaseRoute]:
-    """The routes of choice, steps and bank pages, and the address to which banks send browsers back."""
+    """The routes of the page /account/connect and its steps, the address to which banks send browsers back, and with
+    the live demo bank the page that stands for its own."""
     pages: Mapping[str, Mapping[str, ForUser]] = {
         "/account/connect": {"GET": choice_page, "POST": begin},
         "/account/connect/fetch": {"POST": fetch},
@@ -45,7 +46,8 @@ def connect_routes(site: Site) -> list[BaseRoute]:
 
 
 def choice_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Show the sources that can be connected, and the user's connections with what can be done about each."""
+    """Show the sources that can be connected, and the user's connections, except that of uploaded files, with what can
+    be done about each."""
     sources = site.services.connecting.sources
     connected = site.connections_of(user.id)
     return site.page(
@@ -62,7 +64,8 @@ def choice_page(site: Site, visit: Visit, browser: Browser, user: User) -> Respo
 
 
 def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Begin to connect the chosen source, or to renew the chosen connection, and redirect to the first step."""
+    """Begin to connect the source in the form, or to renew the connection in it, and redirect to the first step. Raises
+    Mistake for a source that cannot be connected here."""
     renewed: StoredConnection | None = None
     name = visit.form.get("source", "")
     if "connection" in visit.form:
@@ -77,8 +80,9 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def fetch(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
-    """Start a sync at the wish of a person who is present; only in such a sync is the bank told that somebody is
-    (decision 94)."""
+    """Start a sync of the connection in the form at the wish of a person who is present, and redirect to the page,
+    which says whether it began; only of such a sync the bank is told that somebody is there (decision 94). Raises
+    Mistake for a connection of no live source."""
     connection = _connection_of(site, user, visit.form.get("connection", ""))
     if connection is None or connection.connector not in site.services.connecting.sources:
         raise Mistake("bad_form")
@@ -88,7 +92,8 @@ def fetch(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
 
 
 def ask_to_disconnect(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Ask whether this connection is to end, and say what stays."""
+    """Ask whether the connection in the address is to end, and say what stays; redirects to the page where the user has
+    no such connection."""
     connection = _connection_of(site, user, visit.parameters.get("connection", ("",))[0])
     if connection is None:  # it has been ended meanwhile, or is somebody else's
         return site.redirect(site.address(BANKS_PAGE))
@@ -96,7 +101,8 @@ def ask_to_disconnect(site: Site, visit: Visit, browser: Browser, user: User) ->
 
 
 def disconnect(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
-    """End the connection, at its provider too, and record that; its accounts and bookings stay."""
+    """End the connection in the form here and, if possible, the access at its provider, record that, and redirect to
+    the page; its accounts and bookings stay. Raises Mistake where the user has no such connection."""
     connection = _connection_of(site, user, visit.form.get("connection", ""))
     if connection is None:
         raise Mistake("bad_form")
@@ -106,7 +112,8 @@ def disconnect(site: Site, visit: Visit, _browser: Browser, user: User) -> Respo
 
 
 def step_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Show the present step of an attempt: a question, a link to the bank, or how the attempt ended."""
+    """Show the present step of an attempt to connect: a question, a link to the bank, or how the attempt ended. Where
+    the step is done elsewhere, the page reloads itself, which asks the source for the next step and redirects there."""
     attempt = _attempt(site, user, browser, visit.parameters.get("attempt", ("",))[0])
     is_early = "early" in visit.parameters
     if "look" in visit.parameters and attempt.waits_seconds is not None:
@@ -128,8 +135,8 @@ def step_page(site: Site, visit: Visit, browser: Browser, user: User) -> Respons
 
 
 def answer(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Take an answer and redirect to the next step; a person who says too early that a step elsewhere is done learns
-    that it is not."""
+    """Hand the answer in the form to the source, and redirect to the next step; a person who says too early that a step
+    elsewhere is done learns that it is not. Raises Mistake where the attempt is over."""
     own = ("form_token", "attempt")
     given = {name: value for name, value in visit.form.items() if name not in own}
     attempt_id = visit.form.get("attempt", "")
@@ -139,7 +146,8 @@ def answer(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def image(site: Site, visit: Visit) -> Response:
-    """The picture of a question, such as a photoTAN; no page to come back to, so nobody is sent to sign in."""
+    """The picture of an attempt's question, such as a photoTAN. Raises Mistake where there is none, or nobody is signed
+    in: as it is no page to come back to, nobody is sent to sign in."""
     if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
         raise Mistake("no_session")
     step = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0]).step
@@ -149,7 +157,9 @@ def image(site: Site, visit: Visit) -> Response:
 
 
 def come_back(site: Site, visit: Visit) -> Response:
-    """Take a browser back from its bank; each state is valid for one return, in the browser that was sent."""
+    """Take the next step for a browser that comes back from its bank, and redirect there; each `state` is valid for one
+    return, in the browser that was sent. Raises Mistake for any other. Where a command began the attempt, shows a page
+    that says so instead."""
     browser = visit.browser
     parameters = {name: values[0] for name, values in visit.parameters.items()}
     try:
@@ -164,13 +174,13 @@ def come_back(site: Site, visit: Visit) -> Response:
 
 
 def demo_bank(site: Site, visit: Visit) -> Response:
-    """The page that stands for a bank's own page in `bankdata demo --live`."""
+    """The page that stands for a bank's own in `bankdata demo --live`, with a link back that bears the state."""
     state = visit.parameters.get("state", ("",))[0]
     return site.page("demo_bank.html", visit.words, back=site.address(RETURN_PATH), state=state)
 
 
 def _connection_of(site: Site, user: User, connection_id: str) -> StoredConnection | None:
-    """The user's connection with this id, if it can be managed here; else None."""
+    """The user's connection with this id; None where there is none, or it is disconnected or of uploaded files."""
     found = (each for each in site.connections_of(user.id) if each.id == connection_id)
     return next((each for each in found if each.connector != Uploads.name), None)
 
@@ -178,8 +188,8 @@ def _connection_of(site: Site, user: User, connection_id: str) -> StoredConnecti
 def _attempt(
     site: Site, user: User, browser: Browser, attempt_id: str, given: Mapping[str, str] | None = None
 ) -> Attempt:
-    """The attempt in its present state or, if `given` is an answer, after that answer; raises Mistake if the attempt is
-    over."""
+    """The attempt in its present state or, if `given` is an answer, after that answer, which the source gets; raises
+    Mistake if the attempt is over or another browser's."""
     connecting = site.services.connecting
     try:
         if given is None:
@@ -190,8 +200,8 @@ def _attempt(
 
 
 def _redirect_to_step(site: Site, visit: Visit, attempt: Attempt, *, is_early: bool = False) -> Response:
-    """Redirect to the page of the attempt's step. A new connection is synced at once, outside the usual turns (decision
-    25), and only once, however often the last form is sent."""
+    """Redirect to the page of the attempt's step. Starts the first sync of a connection that this very step has made or
+    renewed, outside the usual turns (decision 25), and only once, however often the last form is sent."""
     if attempt.connection is not None and attempt.is_new:
         site.services.sync_engine.sync_now(attempt.connection, visit.person, is_first=True)
     return site.redirect(_step_address(site, attempt, is_early=is_early and attempt.waits_seconds is not None))

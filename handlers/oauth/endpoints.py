@@ -16,7 +16,7 @@ from auth.policy import Resource
 from auth.principal import Principal
 from auth.server import AuthorizationServer
 from auth.tokens.refresh_tokens import TokenAnswer
-from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked_fields
+from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, PostedForm, checked_fields
 from handlers.http.app import Api
 from handlers.http.errors import Refusal, TooManyRequests
 from handlers.http.request import Answer, Operation, Request
@@ -33,8 +33,9 @@ Fields = dict[str, str]
 
 
 def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> Api:
-    """The description of the OAuth endpoints, with its operations; the endpoints follow the path of `auth_url`, and so
-    do further addresses of the discovery documents."""
+    """The description of the OAuth endpoints and discovery documents, with the functions that answer them; the
+    endpoints lie under the path of `auth_url`. `rate` is what one network address may ask of the endpoints that change
+    something."""
     endpoints = Endpoints(server)
     described = description(server.policy.served_path)
     spellings = {
@@ -70,15 +71,16 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
 
 
 def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:
-    """The paths that scripts of other origins may call, which never include the pages (oauth.md 2.11; RFC 9700 section
-    2.6)."""
+    """The paths of endpoints that scripts of other origins may call, which never include the pages (oauth.md 2.11; RFC
+    9700 section 2.6)."""
     path = server.policy.served_path
     return tuple(f"{path}/oauth/{name}" for name in ("token", "register", "revoke", "jwks.json"))
 
 
 def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Authenticate:
     """A coroutine function that gives the principal of an access token for this resource: from memory on the event
-    loop, else from the store in a worker thread, once for all requests of a token that come meanwhile."""
+    loop, else from the store in a worker thread, once for all requests with this token that come meanwhile. It raises
+    InvalidToken."""
     audience, turns = server.policy.address_of(resource), Turns(StoreUnavailable)
 
     async def authenticate(token: str) -> Principal:
@@ -104,13 +106,13 @@ def description(path_before: str) -> dict[str, Any]:
 
 
 class Endpoints:
-    """The functions behind the operationIds of oauth-api.json that change something."""
+    """The functions behind the operations of oauth-api.json that change something; failures are OAuthErrors."""
 
     def __init__(self, server: AuthorizationServer) -> None:
         self._server = server
 
     def register(self, request: Request, body: object) -> Answer:
-        """Register a client (RFC 7591 section 3)."""
+        """Register a client (RFC 7591 section 3), and answer with its metadata."""
         token = bearer(request.headers)
         client = self._server.clients.register(body, address=request.client_address, bearer=token)
         return Answer(body=registration_answer(client), status=201, headers=_NOT_STORED)
@@ -132,13 +134,13 @@ class Endpoints:
         )
 
     def revoke(self, request: Request, body: Fields) -> Answer:
-        """Revoke a token; the answer is empty: "The content of the response body is ignored by the client" RFC 7009
-        2.2."""
+        """Revoke a token; the answer is empty, whether or not there was one: "The content of the response body is
+        ignored by the client" RFC 7009 2.2."""
         fields = checked_fields(self._sent_fields(request, body), REVOCATION_CHECKS)
         self._server.grants.revoke_token(fields["token"], client_id=fields["client_id"])
         return Answer(body=b"", headers={**_NOT_STORED, "content-type": "text/plain; charset=utf-8"})
 
-    def _tokens(self, sent: Sent) -> TokenAnswer:
+    def _tokens(self, sent: PostedForm) -> TokenAnswer:
         fields = checked_fields(sent, TOKEN_CHECKS)
         resource = sent.resource if "resource" in fields else None
         if fields["grant_type"] == "refresh_token":
@@ -153,9 +155,9 @@ class Endpoints:
             resource=resource,
         )
 
-    def _sent_fields(self, request: Request, body: Fields) -> Sent:
+    def _sent_fields(self, request: Request, body: Fields) -> PostedForm:
         fields = {name: value for name, value in body.items() if value}
-        return Sent(
+        return PostedForm(
             fields=fields,
             has_query=bool(request.query),
             authorization_scheme=request.headers.get("authorization", "").partition(" ")[0].lower(),
@@ -170,8 +172,8 @@ _CACHED = {"cache-control": f"public, max-age={DOCUMENT_SECONDS}"}
 
 
 def failure_answer(error: BaseException) -> Answer | None:
-    """The failure as RFC 6749 section 5.2 writes errors, which is also an Error body of the interface
-    (`call.FailureAnswer`)."""
+    """The answer to a failure of these endpoints as RFC 6749 section 5.2 writes errors, which is also an Error body of
+    the interface; None for a failure that is neither an OAuthError nor a Refusal (`call.FailureAnswer`)."""
     if isinstance(error, TooManyRequests):
         error = TemporarilyUnavailable(error.retry_after)
     if isinstance(error, OAuthError):

@@ -16,12 +16,13 @@ REPEATED = frozenset({"account"})
 
 
 def query(request: Request) -> dict[str, tuple[str, ...]]:
-    """The parameters of the address, each with all its values; raises Mistake."""
+    """The parameters of the address by name, each with all its values in order, without empty ones; raises Mistake."""
     return _decode(request.scope["query_string"], limit=QUERY_BYTES_MAX)
 
 
 async def form(request: Request) -> dict[str, tuple[str, ...]]:
-    """The fields of the form. Each may come once, except boxes that can be ticked several times; raises Mistake."""
+    """The fields of the form by name, each with its values, without empty ones. Only fields of REPEATED may come more
+    than once. Raises Mistake, also for another media type and more than 16 KiB."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Mistake("bad_form", status=415)
@@ -42,8 +43,8 @@ async def form(request: Request) -> dict[str, tuple[str, ...]]:
 
 
 def _decode(encoded: bytes, *, limit: int) -> dict[str, tuple[str, ...]]:
-    """The parameters of a text in UTF-8, each with all its values; empty ones are left out (RFC 6749 section 3.1).
-    Raises Mistake."""
+    """The parameters of an urlencoded text in UTF-8, each with all its values; empty values are left out (RFC 6749
+    section 3.1). Raises Mistake."""
     if len(encoded) > limit:
         raise Mistake("too_large", status=400)
     found: dict[str, tuple[str, ...]] = {}
@@ -57,6 +58,6 @@ def _decode(encoded: bytes, *, limit: int) -> dict[str, tuple[str, ...]]:
 
 
 def bearer(headers: Mapping[str, str]) -> str | None:
-    """The credentials of the scheme Bearer in these headers; None where there are none."""
+    """The token in the header `authorization` if its scheme is Bearer; else None."""
     scheme, _, credentials = headers.get("authorization", "").partition(" ")
     return credentials.strip() if scheme.lower() == "bearer" else None

@@ -22,8 +22,8 @@ class Translated(Struct, frozen=True):
 
 
 class Words(Struct, frozen=True):
-    """The texts of one language, which templates read as `t.name` or `t.text["name"]`. `theme` is empty where the
-    device decides on the colours. Days and times are written in the time zone `zone`."""
+    """The texts of one language, which templates read as `t.name` or `t.text["name"]`. `theme` is the person's choice
+    of light or dark, empty where the device decides. Days and times are written in the time zone `zone`."""
 
     language: str
     text: Mapping[str, str]
@@ -31,26 +31,26 @@ class Words(Struct, frozen=True):
     zone: tzinfo = UTC
 
     def __call__(self, name: str, **values: object) -> str:
-        """The text with its placeholders filled in."""
+        """The text of this name with its placeholders filled in; raises KeyError for an unknown name."""
         return self.text[name].format(**values)
 
     def sentence(self, english: str) -> Translated:
-        """A sentence of the service, which speaks English, in this language where it has a translation."""
+        """A sentence of the service, which speaks English, in this language if it has a translation."""
         own = in_german(english) if self.language == "de" else None
         return Translated(own, self.language) if own is not None else Translated(english, "en")
 
     def day(self, moment: datetime) -> str:
-        """The day of a moment in words."""
+        """The day of a moment in words, such as 3 May 2026."""
         moment = moment.astimezone(self.zone)
         month = self.text["months"].split()[moment.month - 1]
         return self("day_written", day=moment.day, month=month, year=moment.year)
 
     def minute(self, moment: datetime) -> str:
-        """The day and the time of day of a moment."""
+        """The day of a moment in words, and its hour and minute."""
         return f"{self.day(moment)}, {moment.astimezone(self.zone):%H:%M}"
 
     def stamp(self, moment: datetime) -> str:
-        """The moment as programs read it."""
+        """The moment in ISO 8601, for attributes that programs read."""
         return moment.astimezone(self.zone).isoformat()
 
 
@@ -59,16 +59,16 @@ THEMES = ("light", "dark")
 
 
 def words_for(accept_language: str, cookies: Mapping[str, str]) -> Words:
-    """The texts in the language that the person has chosen, else in the one that the browser prefers, with the chosen
-    colours."""
+    """The texts in the language that the person's cookie names, else in the one that the browser prefers, with the
+    colours that a cookie names."""
     chosen = LANGUAGES.get(cookies.get(LANGUAGE_COOKIE, "")) or _preferred_language(accept_language)
     theme = cookies.get(THEME_COOKIE, "")
     return replace(chosen, theme=theme) if theme in THEMES else chosen
 
 
 def _preferred_language(accept_language: str) -> Words:
-    """The texts in the language that a browser prefers (RFC 9110 section 12.5.4); English if it prefers none that there
-    is."""
+    """The texts in the language of ours that a browser gives the greatest weight (RFC 9110 section 12.5.4), the first
+    of several; English if it names none of ours."""
     named = [(weight, tag.partition("-")[0]) for tag, weight in weights(accept_language[:500]).items() if weight]
     spoken = [(weight, tag) for weight, tag in named if tag in LANGUAGES]
     return LANGUAGES[max(spoken, key=itemgetter(0), default=(1.0, "en"))[1]]

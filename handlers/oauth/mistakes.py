@@ -5,7 +5,8 @@ from dataclasses import KW_ONLY, dataclass
 
 @dataclass(eq=False)
 class Mistake(Exception):
-    """Ends a request with a page that says what went wrong; `name` is the name of its text."""
+    """Ends a request with a page that says what went wrong; `name` is the name of its text, `detail` a sentence added
+    to it, `back` an address to which the page links, `retry_after` seconds."""
 
     name: str
     _: KW_ONLY

@@ -16,7 +16,7 @@ PURPOSE = "passkeys"
 
 
 def passkey_routes(site: Site) -> list[BaseRoute]:
-    """The routes of the page and its three forms."""
+    """The routes of the page of passkeys and its three forms."""
     pages: Mapping[str, Mapping[str, ForUser]] = {
         "/account/passkeys": {"GET": passkeys_page, "POST": begin},
         "/account/passkeys/add": {"POST": add},
@@ -26,15 +26,16 @@ def passkey_routes(site: Site) -> list[BaseRoute]:
 
 
 def passkeys_page(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Show the user's passkeys, and the form for one more. Passkeys need the second factor's codes to be on, as another
-    way in."""
+    """Show the user's passkeys, and the form for one more. While the second factor's codes, which stay as another way
+    in, are off, redirects to their page."""
     if not site.server.second_factors.is_on(user.id):
         return site.redirect(site.address("/account/second-factor"))
     return _page(site, visit, browser, user)
 
 
 def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Check the password again, then show the page whose script asks the browser to make a passkey."""
+    """Check the password again, then show the page whose script asks the browser to make a passkey. Back to the page
+    where browsers can make none."""
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
@@ -44,14 +45,15 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def add(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Store the passkey that the device has made, under the name given before."""
+    """Store the passkey that the device has made, under the name given before, and redirect to the page; shows an error
+    where the answer is not accepted."""
     if not site.server.passkeys.add(user, browser, visit.form.get("passkey", ""), name=_name(visit)):
         return _page(site, visit, browser, user, outcome=Outcome(), is_refused=True)
     return site.redirect(site.address("/account/passkeys"))
 
 
 def remove(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Check the password again, then remove the passkey."""
+    """Check the password again, then delete the passkey and redirect to the page."""
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
@@ -60,7 +62,7 @@ def remove(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def _name(visit: Visit) -> str:
-    """The passkey's name as the person typed it, else the name of the browser."""
+    """The passkey's name as typed, cut to its greatest length; where it cannot be stored, the browser's name."""
     typed = " ".join(visit.form.get("name", "").split())[:NAME_CHARACTERS_MAX]
     return typed if is_storable(typed) else visit.agent or visit.words("passkey")
 

@@ -76,7 +76,7 @@ KIND_OF = {operation: kind for kind, operations in KINDS.items() for operation i
 
 
 class EndedApp(Struct, frozen=True):
-    """An app that has no active grant left: its name, and the lines of what all its grants did."""
+    """An app that did something through grants no longer listed: its name, and the lines of what these did."""
 
     name: str
     is_page: bool
@@ -84,7 +84,8 @@ class EndedApp(Struct, frozen=True):
 
 
 class RecordLine(Struct):
-    """One line of the page; `kind` is the name of a text of the page, or of an operation."""
+    """One line of the access record on the page: how often something was done and refused, and when last. `kind` is the
+    name of a text of the page, or of an operation or tool without one."""
 
     kind: str
     calls: int
@@ -93,14 +94,14 @@ class RecordLine(Struct):
 
 
 def record_routes(site: Site) -> list[BaseRoute]:
-    """The routes that download the whole record, as CSV and as JSON."""
+    """The routes that download the whole access record of a user, as CSV and as JSON."""
     pages = {"/account/record.csv": {"GET": download_csv}, "/account/record.json": {"GET": download_json}}
     return [*site.user_routes(pages)]
 
 
 def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[RecordLine]], list[RecordLine]]:
-    """The lines of what each grant did in the last 30 days, by its id (`record_id`), and of what was done to the
-    account; the latest first."""
+    """The lines of what each grant did in the last 30 days, by `record_id`, and the lines of what was done to the
+    account; in each list what was done last comes first."""
     apps: dict[str, dict[str, RecordLine]] = {}
     deeds: dict[str, RecordLine] = {}
     for entry in site.server.record.overview(user_id, within=SHOWN_FOR):
@@ -112,8 +113,8 @@ def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[RecordLine]], 
 
 
 def ended_apps(site: Site, user_id: str, *, but: Collection[str]) -> list[EndedApp]:
-    """What apps did through grants that have ended, in all the time for which the record is kept; `but` are the ids
-    (`record_id`) of those listed on the page already. The app that did something last comes first."""
+    """What apps did, in all the time for which the record is kept, through grants other than those whose `record_id` is
+    in `but`, which the page lists already. The app that did something last comes first."""
     names: dict[str, str] = {}
     apps: dict[str, dict[str, RecordLine]] = {}
     for entry in site.server.record.overview(user_id, within=lifetimes.ACCESS_RECORD):
@@ -134,18 +135,18 @@ def _add(lines: dict[str, RecordLine], entry: Entry, kind: str) -> None:
 
 
 def record_id(grant_id: str, client_id: str) -> str:
-    """The id of a grant in the record: its own, but one common id for this server's own page, which has a grant for
-    each browser."""
+    """The id of a grant's lines on the page: the grant's own, but one common id for this server's own page, which has a
+    grant for each browser."""
     return PAGE if client_id == PAGE else grant_id
 
 
 def download_csv(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
-    """Download the record as CSV, by hour and operation, the newest first."""
+    """Download the user's whole access record as CSV, a row by hour, grant and operation, the latest hour first."""
     return _file(site, user, _as_csv, "text/csv; charset=utf-8", "record.csv")
 
 
 def download_json(site: Site, _visit: Visit, _browser: Browser, user: User) -> Response:
-    """Download the record as a JSON list of objects."""
+    """Download the user's whole access record as a JSON list of objects, in the rows and order of the CSV."""
     return _file(site, user, _as_json, "application/json", "record.json")
 
 

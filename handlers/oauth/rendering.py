@@ -32,7 +32,8 @@ def render(
     is_scripted: bool = False,
     **values: Any,
 ) -> Response:
-    """A page of this server, also without any session. `is_scripted` lets the passkeys' script run on it."""
+    """A page made of a template, with the headers that isolate it; needs no session. `form_action` is a further origin
+    to which its form may lead; `is_scripted` lets the passkeys' script run on it."""
     html = (
         _templates()
         .get_template(template)
@@ -53,7 +54,7 @@ def render(
 
 
 def unknown_address(policy: Policy) -> UnknownPage:
-    """The page for a person who opens an address that does not exist."""
+    """A function that renders the page (404) for an address that does not exist, in the person's language."""
     mistake = Mistake("unknown_address", status=404)
 
     def page(headers: Headers) -> Response:
@@ -64,7 +65,7 @@ def unknown_address(policy: Policy) -> UnknownPage:
 
 
 def page_headers(form_action: str, *, is_scripted: bool = False) -> dict[str, str]:
-    """The headers of every page; `form_action` is a further origin to which its form may lead."""
+    """The headers of every page; `form_action` is a further origin to which its form may lead, empty for none."""
     scripts = "script-src 'self'; " if is_scripted else ""
     return {
         "content-security-policy": (
@@ -79,7 +80,8 @@ def page_headers(form_action: str, *, is_scripted: bool = False) -> dict[str, st
 
 
 def file_routes(policy: Policy) -> list[Route]:
-    """The routes of the stylesheet, the icon and the script."""
+    """The routes, under the path of `auth_url`, that serve the stylesheet, the icon and the passkeys' script of all
+    pages, as read when the server starts; clients may keep them for five minutes."""
     folder = resources.files("handlers.oauth") / "static"
     files = (
         (STYLE_PATH, stylesheet(folder / "oauth.css"), "text/css"),
@@ -104,5 +106,5 @@ def _templates() -> Environment:
 
 
 def clamp_name(name: str) -> str:
-    """A name that a stranger chose, cut to the length that a heading can show."""
+    """A name that a stranger chose, cut to 50 characters with an ellipsis at the end where it is longer."""
     return name if len(name) <= NAME_SHOWN_MAX else f"{name[: NAME_SHOWN_MAX - 1].rstrip()}…"

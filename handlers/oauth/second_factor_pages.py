@@ -22,7 +22,7 @@ State = Literal["off", "set up", "codes", "on"]
 
 
 def second_factor_routes(site: Site) -> list[BaseRoute]:
-    """The routes of the second step, and of the page on which it is turned on and off."""
+    """The routes of the second step of a sign-in, and of the page on which the second factor is turned on and off."""
     pages: Mapping[str, Mapping[str, ForUser]] = {
         "/account/second-factor": {"GET": factor_page, "POST": begin},
         "/account/second-factor/confirm": {"POST": confirm},
@@ -35,12 +35,12 @@ def second_factor_routes(site: Site) -> list[BaseRoute]:
 
 
 def step_address(site: Site, secret: str) -> str:
-    """The address of the second step; `secret` is the id of a waiting authorization request, or empty."""
+    """The address of the second step of a sign-in; `secret` is the id of a waiting authorization request, or empty."""
     return f"{site.address('/oauth/second-step')}{f'?request={secret}' if secret else ''}"
 
 
 def step_page(site: Site, visit: Visit) -> Response:
-    """Ask for the code; a browser that has not passed the password is sent to the sign-in."""
+    """Ask for the code or a passkey; a browser whose user has not entered the password is redirected to the sign-in."""
     secret = site.request_secret(visit.parameters)
     if visit.browser is None or visit.browser.awaits_user_id is None:
         return site.redirect(f"{site.address('/oauth/login')}{f'?request={secret}' if secret else ''}")
@@ -48,7 +48,8 @@ def step_page(site: Site, visit: Visit) -> Response:
 
 
 def step(site: Site, visit: Visit) -> Response:
-    """Check the code or passkey, throttled like passwords."""
+    """Check the code or passkey in the form, throttled like passwords; sign the user in and redirect to where they were
+    going, or show the form again."""
     secret = site.request_secret({"request": (visit.form.get("request", ""),)})
     browser = site.checked_browser(visit, STEP_PURPOSE)
     if browser.awaits_user_id is None:
@@ -74,7 +75,7 @@ def factor_page(site: Site, visit: Visit, browser: Browser, user: User) -> Respo
 
 
 def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Check the password again, then show a new seed for the authenticator app."""
+    """Check the password again, then make and show a new seed for the authenticator app, as letters and QR code."""
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)
@@ -85,8 +86,8 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def confirm(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Turn the second factor on by a first code; all other browsers, which signed in by the password alone, are signed
-    out."""
+    """Turn the second factor on by a first code and show the recovery codes; all other browsers, which signed in by the
+    password alone, are signed out. Raises Mistake where no set-up waits."""
     set_up = site.server.second_factors.waiting_set_up(user)
     if set_up is None:
         raise Mistake("second_step_over")
@@ -98,7 +99,7 @@ def confirm(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def turn_off(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Check the password again, then turn the second factor off."""
+    """Check the password again, then turn the second factor off, passkeys included, and redirect to /account."""
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)
@@ -156,6 +157,6 @@ def _factor(
 
 
 def _picture(address: str) -> Markup:
-    """The QR code as SVG inside the page: a separate image would need an address that shows the seed."""
+    """The QR code of an address as SVG inside the page: a separate image would need an address that shows the seed."""
     code = segno.make(address, micro=False, error="m")
     return Markup(code.svg_inline(omitsize=True, border=4, dark="#000", light="#fff"))  # noqa: S704 - made of squares

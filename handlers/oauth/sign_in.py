@@ -11,7 +11,7 @@ from auth import authorization, authorization_details
 from auth.apps import redirects
 from auth.apps.client_documents import DocumentRefused
 from auth.apps.clients import PAGE
-from auth.authorization import Asked, Untrusted
+from auth.authorization import AuthorizationRequest, Untrusted
 from auth.consent import AccessRequest
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
@@ -30,7 +30,7 @@ from storage.oauth.grants import EVERYTHING, Terms
 
 
 def page_routes(site: Site) -> list[BaseRoute]:
-    """The routes of all pages, under the path of `auth_url`."""
+    """The routes of all pages of the authorization server and of their files, under the path of `auth_url`."""
     return [
         *file_routes(site.policy),
         site.route("/oauth/authorize", {"GET": authorize}),
@@ -44,7 +44,8 @@ def page_routes(site: Site) -> list[BaseRoute]:
 
 
 def authorize(site: Site, visit: Visit) -> Response:
-    """The authorization endpoint: check and store the request, then send the browser to the next page.
+    """The authorization endpoint: check and store the request, then redirect the browser to the sign-in or, if somebody
+    is signed in, to the consent page. Errors are redirected to the app, or shown (Mistake) where it cannot be trusted.
 
     Only this server's own page gets its code at once where somebody is signed in: its identity is certain.
     """
@@ -54,7 +55,7 @@ def authorize(site: Site, visit: Visit) -> Response:
         # An app's document is fetched only for somebody signed in: else anybody could make this server ask any host
         return site.sign_in_first(visit)
     resource = site.policy.named_resource(visit.parameters.get("resource", ()))
-    asked = Asked(
+    asked = AuthorizationRequest(
         parameters=visit.parameters,
         client=_client(site, client_id),
         resource=resource,
@@ -88,7 +89,7 @@ def authorize(site: Site, visit: Visit) -> Response:
     page = "/oauth/consent" if is_signed_in else "/oauth/login"
     response = site.redirect(f"{site.address(page)}?request={secret}")
     if visit.browser is None:
-        site.cookies.remember(response, browser)
+        site.cookies.set_session(response, browser)
     return response
 
 
@@ -103,8 +104,9 @@ def _client(site: Site, client_id: str) -> Client | None:
         raise Mistake("bad_client", detail=f"The document that describes the app: {refused}") from None
 
 
-def _silent_fault(asked: Asked, *, is_signed_in: bool) -> OAuthError | None:
-    """The error for a request that may show no page; None if it may, or needs none. Nothing is left waiting.
+def _silent_fault(asked: AuthorizationRequest, *, is_signed_in: bool) -> OAuthError | None:
+    """The error for a request with prompt=none, which may show no page; None for other requests, and where no page is
+    needed.
 
     "none: The Authorization Server MUST NOT display any authentication or consent user interface pages. An error is
     returned if an End-User is not already Authenticated or the Client does not have pre-configured consent for the
@@ -128,8 +130,8 @@ def _error_response(
     site: Site, visit: Visit, client: Client, redirect_uri: str, fault: OAuthError, state: Mapping[str, str]
 ) -> Response:
     """Redirect to the app with the error. But nobody is bounced through this server to a web site that anyone can
-    register: "The authorization server MUST always authenticate the user first ... before redirecting the user." (RFC
-    9700 section 4.11.2)."""
+    register: unless somebody is signed in, the error is shown (Mistake), with a link. "The authorization server MUST
+    always authenticate the user first ... before redirecting the user." (RFC 9700 section 4.11.2)."""
     address = _error_redirect(site, redirect_uri, fault, state)
     is_bounce = redirects.is_web(redirect_uri) and client.registered_by in ("self", "document")
     if is_bounce and site.server.sign_in.user_of(visit.browser) is None:
@@ -146,19 +148,21 @@ def _error_redirect(site: Site, redirect_uri: str, fault: OAuthError, state: Map
 
 
 def login_page(site: Site, visit: Visit) -> Response:
-    """Show the sign-in form, for a waiting authorization request or for the account page."""
+    """Show the sign-in form, for a waiting authorization request or for the account page, and begin a session where the
+    browser has none; redirects on where somebody is signed in."""
     secret = site.request_secret(visit.parameters)
     if site.server.sign_in.user_of(visit.browser):
         return site.after_sign_in(visit, secret)
     browser = visit.browser or site.server.sessions.start(visit.agent)
     response = _login_form(site, visit, browser, secret)
     if visit.browser is None:
-        site.cookies.remember(response, browser)
+        site.cookies.set_session(response, browser)
     return response
 
 
 def sign_in(site: Site, visit: Visit) -> Response:
-    """Check name and password; an unknown user and a wrong password get the same text."""
+    """Check the name, blanks around it aside, and password, and sign in or redirect to the second step; an unknown user
+    and a wrong password get the same text."""
     secret = visit.form.get("request", "")
     if (
         visit.browser
@@ -177,7 +181,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
     )
     if outcome.half is not None:
         response = site.redirect(step_address(site, secret))
-        site.cookies.remember(response, outcome.half)
+        site.cookies.set_session(response, outcome.half)
         return response
     if outcome.browser is None:
         return _login_form(site, visit, browser, secret, name=name, outcome=outcome)
@@ -206,8 +210,9 @@ def _login_form(
 
 
 def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices | None = None) -> Response:
-    """Show which app asks, for what, and where the person will be sent back to; consent is always asked (ASVS 5.0
-    10.7.1). `chosen` are the choices that the person sent and that cannot be granted because of `error`."""
+    """Show which app asks, for what, and where the person will be sent back to; every app is always asked about (ASVS
+    5.0 10.7.1), only this server's own page gets its code at once. Where nobody is signed in, redirects to the sign-in.
+    `chosen` are the choices that the person sent and that cannot be granted because of `error`."""
     _refuse_scripts(visit)
     secret = site.request_secret(visit.parameters or {name: (value,) for name, value in visit.form.items()})
     user = site.server.sign_in.user_of(visit.browser)
@@ -251,8 +256,8 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
 
 
 def decide(site: Site, visit: Visit) -> Response:
-    """Allow or deny the request, once. The form carries only the request's id, so there is nothing in it to tamper
-    with."""
+    """Allow or deny the waiting request, once, and redirect to the app with a code or an error; a form without any
+    account is shown again. The form carries only the request's id, so there is nothing in it to tamper with."""
     _refuse_scripts(visit)
     secret = site.request_secret({name: (value,) for name, value in visit.form.items()})
     browser = site.checked_browser(visit, f"consent {secret}")

@@ -45,7 +45,8 @@ RETURN_PAGES = frozenset({BANKS_PAGE, SETUP_PAGE, "/account/second-factor", "/ac
 
 
 class Visit(Struct, frozen=True, kw_only=True):
-    """A browser's request, with its parameters decoded and its session found."""
+    """A browser's request to a page, with its parameters and form decoded, and the session of its cookie; `browser` is
+    None without a live one, `known_browser` the content of that cookie."""
 
     parameters: Mapping[str, tuple[str, ...]]
     waiting_query: str  # of an authorization request that somebody has to sign in for, or one of RETURN_PAGES
@@ -66,7 +67,7 @@ ForUser = Callable[["Site", Visit, Browser, User], Response]
 
 
 class Site:
-    """The surroundings of the pages: the open service with its authorization server, cookies, addresses, limits."""
+    """What all pages share: the open service with its authorization server, cookies, addresses, limits."""
 
     def __init__(self, services: Services, *, limiter: Limiter, rate: Rate | None) -> None:
         self.services = services
@@ -77,19 +78,20 @@ class Site:
         self.cookies = Cookies(is_https=self.policy.is_https)
 
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
-        """The accounts that a user may let apps read."""
+        """The accounts that a user may let apps read: all that are not hidden, the one that appeared first first."""
         return accounts.of_user(self.services.of(user_id), user_id)
 
     def connections_of(self, user_id: str) -> Sequence[StoredConnection]:
-        """The user's connections to banks."""
+        """The user's connections that are not disconnected, the oldest first; that of uploaded files included."""
         return connections.of_user(self.services.of(user_id), user_id)
 
     def address(self, path: str) -> str:
-        """The address of a page as a path; it is never built from the Host header."""
+        """The path of a page, below that of `auth_url`; it is never built from the Host header."""
         return self.policy.auth_path + path
 
     def route(self, path: str, methods: Mapping[str, Answering]) -> Route:
-        """The route of one page, with the functions that answer its methods, each run in a worker thread."""
+        """The route of one page, with the functions that answer its methods, each run in a worker thread. What they
+        raise becomes a page that says what went wrong; requests are limited per network address."""
 
         async def endpoint(request: Request) -> Response:
             # HEAD is answered like GET; the server leaves the body out
@@ -123,9 +125,9 @@ class Site:
     def user_routes(
         self, pages: Mapping[str, Mapping[str, ForUser]], *, purpose: str = "", back: str = ""
     ) -> list[Route]:
-        """The routes of pages for a person who is signed in, by path and method. A form has to bring its token for this
-        purpose; somebody who only looks is sent to the sign-in, and from there to the page `back`, one of RETURN_PAGES,
-        if it is given."""
+        """The routes of pages for a person who is signed in, by path and method. A form has to bring its form token for
+        `purpose`. Where nobody is signed in, a form raises Mistake, and another request is redirected to the sign-in,
+        and from there to the page `back`, one of RETURN_PAGES, if it is given."""
 
         def for_user(method: str, answering: ForUser) -> Answering:
             def answer(_site: Site, visit: Visit) -> Response:
@@ -148,7 +150,7 @@ class Site:
         bearer = forms.bearer(request.headers)
         sent = await forms.form(request) if request.method == "POST" and bearer is None else {}
         cookies = sent_cookies(request.headers)
-        browser = await run_in_threadpool(self.server.sessions.find, cookies.get(self.cookies.session))
+        browser = await run_in_threadpool(self.server.sessions.resume, cookies.get(self.cookies.session))
         if request.method == "POST":
             self._refuse_foreign(request)
         return Visit(
@@ -177,7 +179,7 @@ class Site:
 
     def checked_browser(self, visit: Visit, purpose: str) -> Browser:
         """The browser that sent a form, once its form token proves that our own page for this purpose sent it; raises
-        Mistake."""
+        Mistake where it does not, or the browser has no session. Nobody need be signed in."""
         if visit.browser is None:
             raise Mistake("no_session")
         if not self.server.sessions.is_form_token(visit.browser, purpose, visit.form.get("form_token", "")):
@@ -185,7 +187,8 @@ class Site:
         return visit.browser
 
     def user_of_form(self, visit: Visit, purpose: str) -> tuple[Browser, User]:
-        """The browser that sent a form, and the user who is signed in there; raises Mistake."""
+        """The browser that sent a form, checked as by `checked_browser`, and the user who is signed in there; raises
+        Mistake where nobody is."""
         browser = self.checked_browser(visit, purpose)
         user = self.server.sign_in.user_of(browser)
         if user is None:
@@ -193,13 +196,13 @@ class Site:
         return browser, user
 
     def check_password(self, visit: Visit, browser: Browser, user: User) -> Outcome:
-        """The outcome of checking the password that a form asks for again."""
+        """The outcome of checking the password in the form's field current_password, limited and logged."""
         password = visit.form.get("current_password", "")
         return self.server.sign_in.check_password(user, browser, password=password, address=visit.address)
 
     def request_secret(self, parameters: Mapping[str, tuple[str, ...]]) -> str:
-        """The id of the waiting authorization request in these parameters; raises Mistake for a text that cannot be
-        one, so that nothing else gets into an address."""
+        """The id of the waiting authorization request in these parameters, empty if they have none; raises Mistake for
+        a text that cannot be one, so that nothing else gets into an address."""
         secret = parameters.get("request", ("",))[0]
         plain = secret.replace("-", "").replace("_", "")
         if secret and not (len(secret) <= 100 and secret.isascii() and plain.isalnum()):
@@ -207,22 +210,24 @@ class Site:
         return secret
 
     def sign_in_first(self, visit: Visit) -> Response:
-        """Redirect to the sign-in, and after it back to this authorization request, which has not been checked yet."""
+        """Redirect to the sign-in, and after it back to this authorization request, which has not been checked yet and
+        waits in a cookie. Raises Mistake where it is too long."""
         query = urlencode([(name, value) for name, values in visit.parameters.items() for value in values])
         if len(query) > WAITING_LENGTH_MAX:
             raise Mistake("too_large")
         response = self.redirect(self.address("/oauth/login"))
-        self.cookies.remember_waiting(response, query)
+        self.cookies.set_waiting(response, query)
         return response
 
     def sign_in_for(self, page: str) -> Response:
-        """Redirect to the sign-in, and after it back to this page, which is one of RETURN_PAGES."""
+        """Redirect to the sign-in, and after it back to `page`, one of RETURN_PAGES, which waits in a cookie."""
         response = self.redirect(self.address("/oauth/login"))
-        self.cookies.remember_waiting(response, page)
+        self.cookies.set_waiting(response, page)
         return response
 
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
-        """Redirect a person who has signed in to the waiting request or page, or to the account page."""
+        """Redirect a person who has signed in to the consent page for the request with this id, else to the request or
+        page that waits in their cookie, which is deleted, else to the account page."""
         if secret:
             return self.redirect(f"{self.address('/oauth/consent')}?request={secret}")
         if not visit.waiting_query:
@@ -231,21 +236,22 @@ class Site:
             response = self.redirect(self.address(visit.waiting_query))
         else:
             response = self.redirect(f"{self.address('/oauth/authorize')}?{urlencode(parse_qsl(visit.waiting_query))}")
-        self.cookies.remember_waiting(response, "")
+        self.cookies.set_waiting(response, "")
         return response
 
     def remember_signed_in(self, response: Response, outcome: Outcome) -> None:
-        """Set the cookies of the session, and of the mark by which this browser is recognised later."""
+        """Set the cookies of the new session, and of a browser in which this user has signed in."""
         assert outcome.browser is not None
         assert outcome.known_browser is not None, "whoever signs in is known from now on"
-        self.cookies.remember(response, outcome.browser)
-        self.cookies.remember_known(response, outcome.known_browser)
+        self.cookies.set_session(response, outcome.browser)
+        self.cookies.set_known(response, outcome.known_browser)
 
     def form_page(
         self, template: str, words: Words, outcome: Outcome | None, *, error: str = "", **values: Any
     ) -> Response:
         """A page with a form, and with the error of the last attempt: status 400, or 429 if the person has to wait.
-        `error` is one that is not about the proof of who the person is."""
+        `outcome` is that of a password or code that failed, None without one; `error` names another error, empty
+        without one."""
         wait = outcome.wait_seconds if outcome is not None else 0
         error = "wait" if wait else "wrong" if outcome is not None else error
         response = self.page(
@@ -256,11 +262,11 @@ class Site:
         return response
 
     def page(self, template: str, words: Words, *, status: int = 200, form_action: str = "", **values: Any) -> Response:
-        """A rendered page with the headers that isolate it (oauth.md 3.1)."""
+        """A page made of a template, with the headers that isolate it (oauth.md 3.1)."""
         return render(self.policy, template, words, status=status, form_action=form_action, **values)
 
     def mistake_page(self, mistake: Mistake, words: Words) -> Response:
-        """The page that says what went wrong, and what to do now."""
+        """The page that says what went wrong and what to do now, with the status and headers of the mistake."""
         response = self.page("mistake.html", words, status=mistake.status, mistake=mistake)
         if mistake.retry_after is not None:
             response.headers["retry-after"] = str(mistake.retry_after)

@@ -17,7 +17,7 @@ CALLS_PER_USER_MAX = 6
 
 
 class Closed(Exception):
-    """The process is about to end, so the requested work has not begun."""
+    """This process is about to end, so the requested work has not begun."""
 
 
 class _QueuedCall(Work, kw_only=True):
@@ -26,8 +26,8 @@ class _QueuedCall(Work, kw_only=True):
 
 
 class SourceCalls:
-    """Runs calls to sources in threads: only so many at once in all, per provider and per user. Others wait, and users
-    take turns (`FairOrder`)."""
+    """Runs calls to sources in threads: only so many at once in all, per provider and per user. Others wait in line,
+    and users take turns (`FairOrder`)."""
 
     def __init__(
         self,
@@ -44,7 +44,8 @@ class SourceCalls:
         self._is_closed = False
 
     def submit(self, work: Callable[[], None], *, provider: str, user_id: str) -> None:
-        """Run `work` in the context of the caller as soon as the bounds allow; after `close`, never."""
+        """Have `work` done in a thread, with the context variables of the caller, as soon as the bounds allow; does not
+        wait for it. After `close`, it is never done."""
         with self._lock:
             self._waiting.add(_QueuedCall(provider=provider, user_id=user_id, work=carry(work), cost=0))
             self._begin()
@@ -55,14 +56,14 @@ class SourceCalls:
         return len(self._running)
 
     def close(self, *, within: float) -> bool:
-        """Begin no more calls, wait up to `within` seconds for running ones, and return whether all have ended."""
+        """Begin no more calls, wait up to `within` seconds for those under way, and return whether all have ended."""
         with self._lock:
             self._is_closed = True
             running = list(self._running)
         return join_threads(running, within=within)
 
     def _begin(self) -> None:
-        """Start a thread for every waiting call that the bounds allow."""
+        """Start a thread for each waiting call that the bounds allow; the caller holds the lock."""
         while (call := self._waiting.take(self._may_begin)) is not None:
             self._busy.update(_keys(call))
             # The thread takes the lock at its end, so it is in the set before
@@ -100,7 +101,7 @@ class _Turn(Work, kw_only=True):
 
 class ImportLane:
     """Lets imports run by turns: at most one large import at once, since it takes much memory and writes much, with one
-    small import beside it, and only one of each user. Users take turns (`FairOrder`)."""
+    of at most 256 KiB beside it, and only one of each user. Users take turns (`FairOrder`)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -124,8 +125,8 @@ class ImportLane:
         check: Callable[[], None] = lambda: None,
     ) -> Iterator[None]:
         """A context that waits for a turn and keeps it until its end. `size` is that of the file in bytes, `job_id` the
-        sync job that asks, if one does. Raises Closed if there will be no turn, and whatever `check`, called while
-        waiting, raises."""
+        sync job that asks, if one does. Raises Closed once `close` was called, and whatever `check`, called four times
+        a second while waiting, raises."""
         mine = _Turn(user_id=user_id, cost=size)
         with self._lock:
             self._jobs.add(job_id)
@@ -147,7 +148,7 @@ class ImportLane:
                 self._begin()
 
     def holds(self, job_id: str) -> bool:
-        """Whether the job has a turn or waits for one; that time does not count against its source."""
+        """Whether the sync job has a turn or waits for one; that time does not count against its source."""
         with self._lock:
             return job_id in self._jobs
 
@@ -157,7 +158,7 @@ class ImportLane:
             self._is_closed = True
 
     def _begin(self) -> None:
-        """Give a turn to every import that may have one now."""
+        """Give a turn to every waiting import that may have one now; the caller holds the lock."""
         while (turn := self._line.take(self._may_begin)) is not None:
             self._running.append(turn)
             turn.begun.set()

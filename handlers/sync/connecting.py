@@ -51,8 +51,8 @@ class AttemptUnknown(Exception):
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """The state of an attempt: a step that waits for the person, a connection, or the reason why there is none.
-    `is_new` is True only once, for the caller whose step made the connection."""
+    """The state of an attempt to connect a bank: a step that waits for the person, a connection, or the reason why
+    there is none. `is_new` is True only for the caller whose step made or renewed the connection."""
 
     id: str
     source: LiveSource
@@ -64,12 +64,12 @@ class Attempt(Struct, frozen=True, kw_only=True):
     @property
     def waits_seconds(self) -> float | None:
         """The seconds after which to check whether the person has done elsewhere what the step asks; None where the
-        person answers here or comes back with the browser."""
+        person answers here or comes back with the browser, and where no step waits."""
         return self.step.again_after if self.step is not None else None
 
 
 class Connecting:
-    """Begins attempts, and takes them from step to step."""
+    """Begins attempts to connect banks, takes them from step to step, and ends connections."""
 
     def __init__(
         self,
@@ -101,8 +101,9 @@ class Connecting:
         renewed: StoredConnection | None = None,
         browser: str | None,
     ) -> Attempt:
-        """Take the first step towards a new connection, or towards renewing one. `given` are answers that every step
-        gets, such as the name of the bank; `browser` is the hash of the browser session, None for a command."""
+        """Store an attempt to make a new connection, or to renew `renewed`, and ask the source for its first step.
+        `given` are answers that every step gets, such as the name of the bank; `browser` is the hash of the browser
+        session, None for a command. Makes the first key for secrets where there is none."""
         attempt_id, content = f"att_{token_hex(16)}", {"given": dict(given or {}), "step": None}
         self._keys.get_ready()
         self._store.of(user_id).atomically(
@@ -122,12 +123,14 @@ class Connecting:
         return self._step(self._find(user_id, attempt_id, browser), {}, {})
 
     def find(self, user_id: str, attempt_id: str, *, browser: str | None) -> Attempt:
-        """The present state of the attempt; raises AttemptUnknown."""
+        """The present state of the attempt, without a step. Raises AttemptUnknown where it is unknown, has expired
+        unfinished, or belongs to another browser."""
         return self._view(self._find(user_id, attempt_id, browser))
 
     def answer(self, user_id: str, attempt_id: str, given: Mapping[str, Any], *, browser: str | None) -> Attempt:
-        """Take the next step, after the person has answered or has done what a step asks elsewhere; raises
-        AttemptUnknown."""
+        """Give the person's answer to the source, and return the attempt after its next step, which may store the
+        connection. An attempt that has ended, is just taking a step or waits for the browser's return is returned as it
+        is. Raises AttemptUnknown, also where another answer came first."""
         stored = self._find(user_id, attempt_id, browser)
         if stored.outcome is not None or stored.taken_at is not None:
             return self._view(stored)
@@ -152,8 +155,8 @@ class Connecting:
         return user_id, self._step(stored, {}, parameters)
 
     def remove(self, ended: StoredConnection) -> Sequence[tuple[StoredConnection, str]]:
-        """End the connection in the store, and the access at its provider; its accounts and bookings stay. Returns the
-        connection with the reason if the access could not be ended."""
+        """End the access at the connection's provider, then the connection in the store, whether or not the first
+        worked; its accounts and bookings stay. Returns what `disconnect` returns."""
         left = self.disconnect([ended])
         self._store.of(ended.user_id).atomically(
             lambda session: connections.remove(session, ended.user_id, ended.id, now=self._clock.now())
@@ -163,8 +166,8 @@ class Connecting:
     def disconnect(
         self, ended: Sequence[StoredConnection], *, within: float = DISCONNECT_WITHIN
     ) -> Sequence[tuple[StoredConnection, str]]:
-        """End the access to these connections at their providers, in parallel and within so many seconds. Returns those
-        for which that failed, each with the reason."""
+        """End the access to these connections at their providers, in parallel and within so many seconds; the store is
+        not changed. Returns those for which that failed, each with the reason as a sentence."""
         why: dict[str, str] = {}
         threads = []
         for each in ended:
@@ -209,8 +212,9 @@ class Connecting:
         return Attempt(id=stored.id, source=live, connection=made)
 
     def _step(self, stored: StoredAttempt, given: Mapping[str, Any], returned: Mapping[str, Any]) -> Attempt:
-        """Ask the source for the next step. Nothing is ever sent to the source twice: of two answers at once only one
-        counts, and a crash ends the attempt, which shows five minutes later."""
+        """Ask the source for the next step, and store it or the end of the attempt. Nothing is ever sent to the source
+        twice: of two answers at once only one counts (AttemptUnknown for the other), and a crash ends the attempt,
+        which shows five minutes later."""
         now, state = self._clock.now(), _new_state(stored.user_id)
         database = self._store.of(stored.user_id)
         taken = database.atomically(
@@ -247,8 +251,8 @@ class Connecting:
         self, owner: User, stored: StoredAttempt, done: Done, name: str
     ) -> tuple[StoredConnection | None, str]:
         """The connection that this login renews although the person did not choose one (else None), and the name of a
-        new one: a second login at a bank gets a connection beside the first. Where the source cannot tell logins apart,
-        a connection that waits for its user is renewed."""
+        new one: a second login at a bank gets a connection beside the first, with a number. A disconnected one of the
+        name is used again; where the source cannot tell logins apart, one that waits for its user is."""
         waits: StoredConnection | None = None
         number, called = 1, name
         while (known := self._connection_named(owner, stored, called)) is not None:
@@ -286,7 +290,8 @@ class Connecting:
     def _connect(
         self, stored: StoredAttempt, done: Done, given: Mapping[str, Any], renewed: StoredConnection | None
     ) -> Attempt:
-        """Store the new or renewed connection with its secrets, in one transaction."""
+        """Store the new or renewed connection with its secrets, and end the attempt, in one transaction; a job of it
+        that is running fails. Records the deed for the user."""
         name = _bank_name(given.get("bank_name") or done.bank_name)
 
         def work(session: Session) -> tuple[StoredConnection, Deed]:
@@ -324,8 +329,8 @@ class Connecting:
 
 
 def _disconnect(live: LiveSource, left: source.Connection, *, now: datetime, why: dict[str, str]) -> None:
-    """End one access at its provider. Does not use the store, because a slow provider may take longer than the process
-    keeps the store open."""
+    """End one access at its provider, and delete its reason from `why` or set why it failed. Does not use the store,
+    because a slow provider may take longer than the process keeps the store open."""
     with contain(log, "%s could not be ended at the provider", left.id):
         try:
             live.disconnect(left, now=now)
@@ -339,7 +344,7 @@ def _disconnect(live: LiveSource, left: source.Connection, *, now: datetime, why
 
 @contextmanager
 def _unknown_without_key() -> Iterator[None]:
-    """A context that treats an attempt as unknown if its content cannot be decrypted because the key is gone."""
+    """A context that raises AttemptUnknown where an attempt's content cannot be decrypted because the key is gone."""
     try:
         yield
     except SecretsUnreadable as error:
@@ -347,12 +352,13 @@ def _unknown_without_key() -> Iterator[None]:
 
 
 def _new_state(user_id: str) -> str:
-    """A random state of 256 bits, with the user's id before it, by which the store finds the attempt."""
+    """A random OAuth state of 256 bits, with the user's id before it, by which the store finds the attempt."""
     return f"{user_id}.{token_urlsafe(32)}"
 
 
 def _bank_name(text: str) -> str:
-    """The bank's name from the source, as one printable line that clients may show."""
+    """The bank's name from the source as one printable line of at most 70 characters that clients may show; `Bank`
+    where nothing is left."""
     return "".join(letter for letter in text if letter.isprintable()).strip()[:BANK_NAME_CHARACTERS_MAX] or "Bank"
 
 

@@ -29,13 +29,13 @@ USERS_AT_ONCE = 10  # detected in one call, which takes about 20 ms
 
 def subscriptions_of(database: Database, user_id: str, selected: SelectedAccounts, *, today: date) -> pl.DataFrame:
     """The streams of these accounts that GET /subscriptions lists, as analytics.frames.SUBSCRIPTIONS: those of
-    `recurring_of` that were detected, are outgoing, go on, and are not dismissed."""
+    `recurring_of` that were detected, are outgoing, still go on, and are not dismissed."""
     found = current_streams(recurring_of(database, user_id, selected, today=today), today)
     return found.filter(pl.col("added_to").is_null(), direction=OUTGOING).select(*SUBSCRIPTIONS)
 
 
 def current_streams(recurring: pl.DataFrame, today: date) -> pl.DataFrame:
-    """The streams that go on (charged in the last six months, or added by a person) and are not dismissed."""
+    """The streams neither over nor dismissed, if charged in the last six months or added by a person."""
     goes_on = is_listed(pl.lit(today)) | (pl.col("added_to").is_not_null() & ~pl.col("is_over"))
     return recurring.filter(goes_on, pl.col("confirmation") != DISMISSED)
 
@@ -43,10 +43,10 @@ def current_streams(recurring: pl.DataFrame, today: date) -> pl.DataFrame:
 def recurring_of(
     database: Database, user_id: str, selected: SelectedAccounts, *, today: date, session: Session | None = None
 ) -> pl.DataFrame:
-    """Every stream of these accounts, incoming and outgoing, ended or not, as SUBSCRIPTIONS with `direction`,
-    `is_over`, `confirmation`, `added_id` and `added_to`; those added by hand come last. The result always belongs to
-    the present data and day. Reads in `session` if one is given, so that a caller who reads the charges there too sees
-    one state of the data."""
+    """Every stream (recurring payment) of these accounts, incoming and outgoing, ended or not, as SUBSCRIPTIONS with
+    `direction`, `is_over`, `confirmation`, `added_id` and `added_to`; those added by hand come last. The result always
+    belongs to the present data and day; what had to be detected for that is stored. Reads in `session` if one is given,
+    so that a caller who reads the charges there too sees one state of the data."""
     reading = session or database
     found = with_direction(_streams(database, user_id, selected, today=today, session=session))
     found = with_confirmations(found, decisions.of_user(reading, user_id))
@@ -60,7 +60,7 @@ def recurring_of(
 def _streams(
     database: Database, user_id: str, selected: SelectedAccounts, *, today: date, session: Session | None
 ) -> pl.DataFrame:
-    """The streams that `detect_both` finds, from the store if they are stored there."""
+    """The streams that `detect_both` finds, read from the store, or detected and stored if they are not there."""
     kept_as = _storage_key(selected.ids)
     reading = session or database
     version, found = detections.find(reading, user_id, kept_as, day=today)
@@ -78,8 +78,8 @@ def _streams(
 
 
 def detect_after_import(database: Database, user_ids: Sequence[str], *, today: date) -> None:
-    """Detect and store the streams of all accounts of these users, in one call for all users who lack them, and record
-    the events about what is new."""
+    """Detect and store the streams of all accounts of these users, in one call for those for whom nothing up to date is
+    stored, and record the events about what is new."""
     _detect(database, user_ids, today=today)
     for user_id in user_ids:
         if not looks.is_present(database, user_id, today=today):
@@ -134,8 +134,8 @@ def flows_of(
     days: Sequence[date],
     session: Session,
 ) -> pl.DataFrame:
-    """The recurring flows in and out of these accounts, as `recurring_flows` finds them in `rows` (the accounts'
-    bookings); found once for each state of the data and day."""
+    """The recurring flows in and out of these accounts on each of the `days`, as `recurring_flows` finds them in `rows`
+    (the accounts' bookings); read from the store, or found and stored, once for each state of the data and day."""
     kept_as = ["forecast", *account_ids]
     version, found = detections.find(session, user_id, kept_as, day=today)
     if found is None:
@@ -145,8 +145,7 @@ def flows_of(
 
 
 def _storage_key(account_ids: Sequence[str]) -> list[str]:
-    """The key under which the streams of both directions are stored; an earlier version stored outgoing ones under the
-    accounts alone."""
+    """The key under which the streams of both directions of these accounts are stored."""
     return ["recurring", *account_ids]
 
 
@@ -155,7 +154,7 @@ def _users_on(user_ids: Sequence[str], today: date) -> pl.DataFrame:
 
 
 def _keep(database: Database, user_id: str, ids: Sequence[str], version: int, today: date, found: pl.DataFrame) -> None:
-    """Store the result under the version that was read before the rows: if an import came in between, that version is
-    past and the result is never read."""
+    """Store the result, unless another request has just stored it, under the version that was read before the rows: if
+    an import came in between, that version is past and the result is never read."""
     with suppress(Conflict):  # another request stored the same result
         detections.keep(database, user_id, ids, data_version=version, day=today, found=found)

@@ -43,11 +43,11 @@ log = logging.getLogger("bankdata.sync")
 
 
 class Started(Struct, frozen=True, kw_only=True):
-    """The outcome of a wish to sync one connection: a job, a reason why there is none, or neither (synced too
-    recently).
+    """The outcome of a wish to sync one connection: a job, a reason why there is none, or neither (synced too recently,
+    or being synced).
 
-    The job goes on by itself. Read it (`SyncEngine.read`) until it is final; its `refusals` then name every file that
-    could not be imported and say why, even if the job is completed.
+    A pending job goes on when it is read (`SyncEngine.read`) or advanced. Once it is final, its `refusals` name every
+    file that could not be imported and say why, even if the job is completed.
     """
 
     job: Job | None = None
@@ -55,7 +55,7 @@ class Started(Struct, frozen=True, kw_only=True):
 
 
 class SyncEngine:
-    """Starts and advances sync jobs."""
+    """Starts and advances sync jobs, each step in a thread of its own."""
 
     def __init__(
         self,
@@ -113,7 +113,9 @@ class SyncEngine:
         keeps_plan: bool = False,
         attended: Person | None = None,
     ) -> Started:
-        """Start a job for the connection, if its state and the cool-down allow one.
+        """Start a job for the connection, if its state, the cool-down and the source's quota allow one; it is stored,
+        and not advanced yet. A job of the connection that made no progress for too long is ended first, and a consent
+        that has run out is marked.
 
         `is_forced`, for the operator alone, ignores our own cool-down, never the limits of the source. `attended` is
         the person who is certainly present and asks for this. With `keeps_plan`, the part of the quota that planned
@@ -164,12 +166,12 @@ class SyncEngine:
             return Started(error=str(used))
 
     def has_key(self, connection: StoredConnection) -> bool:
-        """Whether this machine has the key of the connection's secrets, if it has any."""
+        """Whether this machine has the keys of the connection's secrets; True where it has none."""
         return self._secrets is None or self._secrets.can_read(connection)
 
     def quota(self, session: Session, connection: StoredConnection, *, now: datetime) -> SyncQuota | None:
-        """How often the connection's source may still be asked; None if the source has no limit or is unknown to this
-        program."""
+        """How many syncs the connection's source allows in 24 hours, and when past ones were; None if the source has no
+        limit or is unknown to this program."""
         connector = self._connectors.get(connection.connector)
         limit = connector.unattended_syncs_max if connector is not None else None
         if limit is None:
@@ -179,16 +181,16 @@ class SyncEngine:
     def sync_now(
         self, connection: StoredConnection, attended: Person | None = None, *, is_first: bool = False
     ) -> Started:
-        """Begin a sync that goes on even if nobody reads its job: for a person who looks at the page, or `is_first`, as
-        part of connecting."""
+        """Start a job for the connection as `start` does, and have its first step done: for a person who looks at the
+        page, or `is_first`, as part of connecting. It goes on even if nobody reads it."""
         started = self.start(connection, is_first=is_first, attended=attended)
         if started.job is not None:
             self.advance(started.job)
         return started
 
     def read(self, user_id: str, job_id: str) -> Job | None:
-        """The user's job after its next step, for commands; blocks the calling thread for up to 8 seconds. Raises
-        StoreFull."""
+        """The user's job after its next step, for commands; None where there is none. Blocks the calling thread for up
+        to 8 seconds, after which the job is returned as it is. Raises StoreFull."""
         database = self._store.of(user_id)
         job = jobs.find(database, user_id, job_id)
         step = self.advance(job) if job is not None else None
@@ -198,8 +200,9 @@ class SyncEngine:
         return jobs.find(database, user_id, job_id)
 
     async def wait_for(self, user_id: str, job_id: str) -> Job | None:
-        """The user's job after its next step, for requests. Waiting holds no thread, so that any number of readers of
-        slow banks delay nobody. A job that is not due, nor soon, is only read."""
+        """The user's job after its next step, for requests; None where there is none. Waits up to about 8 seconds and
+        holds no thread meanwhile, so that any number of readers of slow banks delay nobody. A job that is not due
+        within a second is only read."""
         database = self._store.of(user_id)
         job = await run_in_threadpool(jobs.find, database, user_id, job_id)
         if job is None or job.is_final:
@@ -213,14 +216,16 @@ class SyncEngine:
         return await run_in_threadpool(jobs.find, database, user_id, job_id)
 
     def seconds_until_due(self, job: Job) -> float:
-        """The seconds before which asking again is pointless; 0 for a job that is due or final."""
+        """The seconds until the job's source may be asked again; 0 for a job that is due or final."""
         if job.is_final or job.next_attempt_at is None:
             return 0.0
         return max(0.0, (job.next_attempt_at - self._clock.now()).total_seconds())
 
     def advance(self, job: Job) -> Future[StoreFull | None] | None:
-        """Have the next step of the job done if it is due. Returns a future that is done when the step is, or None if
-        there is no step to wait for. Never waits for a source itself."""
+        """Have the next step of the job done in a thread if it is due, and return a future that is done when the step
+        is, or when the engine stops; its result is the StoreFull that kept the step from being stored, else None.
+        Returns None itself if there is no step to wait for: the job is not due, has ended, is ended now for want of
+        progress, or is for another machine."""
         if job.is_final or self._end_if_overdue(job):
             return None
         connection = connections.find(self._store.of(job.user_id), job.user_id, job.connection_id)
@@ -238,8 +243,8 @@ class SyncEngine:
         return step
 
     def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
-        """Whether only another machine can advance the job: its folder is not on this one (after a minute the folder
-        counts as missing, and the job fails with that), or its bank's key is not."""
+        """Whether only another machine of a shared store can advance the job: its folder is not on this one (after a
+        minute the folder counts as missing, and the job fails with that), or its bank's key is not."""
         if not self._store.is_shared:
             return False
         if not self.has_key(connection):
@@ -259,7 +264,7 @@ class SyncEngine:
                     step.set_result(None)
 
     def close(self) -> bool:
-        """Stop within seconds, whatever the sources do, and return whether nothing is running any more."""
+        """Stop, wait three seconds at most, whatever the sources do, and return whether nothing is running any more."""
         self.stop()
         return self._calls.close(within=STOP_WITHIN)
 
@@ -276,7 +281,8 @@ class SyncEngine:
                 step.set_result(full)
 
     def _end_if_overdue(self, job: Job) -> bool:
-        """End the job if it made no progress for too long (decision 26), and return whether it was ended."""
+        """Fail the job if it made no progress for 15 minutes (decision 26), unless it waits for a turn to import or
+        another process works at it; returns whether it was failed."""
         if not job.is_overdue(self._clock.now()):
             return False
         if self.import_lane.holds(job.id):  # the job waits for us, not for its source

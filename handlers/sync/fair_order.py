@@ -10,7 +10,7 @@ COST_MOST = 4 * 1024 * 1024  # bytes; longer work is overtaken no more often tha
 
 
 class Work(Struct, eq=False, kw_only=True):
-    """A piece of work that waits; `cost` is how long it may take, in bytes of a file."""
+    """A piece of work that waits; `cost` is how long it may take, in bytes of a file, the unit of the order's clock."""
 
     user_id: str
     cost: int
@@ -18,7 +18,8 @@ class Work(Struct, eq=False, kw_only=True):
 
     @property
     def ends(self) -> int:
-        """When the work would end if every user had a machine of their own."""
+        """When on the order's clock the work would end if every user had a machine of their own; its cost counts
+        between COST_LEAST and COST_MOST."""
         return self.begins + min(max(self.cost, COST_LEAST), COST_MOST)
 
 
@@ -42,13 +43,13 @@ class FairOrder(Generic[W]):
         return len(self._waiting)
 
     def add(self, work: W) -> None:
-        """Add a piece of work to the line."""
+        """Add a piece of work to the end of the line, and set when it begins on the order's clock."""
         work.begins = max(self._now, self._had.get(work.user_id, 0))
         self._waiting.append(work)
 
     def take(self, may_begin: Callable[[W], bool]) -> W | None:
-        """Take the next piece of work that may begin out of the line, and return it; of two equal ones the earlier.
-        None if none may."""
+        """Take that piece of work out of the line which would end first of those that may begin, of two equal ones the
+        earlier, and return it; None if none may begin."""
         work = min(filter(may_begin, self._waiting), key=lambda work: work.ends, default=None)
         if work is None:
             return None
@@ -62,5 +63,5 @@ class FairOrder(Generic[W]):
         return work
 
     def leave(self, work: W) -> None:
-        """Remove a piece of work from the line before it has had its turn."""
+        """Remove a piece of work from the line before it has had its turn. Raises ValueError where it is not in it."""
         self._waiting.remove(work)

@@ -40,8 +40,9 @@ log = logging.getLogger("bankdata.sync")
 
 
 class JobStep(Struct, frozen=True, kw_only=True):
-    """Takes the next step of a job; whatever goes wrong is stored in the job. `after_import` is called with the
-    user's id once an import is committed; `stopped` ends the reading."""
+    """Takes the next step of a sync job. What goes wrong at its source ends the job with a reason, or puts it off; a
+    store that does not answer or the end of the process leaves it as it is. `after_import` is called with the user's id
+    once an import is committed; `stopped` ends the reading."""
 
     store: Store
     connectors: Mapping[str, Connector]
@@ -54,7 +55,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
     after_import: Callable[[str], None]
 
     def take(self, wanted: Job) -> None:
-        """Lease the job and do what it needs next; does nothing if another process holds it."""
+        """Lease the job and do what it needs next; nothing if another process has the lease, or no connection is
+        left."""
         database, holder = self.store.of(wanted.user_id), self.leases.holder
         job = database.atomically(lambda session: jobs.lease(session, wanted, holder=holder, now=self.clock.now()))
         connection = connections.find(database, job.user_id, job.connection_id) if job is not None else None
@@ -113,7 +115,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
         asked: source.Connection,
         handle: source.Json,
     ) -> None:
-        """Fetch and store batch by batch, then complete the job; raises what the source or the store raises."""
+        """Fetch and store batch by batch, then complete the job; raises what the source or the store raises. In any
+        case what follows an import is begun if something was stored."""
         batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self.clock.today())
         reported: set[str] = set()
         is_whole = True  # a cursor past a refused batch would skip that batch's bookings forever
@@ -142,8 +145,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
         *,
         keeps_cursor: bool,
     ) -> tuple[Batch | LeftOut, str | None, Sequence[str]] | None:
-        """Read and store the next batch, whole or not at all. Returns the batch, why it was refused, and the accounts
-        it is about; None after the last one.
+        """Read and store the next batch, whole or not at all; a refusal is stored in the job. Returns the batch, why it
+        was refused or is incomplete (else None), and the ids of the accounts it is about; None after the last one.
 
         A local source keeps its turn in the import lane while it is read; an answer over a network takes long, so it is
         read before the turn begins.
@@ -176,8 +179,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
         self._of(job).atomically(lambda session: jobs.refuse(session, job, refusal))
 
     def _warn_of_missing_accounts(self, job: Job, reported: Collection[str]) -> None:
-        """Add a refusal for each account that the source reported before and now leaves out: the sync is not complete
-        for it."""
+        """Add a refusal to the job for each account that the connection brought before and the source now leaves out:
+        the sync is not complete for it."""
         brought = connections.account_ids(self._of(job), job.user_id, job.connection_id)
         found = jobs.find(self._of(job), job.user_id, job.id)
         assert found is not None, "a job vanished"
@@ -195,8 +198,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
         *,
         may_be_empty: bool,
     ) -> tuple[Sequence[str], bool]:
-        """Store the batch. Returns the accounts it is about, and whether it lacks bookings that it should have
-        repeated; then the cursor is not moved."""
+        """Store the batch, and the cursor if there is one. Returns the ids of the accounts it is about, and whether it
+        lacks bookings that it should have repeated; then the cursor is not moved."""
 
         def store(session: Transaction) -> tuple[Sequence[str], bool]:
             reports = runs.store_batch(
@@ -232,8 +235,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
 
 
 def _are_bookings_stored(session: Session, user_id: str, account_ids: Sequence[str], read: ReadBatch) -> bool:
-    """Whether bookings are stored for days that the source claims to have reported; the first and last day do not
-    count, as they may be reported in part."""
+    """Whether bookings are stored for days that the source claims to have reported, of the last 30; the first and last
+    day do not count, as they may be reported in part."""
     day = timedelta(days=1)
     for statement in (each.statement for each in read.statements):
         if statement.told_from is not None and statement.told_until is not None:

@@ -19,7 +19,7 @@ log = logging.getLogger("bankdata.sync")
 
 
 class Leases:
-    """Renews the leases taken in the name of `holder` while the work goes on."""
+    """Renews the leases that this process took, under the random name `holder`, while their work goes on."""
 
     def __init__(self, store: Store, clock: Clock, stopped: threading.Event) -> None:
         """`stopped` ends the renewing of leases."""
@@ -31,7 +31,7 @@ class Leases:
 
     @contextmanager
     def keep(self, work: Leased) -> Iterator[None]:
-        """A context that keeps renewing a lease that was taken for this work."""
+        """A context during which the lease of this work, taken already, is renewed."""
         self._held[work.id] = work
         try:
             yield
@@ -39,16 +39,16 @@ class Leases:
             self._held.pop(work.id, None)
 
     def has(self, id_: str) -> bool:
-        """Whether the lease of this work is still held; it may have been taken away."""
+        """Whether this process still holds the lease of this work, as far as it knows from the last renewal."""
         return id_ in self._held
 
     def keep_renewing(self) -> None:
-        """Renew the leases until the process stops; runs in a thread of its own where there are other processes."""
+        """Renew the leases every 20 seconds until the process stops; in a thread of its own, beside other processes."""
         while not self._stopped.wait(RENEW_EVERY):
             self.renew()
 
     def renew(self) -> None:
-        """Renew every lease of this process, each for another `LEASE`."""
+        """Renew every lease of this process for another `LEASE`; one that was taken away is no longer kept."""
         for work in list(self._held.values()):
             # One of a cluster's machines may be away: leases on the others are renewed
             with contain(log, "the lease of job %s could not be renewed", work.id, is_expected=self._stopped.is_set):

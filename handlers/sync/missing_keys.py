@@ -12,9 +12,9 @@ WAITING = "connections that wait for their key"
 
 
 def settle(database: Database, keys: ConnectionKeys) -> None:
-    """Mark connections that lost their key as needing their user, and clear that mark where the key is back; for a
-    store that only this machine opens. The store remembers which it marked, so that others that need their user stay
-    so."""
+    """Mark connections whose secrets no key of `keys` opens as needing their user, and make those active again that
+    were so marked and whose key is back; for a store that only this machine opens. The store remembers which it marked,
+    so that others that need their user stay so."""
 
     def work(session: Session) -> None:
         lost = connection_secrets.unreadable_connections(session, keys)
@@ -30,5 +30,5 @@ def settle(database: Database, keys: ConnectionKeys) -> None:
 
 
 def _connections_waiting(session: Session) -> Sequence[tuple[str, str]]:
-    """User id and connection id of the connections that `settle` marked last time."""
+    """User id and connection id of each connection that `settle` marked last time."""
     return [(user_id, id_) for user_id, id_ in json.loads(store_facts.recall(session, WAITING) or "[]")]

@@ -61,15 +61,15 @@ class KeptForPlan(Exception):
 
 
 class Outcomes:
-    """Stores how jobs go on or end."""
+    """Stores how jobs go on or end, and what that means for their connections."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def wait(self, job: Job, handle: dict[str, object], seconds: float) -> None:
-        """Put the job off until the time at which its source, not ready yet, said to ask again; fail it now if the job
-        may not last that long."""
+        """Put the job off for so many seconds, as its source, not ready yet, asked; fail it now if these are 15 minutes
+        or more, which no job may go without progress."""
         now = self._clock.now()
         until = now + timedelta(seconds=seconds)
         if seconds >= sync_time_limits.PROGRESS_MAX.total_seconds():
@@ -79,7 +79,7 @@ class Outcomes:
         jobs.put_off(self._of(job), job, until=until)
 
     def complete(self, job: Job) -> None:
-        """Complete the job. Refused files do not fail it, unless nothing at all could be read."""
+        """Complete the job. Refused batches do not fail it, unless there were some and nothing at all was imported."""
         now = self._clock.now()
         # Read again, with what earlier steps of the job have stored
         found = jobs.find(self._of(job), job.user_id, job.id)
@@ -89,8 +89,8 @@ class Outcomes:
             self._of(job).atomically(lambda session: runs.complete(session, job, now=now))
 
     def refuse(self, job: Job, connection: StoredConnection, error: SourceError, *, is_local: bool) -> None:
-        """Put the job off if the source asks for a short pause; else fail it. A source on another machine that could
-        not be reached and names no time rests longer after each failure."""
+        """Put the job off if the source asks for a pause of at most a minute; else fail it with the error as its
+        reason. A source that is not local, could not be reached and names no time rests longer after each failure."""
         now, pause = self._clock.now(), error.retry_after
         if pause is not None and pause <= retries.IN_JOB_MAX.seconds:
             with suppress(JobEnded):
@@ -105,7 +105,8 @@ class Outcomes:
     def fail(
         self, job: Job, error: str, status: connections.Status | None = None, *, retry_at: datetime | None = None
     ) -> None:
-        """Fail the job, and record the failure for its connection; `retry_at` is when the source may be asked again."""
+        """Fail the job, and record the failure for its connection, which gets `status` if there is one; `retry_at` is
+        when the source may be asked again. Does nothing where the job has ended."""
 
         def work(session: Session) -> None:
             if jobs.fail(session, job, error=error, now=self._clock.now(), retry_at=retry_at):

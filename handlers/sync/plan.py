@@ -18,14 +18,14 @@ def last_moment(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, no
 
 
 def next_moments(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> Sequence[datetime]:
-    """The connection's planned moments of the next 24 hours, in order."""
+    """The connection's planned moments of the next 24 hours, the next first, in UTC without a zone."""
     moments = _moments(connection_id, times, zone=zone, now=now)
     return sorted(each for each in moments if now < each <= now + timedelta(days=1))
 
 
 def leaves_room(calls: Sequence[datetime], planned: Sequence[datetime], *, limit: int) -> bool:
-    """Whether a call now leaves room for each planned one among the `limit` calls in any 24 hours; `calls` are earlier
-    ones."""
+    """Whether one more call now leaves room for each planned one among the `limit` calls in any 24 hours; `calls` are
+    the times of earlier ones."""
     return all(
         sum(each > moment - PERIOD + LATE_MAX for each in calls) + 1 + number <= limit
         for number, moment in enumerate(planned, 1)
@@ -33,7 +33,8 @@ def leaves_room(calls: Sequence[datetime], planned: Sequence[datetime], *, limit
 
 
 def _moments(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> Sequence[datetime]:
-    """The connection's planned moments of yesterday, today and tomorrow."""
+    """The connection's planned moments of yesterday, today and tomorrow, in UTC without a zone: the planned times in
+    `zone`, all shifted by up to 45 minutes either way, by a hash of the connection's id."""
     part = int.from_bytes(sha256(connection_id.encode()).digest()[:4]) / 2**32
     offset = SPREAD * part - SPREAD / 2
     today = now.replace(tzinfo=UTC).astimezone(zone).date()

@@ -8,8 +8,8 @@ REMINDER_DAYS = (2, 7, 14)  # before the end: urgent, soon, and early enough to 
 
 
 def consent_ends_within(connection: StoredConnection, *, now: datetime) -> int | None:
-    """The fourteen, seven or two days within which the consent ends; None while its end is further away, and once the
-    connection needs its user anyway."""
+    """The least of 2, 7 and 14 such that the bank's consent ends in fewer days than that; None while its end is further
+    away or unknown, and once the consent has ended or the connection needs its user anyway."""
     ends = connection.consent_expires_at
     if ends is None or ends <= now or connection.status in NEED_USER:
         return None
@@ -17,7 +17,7 @@ def consent_ends_within(connection: StoredConnection, *, now: datetime) -> int |
 
 
 def consent_reminder(connection: StoredConnection, *, now: datetime) -> str | None:
-    """A sentence for the user if the consent ends soon; else None."""
+    """A sentence for the user if the bank's consent ends in less than 14 days; else None."""
     days = consent_ends_within(connection, now=now)
     if days is None:
         return None

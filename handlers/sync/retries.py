@@ -8,5 +8,6 @@ PAUSE_MAX = timedelta(hours=6)
 
 
 def pause_after(failures: int) -> timedelta:
-    """How long a source rests after one more failure than so many in a row."""
+    """How long a source rests after a failure that follows `failures` others in a row: five minutes, doubled for each
+    of these, six hours at most."""
     return min(PAUSE_FIRST * (1 << min(failures, 10)), PAUSE_MAX)

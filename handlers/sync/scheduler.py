@@ -33,7 +33,7 @@ log = logging.getLogger("bankdata.sync")
 
 
 class Scheduler:
-    """Goes over all unfinished jobs again and again, until the engine stops."""
+    """Advances unfinished jobs that nobody reads and starts planned syncs, round by round until the engine stops."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Scheduler:
         """When the last round ended, for monitors: real Unix time, since a demo moves the clock."""
 
     def work(self) -> None:
-        """Do rounds until the engine stops; runs in a thread of its own."""
+        """Do a round every two seconds until the engine stops, whatever fails in one; runs in a thread of its own."""
         is_waiting = False
         while not self._engine.stopped.wait(ROUND_PAUSE):
             with contain(log, "the scheduler goes on after an error", is_expected=self._engine.stopped.is_set):
@@ -80,8 +80,9 @@ class Scheduler:
                     is_waiting = True
 
     def round(self) -> None:
-        """Advance due jobs that nobody reads, begin a new day, look for news, keep the plan, end consents that have run
-        out, record events on payments, keep the store sorted."""
+        """Advance due jobs that nobody reads; and when each is due, begin a new day, look for news at local sources,
+        keep the plan, mark consents that have run out and note those that soon will, record events on payments, sort
+        the store."""
         now = self._clock.now()
         for job in jobs.find_unfinished(self._everybody):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
@@ -110,15 +111,15 @@ class Scheduler:
         self.last_round_at = unix_time()
 
     def _look_at_payments(self, today: date) -> None:
-        """Record events on recurring payments that are missed or over today, for some users; the next ones follow a
-        minute later."""
+        """Record events on recurring payments that are missed or over today, for the next users who have some; others
+        follow a minute later."""
         for user_id in looks.users_to_check(self._everybody, today):
             with self._isolate_errors(user_id):
                 detect_for_new_day(self._store.of(user_id), [user_id], today=today, is_over=self._engine.stopped.is_set)
 
     def _keep_plan(self, now: datetime) -> None:
-        """Look at one piece of the connections that are due; the next piece follows in the next round. Each of several
-        processes goes through a piece in another order, and the first to write takes the connection."""
+        """Look at the next few of the connections that are due; further ones follow in the next round. Each of several
+        processes goes through them in another order, and the first to write takes the connection."""
         if not self._plan:
             return
         piece = connections.due(self._everybody, now=now, after=self._looks_after)
@@ -130,8 +131,8 @@ class Scheduler:
 
     def _look_at(self, due: Due, now: datetime) -> None:
         """Start the planned sync of a live connection if its moment has come, even while the server was down, or retry
-        a failed one with growing pauses until the next moment; then set when to look again. A connection that this
-        process cannot ask is left to others."""
+        a failed one with growing pauses until the next moment; and store when to look again. A connection whose source
+        or key this process does not have is left to others."""
         connection = due.connection
         connector = self._connectors.get(connection.connector)
         if connector is None:
@@ -157,8 +158,8 @@ class Scheduler:
                 self._engine.start(connection)
 
     def _retry_at(self, due: Due) -> datetime | None:
-        """The moment at which the source has rested long enough after a failed sync; None after a sync that went
-        well."""
+        """When, after a failed sync, its source has rested long enough and a sync is allowed; None unless the last one
+        failed."""
         connection = due.connection
         if not connection.failures_in_row:
             return None
@@ -168,18 +169,20 @@ class Scheduler:
         return max(last.updated_at + pause_after(connection.failures_in_row - 1), due.free_at or last.updated_at)
 
     def _put_off(self, due: Due, at: datetime) -> bool:
-        """Set when to look at the connection again, and return whether this process was the first to do so."""
+        """Store when to look at the connection again; False, with nothing stored, where another process was first."""
         own = self._store.of(due.connection.user_id)
         return own.atomically(lambda session: connections.look_again(session, due, at=at))
 
     def _claim(self, connection: StoredConnection, moment: datetime, until: datetime, now: datetime) -> bool:
-        """Claim the planned sync of this moment, and return whether this process may start it."""
+        """Record that the sync planned for `moment` is begun, and `until` as the time of the next look at the
+        connection. False, with nothing stored, where it must not begin: another process was first, or a sync is running
+        or not allowed yet."""
         return self._store.of(connection.user_id).atomically(
             lambda session: connections.keep_plan(session, connection, planned_at=moment, due_at=until, now=now)
         )
 
     def _look_for_news(self, now: datetime) -> None:
-        """Start a sync of every connection at whose local source a look, which costs nothing, shows something new. The
+        """Start a sync of every connection whose local source has something new, which costs nothing to see. The
         cool-down is meant for banks and is ignored here, except for a connection whose last syncs failed."""
         open_ = {
             name: connector
@@ -195,7 +198,7 @@ class Scheduler:
     @contextmanager
     def _isolate_errors(self, id_: str) -> Iterator[None]:
         """A context in which an error with one job, connection or user is logged once, until things go well again, and
-        delays no other; StoreUnavailable is passed on, as it concerns all."""
+        goes no further; StoreUnavailable is passed on, as it concerns all."""
         with contain(
             log,
             "the scheduler goes on without %s",

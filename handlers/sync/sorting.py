@@ -17,8 +17,8 @@ log = logging.getLogger("bankdata.sync")
 
 
 class Sorting:
-    """Begins sorting when too many rows lie unsorted at the end of the table; a crash merely leaves the table less
-    sorted."""
+    """Sorts the stored transactions of a file store once too many rows lie unsorted at the end of the table; a crash
+    merely leaves the table less sorted."""
 
     def __init__(self, store: Store, import_lane: ImportLane, *, now: datetime) -> None:
         self._database = store.for_everybody()
@@ -28,7 +28,8 @@ class Sorting:
         self._steps: Iterator[int] | None = None
 
     def advance(self, now: datetime) -> None:
-        """Sort one slice if that is needed and no import is at work: both write, and sorting waits for imports."""
+        """Check every ten minutes whether sorting is needed; if it is, sort one slice of 20,000 rows, unless an import
+        runs or waits: both write, and sorting waits for imports."""
         if self._is_file and self._steps is None and now - self._looked_at >= LOOK_EVERY:
             self._looked_at = now
             if compaction.is_due(self._database):

@@ -12,14 +12,14 @@ from storage.database import as_json
 
 
 class Secrets(Protocol):
-    """Reads and keeps the secrets of connections."""
+    """Reads and replaces the secrets of bank connections."""
 
     def read(self, connection: StoredConnection) -> Json:
         """All secrets of the connection, empty where it has none; raises UserActionRequired if they cannot be read."""
         ...
 
     def can_read(self, connection: StoredConnection) -> bool:
-        """Whether this machine has the keys of all the connection's secrets."""
+        """Whether this machine has the keys of all the connection's secrets; True where it has none."""
         ...
 
     def keep(self, connection: StoredConnection, secrets: Json, *, instead_of: Json) -> bool:
@@ -31,8 +31,9 @@ class Secrets(Protocol):
 def source_connection(
     connection: StoredConnection, secrets: Secrets | None, attended: Mapping[str, str] | None = None
 ) -> Connection:
-    """The connection as its source needs it, without secrets if `secrets` is None; `attended` is the person as a job
-    keeps them. Raises UserActionRequired."""
+    """The connection as its source needs it, with a function by which the source replaces its secrets, or without
+    secrets if `secrets` is None; `attended` is the person who is present, as a job stores them. Raises
+    UserActionRequired and Misconfigured where the secrets cannot be read."""
     bare = Connection(
         id=connection.id,
         user_id=connection.user_id,
@@ -45,7 +46,7 @@ def source_connection(
     known = secrets.read(connection)
 
     def keep(given: Json) -> None:
-        """Store new secrets that the source hands out in place of the known ones, never over newer ones."""
+        """Store new secrets that the source hands out in place of those it was given, never over newer ones."""
         nonlocal known
         plain = json.loads(as_json(dict(given)))
         if secrets.keep(connection, plain, instead_of=known):

@@ -60,7 +60,7 @@ log = logging.getLogger("bankdata.imports")
 
 
 class GivenUp(Exception):
-    """Raised in the thread of a preview for which nobody waits any more."""
+    """Nobody waits for a preview any more; ends the thread that makes it."""
 
 
 class TooManyFiles(Exception):
@@ -115,9 +115,9 @@ class FileImport(Struct, kw_only=True):
         watched: Callable[[Iterator[Record]], Iterator[Record]] = iter,
         check: Callable[[], None] = lambda: None,
     ) -> ReadBatch:
-        """Read the whole file. Raises SourceError, InvalidRecord, and whatever `check` raises. `watched` gets the
-        records as they are read and has to pass them on. Whether guessed layouts may be used is left to
-        `check_layouts`."""
+        """Read the whole file, without storing anything, and set `format` and `layouts`. Raises SourceError,
+        InvalidRecord, and whatever `check`, called again and again, raises. `watched` gets the records as they are read
+        and has to pass them on. Whether guessed layouts may be used is left to `check_layouts`."""
         self.format = format_name(stream, check)
         stream.seek(0)
         name = Path(self.name).name or self.name
@@ -135,8 +135,9 @@ class FileImport(Struct, kw_only=True):
         choice: str | None,
         clock: Clock,
     ) -> None:
-        """Store the read file as one completed job of this connection, in the caller's transaction; `choice` is the
-        account of files that do not name theirs. Raises ConnectionBusy, InvalidRecord and ProfileError."""
+        """Store the read file as one completed job of the user's connection of this name, which is made where it is
+        missing, in the caller's transaction, and set what came of it; `choice` is the account of files that do not name
+        theirs. Raises ConnectionBusy, InvalidRecord and ProfileError."""
         now, self.statements = clock.now(), read.statements
         source = connections.add(
             session,
@@ -166,7 +167,7 @@ class FileImport(Struct, kw_only=True):
 
 def size_of(file: Path | BufferedReader) -> int:
     """The length of the file in bytes, by which it gets its turn; COST_MOST at least for a ZIP container, whose length
-    says little."""
+    says little. A stream stands at its beginning afterwards."""
     with file.open("rb") if isinstance(file, Path) else nullcontext(file) as stream:
         is_container = archive.detect(stream.read(HEAD_BYTES))
         size = stream.seek(0, os.SEEK_END)
@@ -175,7 +176,7 @@ def size_of(file: Path | BufferedReader) -> int:
 
 
 class UploadedFiles:
-    """Begins imports of uploaded files, and finds their reports."""
+    """Begins imports of uploaded files, each in a thread of its own, and finds and deletes their reports."""
 
     def __init__(
         self,
@@ -209,8 +210,9 @@ class UploadedFiles:
         is_dry_run: bool,
         render: Callable[[FileImport], bytes],
     ) -> FileImport:
-        """Begin to import the file, or only to try it; the file is closed in the end. `render` makes the JSON of the
-        report, which the store keeps. Raises TooManyFiles."""
+        """Begin to import the file in a thread, or only to try it (`is_dry_run`), and return its report, which grows;
+        the file is closed in the end. `render` makes the JSON of the report, which the store keeps. Raises
+        TooManyFiles, after closing the file."""
         report = FileImport(user_id=user.id, name=name, is_dry_run=is_dry_run, layout=layout)
         with self._lock:
             users = [each.user_id for each in self._at_work.values()]
@@ -228,7 +230,8 @@ class UploadedFiles:
         return report
 
     def find(self, user_id: str, import_id: str) -> StoredReport | None:
-        """The report on the user's import with this id, if it was begun lately; else None."""
+        """The stored report on the user's import with this id; None where it was deleted or never there. Where the
+        process that read the file has died, the report says so. A preview ends unless this is called now and then."""
         report = self._at_work.get(import_id)
         stored = file_imports.find(self._store.of(user_id), user_id, import_id, now=self._clock.now())
         if stored is not None and report is not None:
@@ -239,15 +242,16 @@ class UploadedFiles:
         return stored
 
     def forget(self, user_id: str, import_id: str) -> None:
-        """Forget the report of an import. A preview that is still running ends, whichever process reads its file."""
+        """Delete the report of an import. A preview that is still running ends, whichever process reads its file; an
+        import goes on."""
         report = self._at_work.get(import_id)
         if report is not None and report.user_id == user_id:
             report.is_given_up = True
         self._store.of(user_id).atomically(lambda session: file_imports.remove(session, user_id, import_id))
 
     def _check_wanted(self, report: FileImport) -> None:
-        """Raise GivenUp if nobody waits for the preview any more. In a shared store requests go to other processes too,
-        so only the lease tells."""
+        """Raise GivenUp if a preview's report was deleted, or nobody has asked for it for a minute. In a shared store
+        requests go to other processes too, so only the lease, which goes with the report, tells."""
         is_asked = self._store.is_shared or time.monotonic() - report.asked_at < ASKED_WITHIN
         if report.is_dry_run and (report.is_given_up or not is_asked or not self._leases.has(report.id)):
             raise GivenUp
@@ -276,7 +280,7 @@ class UploadedFiles:
             del self._at_work[report.id]
 
     def _outcome(self, report: FileImport, user: User, file: BufferedReader, choice: str | None) -> str | None:
-        """Import the file, and return the sentence that says why it was not imported; None where it was."""
+        """Import the file, and return why it was not imported, as a sentence; None where it was. Closes the file."""
         try:
             check, turn = partial(self._check_wanted, report), self._lane.turn
             with file, self._leases.keep(report), turn(user.id, size=size_of(file), check=check):

@@ -23,7 +23,7 @@ log = logging.getLogger("bankdata.sync")
 
 
 class StoredSecrets:
-    """Decrypts and encrypts the secrets of connections."""
+    """Reads and replaces the secrets of bank connections, which lie encrypted in the store."""
 
     def __init__(self, store: Store, keys: ConnectionKeys) -> None:
         self._store = store
@@ -40,16 +40,17 @@ class StoredSecrets:
             raise Misconfigured(KEYS_UNUSABLE, detail=str(error)) from error
 
     def can_read(self, connection: StoredConnection) -> bool:
-        """Whether this machine has the keys of all the connection's secrets. True also if the keys cannot be used at
-        all, which is reported elsewhere."""
+        """Whether this machine has the keys of all the connection's secrets, read anew if they may have changed. True
+        also where it has no secrets, and if the keys cannot be used at all, which is reported elsewhere."""
         try:
             return self._opens(connection) or (self._keys.look_again() and self._opens(connection))
         except KeysUnusable:
             return True
 
     def keep(self, connection: StoredConnection, secrets: Mapping[str, Any], *, instead_of: Mapping[str, Any]) -> bool:
-        """Replace the secrets `instead_of` by these, durably, and return whether that was done. A connection that has
-        been removed or renewed meanwhile keeps its secrets, since an older sync would otherwise undo the renewal."""
+        """Replace the secrets `instead_of` by these, durably, and return True. A connection that has been removed or
+        renewed meanwhile keeps its secrets, since an older sync would otherwise undo the renewal; that is logged, and
+        False returned."""
         user_id, id_ = connection.user_id, connection.id
 
         def work(session: Session) -> bool:

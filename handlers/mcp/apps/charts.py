@@ -35,7 +35,7 @@ PLACE_OF_WORDS = "/* words */ {}"
 
 
 def is_shown_by(capabilities: object) -> bool:
-    """Whether a client with these capabilities shows the chart."""
+    """Whether a client that declares these capabilities can show the chart."""
     value = capabilities
     for name in ("extensions", EXTENSION, "mimeTypes"):
         value = value.get(name) if isinstance(value, dict) else None
@@ -43,13 +43,15 @@ def is_shown_by(capabilities: object) -> bool:
 
 
 def session() -> dict[str, str]:
-    """Headers that begin a session, and let a script in a browser read its id."""
+    """Headers with a new random session id, for the answer to a client that can show charts, and leave for a script in
+    a browser to read it; nothing is stored."""
     return {SESSION_HEADER: f"{SESSIONS}{secrets.token_hex(16)}", "access-control-expose-headers": "Mcp-Session-Id"}
 
 
 @lru_cache(maxsize=1)
 def chart() -> Json:
-    """The result of reading the resource: one HTML document that loads nothing, so that no origin has to be allowed."""
+    """The result of reading the chart's resource: one HTML document that loads nothing, so that no origin has to be
+    allowed."""
     finer = {
         "en": {code: leaf.english for code, leaf in LEAVES.items()},
         "de": {code: leaf.german for code, leaf in LEAVES.items()},

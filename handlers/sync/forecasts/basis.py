@@ -17,7 +17,8 @@ from storage.database import Database, Session
 
 class Basis(Struct, frozen=True, kw_only=True):
     """The basis of a forecast: the series by account and by currency, the accounts left out with the reason, the
-    bookings (CHARGES), and the recurring flows of each series on the days given to `recurring_flows`."""
+    bookings (CHARGES), and the recurring flows of each series, as of today and of each of the `origins` of earlier
+    forecasts."""
 
     of_accounts: Sequence[Series]
     of_currencies: Mapping[str, Series]
@@ -27,7 +28,8 @@ class Basis(Struct, frozen=True, kw_only=True):
 
 
 def basis_of(database: Database, user_id: str, selected: SelectedAccounts, *, today: date, session: Session) -> Basis:
-    """The basis of a forecast of these accounts."""
+    """The basis of a forecast of these accounts, read in `session`; recurring flows that had to be found are stored
+    through `database`."""
     rows = transactions.charges(session, user_id, since=origins(today)[-1] - EVIDENCE, account_ids=selected.filter)
     histories = transactions.histories(session, user_id, selected.ids, until=today)
     of_accounts, left_out = series_of(selected.accounts, rows, histories, today)
@@ -48,8 +50,7 @@ def basis_of(database: Database, user_id: str, selected: SelectedAccounts, *, to
 def find_ahead(
     database_of: Callable[[str], Database], user_ids: Sequence[str], *, today: date, is_over: Callable[[], bool]
 ) -> None:
-    """Find the recurring flows for forecasts of all accounts of these users, before anybody asks; stops once
-    `is_over`."""
+    """Find and store the flows for forecasts of all accounts of these users, before they ask; stops once `is_over`."""
     for user_id in user_ids:
         if is_over():
             return

@@ -14,7 +14,8 @@ from storage.database import Row
 
 
 class Series(Struct, frozen=True, kw_only=True):
-    """One account, or all accounts in one currency together; `rows` (CHARGES) are its bookings."""
+    """One account, or all accounts in one currency together, by whose id or code it is called (`key`). `rows` (CHARGES)
+    are its bookings, in a currency's series without the transfers between its accounts."""
 
     key: str
     ledger: AccountLedger
@@ -25,8 +26,8 @@ class Series(Struct, frozen=True, kw_only=True):
 def series_of(
     owned: Iterable[StoredAccount], rows: pl.DataFrame, histories: Iterable[Row], today: date
 ) -> tuple[list[Series], list[tuple[str, Reason]]]:
-    """A series for each account that can be forecast, from its bookings in its own currency; and the other accounts,
-    each with the reason."""
+    """A series for each account that can be forecast, from its bookings until today in its own currency; and the ids of
+    the other accounts, each with the reason."""
     whole = {(row["account_id"], row["currency"]): row for row in histories}
     by_account = rows.filter(pl.col("booking_date") <= today).partition_by("account_id", "currency", as_dict=True)
     found: list[Series] = []
@@ -56,8 +57,7 @@ def series_of(
 
 
 def by_currency(found: Sequence[Series]) -> dict[str, Series]:
-    """A series for each currency with all its accounts; a transfer between two of them counts as neither income nor
-    expense."""
+    """A series for each currency, of all its accounts; transfers between two of them are no income or expense."""
     members_of: dict[str, list[Series]] = {}
     for each in found:
         members_of.setdefault(each.ledger.currency, []).append(each)
@@ -93,7 +93,7 @@ def _is_within(ids: Sequence[str]) -> pl.Expr:
 
 
 def all_rows(series: Iterable[Series]) -> pl.DataFrame:
-    """The bookings of all series in one frame, with the key of the series in place of the user's id."""
+    """The bookings of all series in one frame (CHARGES), with the key of the series in place of the user's id."""
     return pl.concat(
         [pl.DataFrame(schema=CHARGES), *(each.rows.with_columns(user_id=pl.lit(each.key)) for each in series)]
     )

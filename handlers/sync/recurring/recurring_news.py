@@ -24,10 +24,10 @@ WAITING = timedelta(days=7)  # between looks at a payment, while the connection 
 
 
 def record_news(session: Transaction, user_id: str, found: pl.DataFrame, *, data_version: int, today: date) -> None:
-    """Record events on what has changed since the last look at the user's recurring payments; `found` are those of
-    `recurring_of` for all accounts. There are no events on accounts that are looked at for the first time, nor on
-    dismissed payments. While a connection needs its user, missed charges of its accounts are not reported, because they
-    are unknown."""
+    """Record events on what has changed since the last look at the user's recurring payments, and store this look;
+    `found` are those of `recurring_of` for all accounts, without those added by hand. There are no events on accounts
+    that are looked at for the first time, nor on dismissed payments. While a connection needs its user, missed charges
+    of its accounts are not reported, because they are unknown."""
     last = looks.last_look(session, user_id) or Look(data_version=data_version, day=today, accounts=(), payments=())
     charges = transactions.rows_by_id(session, user_id, found["charge_ids"].explode().drop_nulls())
     waiting = _accounts_waiting(session, user_id)
@@ -68,14 +68,14 @@ def record_news(session: Transaction, user_id: str, found: pl.DataFrame, *, data
 
 
 def _payments_gone(last: Look, before: Mapping[str, KnownPayment], today: date) -> list[KnownPayment]:
-    """The payments known from the last look that are not found now; they are kept so that they are not new when found
-    again."""
+    """The payments known from the last look that are not found now, if their latest charge is at most 25 months old;
+    they are kept so that they are not new when found again."""
     found = {each.id for each in before.values()}
     return [each for each in last.payments if each.id not in found and each.last_charged >= today - REMEMBERED]
 
 
 def _accounts_waiting(session: Session, user_id: str) -> set[str]:
-    """The ids of the accounts that bring nothing until their user renews their connection."""
+    """The ids of the accounts whose connection needs its user, and so brings nothing until it is renewed."""
     statuses = connections.statuses(session, user_id)
     owned = accounts.of_user(session, user_id)
     return {each.id for each in owned if statuses[each.connection_id] in connections.NEED_USER}

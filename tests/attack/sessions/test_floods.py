@@ -26,8 +26,8 @@ def test_sessions_of_nobody_are_bounded_and_the_one_unseen_longest_goes_first(
         assert fresh.browser().authorize(client_id).status_code == 303
     assert count(fresh, "oauth_sessions") == 4
     assert count(fresh, "oauth_requests") == 3  # its request went with it
-    assert fresh.server.sessions.find(first.client.cookies["bds_session"]) is None
-    assert fresh.server.sessions.find(signed_in.secret) is not None
+    assert fresh.server.sessions.resume(first.client.cookies["bds_session"]) is None
+    assert fresh.server.sessions.resume(signed_in.secret) is not None
 
 
 @pytest.mark.requirement("oauth.session_bounds")

@@ -181,7 +181,7 @@ def test_a_code_is_worth_nothing_once_its_session_has_ended(served: Any) -> None
 @pytest.mark.requirement("oauth.page")
 def test_a_session_that_ends_while_a_code_is_made_leaves_a_dead_one(served: Any) -> None:
     browser = signed_in(served)
-    found = served.server.sessions.find(browser.client.cookies["bds_session"])
+    found = served.server.sessions.resume(browser.client.cookies["bds_session"])
     served.server.sessions.end(found)
     client = served.server.clients.find(PAGE)
     asked = AccessRequest(

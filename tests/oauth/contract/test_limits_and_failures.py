@@ -71,7 +71,7 @@ def test_a_failing_store_is_server_error_for_programs_and_a_page_for_people(
         raise OSError("the disk is gone: secret detail")
 
     monkeypatch.setattr(fresh.server.clients, "find", broken)
-    monkeypatch.setattr(fresh.server.sessions, "find", broken)
+    monkeypatch.setattr(fresh.server.sessions, "resume", broken)
     answer = fresh.http.post(
         "/oauth/token", data={"grant_type": "refresh_token", "refresh_token": "x", "client_id": client_id}
     )

@@ -185,7 +185,7 @@ def test_a_signature_counts_in_the_browser_that_asked_for_it_and_once(bank: Any)
     browser, form, options = at_the_step(bank)
     answer = device.signs(options)
     assert shows(other, other_form, answer).status_code == 400
-    half = bank.server.sessions.find(browser.client.cookies["__Host-bds_session"])
+    half = bank.server.sessions.resume(browser.client.cookies["__Host-bds_session"])
     with ThreadPoolExecutor(12) as pool:
         used = list(pool.map(lambda _: bank.server.passkeys.use(half, answer), range(12)))
     assert used.count(True) == 1
@@ -331,7 +331,7 @@ def test_where_there_can_be_none_the_page_says_why(fresh: Any) -> None:
 
 
 def _here(world: Any, browser: Any) -> Any:
-    return world.server.sessions.find(browser.client.cookies["bds_session"])
+    return world.server.sessions.resume(browser.client.cookies["bds_session"])
 
 
 @pytest.mark.requirement(REQUIREMENT)

@@ -159,7 +159,7 @@ def test_guessing_the_first_code_gets_slow_and_beginning_anew_makes_no_room(fres
 def test_of_twelve_wrong_first_codes_at_once_five_are_checked(fresh: Any) -> None:
     browser = signed_in(fresh)
     begun(browser)
-    here = fresh.server.sessions.find(browser.client.cookies["bds_session"])
+    here = fresh.server.sessions.resume(browser.client.cookies["bds_session"])
 
     def guess(_: int) -> Any:
         return fresh.server.sign_in.turn_on_second_factor(fresh.user, here, "000000", address="192.0.2.1")

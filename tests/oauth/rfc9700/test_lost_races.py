@@ -46,7 +46,7 @@ def test_a_conflict_that_does_not_end_is_a_lost_race(fresh: Any, monkeypatch: py
     tokens = fresh.tokens()
     browser = fresh.browser()
     page = browser.sign_in(browser.authorize(tokens["client_id"]))
-    session = fresh.server.sessions.find(browser.client.cookies["bds_session"])
+    session = fresh.server.sessions.resume(browser.client.cookies["bds_session"])
     monkeypatch.setattr(fresh.database, "atomically", conflict)
     with pytest.raises(InvalidGrant):
         fresh.server.refresh_tokens.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)

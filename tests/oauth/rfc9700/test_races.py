@@ -83,7 +83,7 @@ def test_one_of_twelve_clicks_counts(fresh: Any) -> None:
     browser = fresh.browser()
     page = browser.sign_in(browser.authorize(fresh.register()))
     secret = page.headers["location"].partition("request=")[2]
-    session = fresh.server.sessions.find(browser.client.cookies["bds_session"])
+    session = fresh.server.sessions.resume(browser.client.cookies["bds_session"])
     results = at_once(lambda: fresh.server.consent.decide(session, secret, is_allowed=True))
     assert len([result for result in results if result is not None]) == 1
 
