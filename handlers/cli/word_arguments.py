@@ -61,7 +61,7 @@ words = group(
     "Everything that a user says of their bookings, out of one store and into another.",
     plain_command(
         "words export",
-        "Print rules, corrections, notes, tags and categories of single bookings as JSON lines.",
+        "Print rules, corrections, own categories, targets, and words on single bookings as JSON lines.",
         user_option("Whose words."),
     ),
     plain_command(
