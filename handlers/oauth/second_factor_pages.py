@@ -86,15 +86,20 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 def confirm(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Turn the second factor on by a first code; all other browsers, which signed in by the password alone, are signed
-    out."""
-    set_up = site.server.second_factors.waiting_set_up(user)
+    out. Whoever presses twice is told that it is on, not that their code is wrong."""
+    set_up, outcome = site.server.second_factors.waiting_set_up(user), None
+    if set_up is not None:
+        typed = visit.form.get("code", "")
+        codes = site.server.sign_in.turn_on_second_factor(user, browser, typed, address=visit.address)
+        if not isinstance(codes, Outcome):
+            site.server.sessions.end_all(user.id, but=browser)
+            return _factor(site, visit, browser, user, state="codes", codes=codes)
+        outcome = codes
+    if site.server.second_factors.is_on(user.id):
+        return site.redirect(site.address("/account/second-factor"))
     if set_up is None:
         raise Mistake("second_step_over")
-    codes = site.server.sign_in.turn_on_second_factor(user, browser, visit.form.get("code", ""), address=visit.address)
-    if isinstance(codes, Outcome):
-        return _factor(site, visit, browser, user, state="set up", set_up=set_up, outcome=codes)
-    site.server.sessions.end_all(user.id, but=browser)
-    return _factor(site, visit, browser, user, state="codes", codes=codes)
+    return _factor(site, visit, browser, user, state="set up", set_up=set_up, outcome=outcome)
 
 
 def turn_off(site: Site, visit: Visit, browser: Browser, user: User) -> Response:

@@ -300,6 +300,25 @@ def test_of_two_who_turn_it_on_at_once_one_gets_the_recovery_codes(fresh: Any, m
 
 
 @pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.parametrize("found_waiting", [False, True])
+def test_who_presses_twice_is_told_that_it_is_on_and_how_to_get_codes_again(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch, found_waiting: bool
+) -> None:
+    browser = signed_in(fresh)
+    seed, form = begun(browser)
+    sent = {**form, "code": code_of(fresh, seed)}
+    waiting = fresh.server.second_factors.waiting_set_up(fresh.user)
+    assert browser.client.post("/account/second-factor/confirm", data=sent).status_code == 200
+    if found_waiting:  # the second press came while the first one was at work
+        monkeypatch.setattr(SecondFactors, "waiting_set_up", lambda *_: waiting)
+    again = browser.client.post("/account/second-factor/confirm", data=sent)
+    assert again.headers["location"] == "/account/second-factor"
+    page = browser.client.get("/account/second-factor").text
+    assert "It is on" in page
+    assert "turning it on again makes new codes" in page
+
+
+@pytest.mark.requirement(REQUIREMENT)
 def test_who_is_not_there_any_more_or_has_none_gets_no_further(fresh: Any) -> None:
     assert fresh.server.second_factors.use(fresh.user.id, "123456") is None
     gone = SimpleNamespace(awaits_user_id="usr_gone")
