@@ -105,6 +105,22 @@ def test_a_new_password_ends_other_sessions_and_keeps_apps(fresh: Any) -> None:
 
 
 @pytest.mark.requirement("oauth.account")
+@pytest.mark.parametrize("has_new_cookie", [False, True])
+def test_who_presses_twice_is_not_told_that_the_password_is_as_before(fresh: Any, has_new_cookie: bool) -> None:
+    browser = signed_in(fresh)
+    cookie = browser.client.cookies["bds_session"]
+    form = forms(browser.client.get("/account").text)["password"]
+    data = {**form, "current_password": PASSWORD, "new_password": NEW, "repeated_password": NEW}
+    assert browser.client.post("/account/password", data=data).status_code == 303
+    if not has_new_cookie:  # browsers drop the answer to the first press, with the cookie in it
+        browser.client.cookies.clear()
+        browser.client.cookies.set("bds_session", cookie)
+    again = browser.client.post("/account/password", data=data)
+    assert again.status_code == (403 if has_new_cookie else 400)
+    assert "if you pressed twice, the first press may have counted" in again.text
+
+
+@pytest.mark.requirement("oauth.account")
 @pytest.mark.parametrize(
     ("current", "new", "repeated", "text"),
     [
