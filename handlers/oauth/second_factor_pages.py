@@ -40,10 +40,11 @@ def step_address(site: Site, secret: str) -> str:
 
 
 def step_page(site: Site, visit: Visit) -> Response:
-    """Ask for the code; a browser that has not passed the password is sent to the sign-in."""
+    """Ask for the code; a browser that has not passed the password, or needs no code any more, is sent to the
+    sign-in."""
     secret = site.request_secret(visit.parameters)
-    if visit.browser is None or visit.browser.awaits_user_id is None:
-        return site.redirect(f"{site.address('/oauth/login')}{f'?request={secret}' if secret else ''}")
+    if visit.browser is None or not _needs_code(site, visit.browser):
+        return _to_sign_in(site, secret)
     return _step_form(site, visit, visit.browser, secret)
 
 
@@ -53,6 +54,8 @@ def step(site: Site, visit: Visit) -> Response:
     browser = site.checked_browser(visit, STEP_PURPOSE)
     if browser.awaits_user_id is None:
         raise Mistake("second_step_over")
+    if not _needs_code(site, browser):
+        return _to_sign_in(site, secret)
     passkey = visit.form.get("passkey", "")
     outcome = site.server.sign_in.second_step(
         browser,
@@ -109,6 +112,16 @@ def turn_off(site: Site, visit: Visit, browser: Browser, user: User) -> Response
         return _factor(site, visit, browser, user, outcome=proof)
     site.server.second_factors.turn_off(user.id)
     return site.redirect(site.address("/account?notice=second_factor_removed"))
+
+
+def _needs_code(site: Site, browser: Browser) -> bool:
+    """Whether the browser has passed the password and the second factor is still on: whoever has lost it may have had
+    it turned off meanwhile."""
+    return browser.awaits_user_id is not None and site.server.second_factors.is_on(browser.awaits_user_id)
+
+
+def _to_sign_in(site: Site, secret: str) -> Response:
+    return site.redirect(f"{site.address('/oauth/login')}{f'?request={secret}' if secret else ''}")
 
 
 def _step_form(

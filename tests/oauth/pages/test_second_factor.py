@@ -232,6 +232,18 @@ def test_the_operator_turns_it_off_for_whoever_has_lost_it(fresh: Any) -> None:
 
 
 @pytest.mark.requirement(REQUIREMENT)
+def test_who_waits_at_the_second_step_when_it_is_turned_off_signs_in_by_the_password(fresh: Any) -> None:
+    turn_on(fresh)
+    browser, form = half_signed_in(fresh)
+    fresh.server.second_factors.turn_off(fresh.user.id)
+    assert step(browser, form, "000000").headers["location"] == "/oauth/login"
+    assert browser.client.get("/oauth/second-step").headers["location"] == "/oauth/login"
+    sign_in = forms(browser.client.get("/oauth/login").text)["login"]
+    answer = browser.client.post("/oauth/login", data={**sign_in, "username": "alice", "password": PASSWORD})
+    assert answer.headers["location"] == "/account"
+
+
+@pytest.mark.requirement(REQUIREMENT)
 def test_a_seed_that_no_code_confirmed_is_asked_of_nobody(fresh: Any) -> None:
     browser = signed_in(fresh)
     form = fields(browser.client.get("/account/second-factor").text)
