@@ -195,8 +195,8 @@ def end_calendar_address(site: Site, _visit: Visit, _browser: Browser, user: Use
 
 
 def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Change the password, proved by the current one; ends all other sessions, and all apps' access too if that is
-    ticked."""
+    """Change the password, proved by the current one; ends all other sessions, and all apps' access and the address
+    of the calendar too if that is ticked."""
     new = visit.form.get("new_password", "")
     if new != visit.form.get("repeated_password", ""):
         return _account(site, visit, browser, user, at="password", error="different")
@@ -209,6 +209,7 @@ def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> R
         return _account(site, visit, browser, user, at="password", outcome=outcome)
     if "end_apps" in visit.form:
         site.server.grants.revoke_all(because="revoked by the user", user_id=user.id)
+        site.server.calendar.revoke(user.id)
     response = site.redirect(site.address("/account?notice=password_changed"))
     site.cookies.remember(response, outcome.browser)
     return response
