@@ -119,9 +119,9 @@ def change_terms(site: Site, visit: Visit, browser: Browser, user: User) -> Resp
     """Change what one grant shows or when it ends, from the app's next request on. Less access needs no password, more
     does."""
     grant = _grant_of_form(site, user, visit)
+    if grant is None:  # revoked in another tab
+        return site.redirect(site.address("/account?notice=revoked"))
     done = site.redirect(site.address("/account?notice=narrowed"))
-    if grant is None:
-        return done
     owned = site.accounts_of(user.id)
     chosen = sent_choices(visit.form, visit.ticked_accounts)
     try:
