@@ -348,6 +348,9 @@ def test_what_is_no_token_of_this_server_is_asked_for_again(bridge: Parrot, sour
     question = source.begin_connect(nobody, reply, now=NOW)
     assert isinstance(question, Question)
     assert [each.name for each in question.fields] == ["token"]
+    here = f"SimpleFIN ({bridge.address.removeprefix('http://')}/simplefin/create)"
+    assert here in question.text.en
+    assert here in question.text.de
     problem = "That is no token of this SimpleFIN server. Copy all of it." if token.strip() else None
     assert (question.problem and question.problem.en) == problem
     assert len(bridge.asked) == asked
