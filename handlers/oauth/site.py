@@ -125,7 +125,8 @@ class Site:
     ) -> list[Route]:
         """The routes of pages for a person who is signed in, by path and method. A form has to bring its token for this
         purpose; somebody who only looks is sent to the sign-in, and from there to the page `back`, one of RETURN_PAGES,
-        if it is given."""
+        if it is given. Browsers look again at the address of a form that was sent: they are sent to the page it is on.
+        """
 
         def for_user(method: str, answering: ForUser) -> Answering:
             def answer(_site: Site, visit: Visit) -> Response:
@@ -138,8 +139,11 @@ class Site:
 
             return answer
 
+        def to_form(_site: Site, _visit: Visit) -> Response:
+            return self.redirect(self.address(back or "/account"))
+
         return [
-            self.route(path, {method: for_user(method, answering) for method, answering in methods.items()})
+            self.route(path, {"GET": to_form} | {method: for_user(method, each) for method, each in methods.items()})
             for path, methods in pages.items()
         ]
 
