@@ -36,14 +36,7 @@ SPAN = timedelta(days=90)  # "limited to 90 days": the bridge cuts off more, and
 TOKEN_CHARACTERS_MAX = 2_000
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the store keeps UTC without zone
 
-TOKEN = Question(
-    text=Sentence(
-        en="Make a token at the SimpleFIN Bridge (bridge.simplefin.org/simplefin/create) and paste it here.",
-        de="Erstellen Sie bei der SimpleFIN Bridge (bridge.simplefin.org/simplefin/create) einen Token und fügen Sie"
-        " ihn hier ein.",
-    ),
-    fields=(FormField(name="token", label=Sentence(en="SimpleFIN token", de="SimpleFIN-Token"), is_secret=True),),
-)
+TOKEN = FormField(name="token", label=Sentence(en="SimpleFIN token", de="SimpleFIN-Token"), is_secret=True)
 NO_TOKEN = Sentence(
     en="That is no token of this SimpleFIN server. Copy all of it.",
     de="Das ist kein Token dieses SimpleFIN-Servers. Kopieren Sie ihn ganz.",
@@ -71,15 +64,23 @@ class SimpleFin(LiveSource):
         """Prepare requests to the one server at `address`; only its tokens are accepted."""
         parts = urlsplit(address)
         self._provider = Provider(f"{parts.scheme}://{parts.netloc}")
+        place = f"SimpleFIN ({parts.netloc}/simplefin/create)"
+        self._question = Question(
+            text=Sentence(
+                en=f"Make a token at {place} and paste it here.",
+                de=f"Erstellen Sie bei {place} einen Token und fügen Sie ihn hier ein.",
+            ),
+            fields=(TOKEN,),
+        )
 
     def next_step(self, connection: Connection, reply: Reply, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
         """The next step: the question for the token, then its exchange, which is possible once."""
         token = str(reply.given.get("token", "")).strip()
         if not token:
-            return TOKEN
+            return self._question
         path = self._path_of(_decode_token(token))
         if path is None:
-            return replace(TOKEN, problem=NO_TOKEN)
+            return replace(self._question, problem=NO_TOKEN)
         claimed = self._provider.post(path)
         if claimed.status == 403:
             raise UserActionRequired(USED, detail="the token was claimed before")

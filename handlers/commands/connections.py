@@ -17,7 +17,7 @@ from connectors.statements import format_name
 from handlers.commands.accounts import note_questions
 from handlers.commands.control_socket import CommandError, Dialogue, Report
 from handlers.commands.counts import quantity
-from handlers.commands.syncs import WATCH_PAUSE, first_sync, new_transactions, refused_files
+from handlers.commands.syncs import WATCH_PAUSE, check_completeness, first_sync, new_transactions
 from handlers.services import Services
 from handlers.sync.connecting import Attempt, AttemptUnknown, Connecting
 from handlers.sync.reminders import consent_reminder
@@ -276,6 +276,5 @@ def _sync_and_say(services: Services, report: Report, owner: User, connection: S
     new = sum(each.id not in known for each in accounts.every(services.everybody, owner.id))
     report.line(f"{connection.bank_name}: {quantity(new, 'new account')}, {new_transactions(job)}")
     note_questions(services.everybody, report, owner)
-    if refused := refused_files(job):
-        raise CommandError(f"{quantity(refused, 'file')} refused.")
+    check_completeness(services, [(connection, job)])
     return True

@@ -116,7 +116,10 @@ def welcome(services: Services, report: Report) -> None:
     report.line(f"The demo bank is open at {settings.base_url} (documentation: {settings.public_url}/docs).")
     report.line("")
     for user in USERS:
-        report.line(f"  user {user.name:<7} password {PASSWORDS[user.name]:<17} {ABOUT[user.name]}")
+        stored = users.get_by_name(services.everybody, user.name).password_hash
+        is_as_made = services.authorization.passwords.is_right(PASSWORDS[user.name], stored)
+        password = PASSWORDS[user.name] if is_as_made else "changed"
+        report.line(f"  user {user.name:<7} password {password:<17} {ABOUT[user.name]}")
     report.line("")
     report.line("Read the accounts of the user demo (the token is valid for an hour; `bankdata token` makes others):")
     report.line("")

@@ -1,6 +1,7 @@
 """Syncs by command: started like those of POST /sync, and followed to their end."""
 
 import time
+from collections.abc import Iterable
 
 from connectors.bank_csv.layouts import GUESSED
 from handlers import integrity_sentences
@@ -22,7 +23,7 @@ def sync(services: Services, report: Report, *, user: User | None, is_forced: bo
     cool-down as POST /sync unless `is_forced`; the limits of a source always hold. CommandError at the end if one
     failed or refused a file."""
     who = [user] if user else users.everyone(services.everybody)
-    failed = refused = 0
+    failed, done = 0, []
     for each in who:
         for connection in connections.of_user(services.everybody, each.id):
             started = services.sync_engine.start(connection, is_forced=is_forced)
@@ -32,14 +33,13 @@ def sync(services: Services, report: Report, *, user: User | None, is_forced: bo
             try:
                 job = _watch(services, report, connection, started)
                 report.line(f"{each.name}\t{connection.bank_name}\t{new_transactions(job)}")
-                refused += refused_files(job)
+                done.append((connection, job))
             except CommandError as error:
                 failed += 1
                 report.line(f"{each.name}\t{connection.bank_name}\tfailed: {error}")
     if failed:
         raise CommandError(f"{quantity(failed, 'sync')} failed.")
-    if refused:
-        raise CommandError(f"{quantity(refused, 'file')} refused.")
+    check_completeness(services, done)
 
 
 def first_sync(
@@ -62,9 +62,19 @@ def new_transactions(job: Job) -> str:
     return quantity(job.new_transactions, "new transaction")
 
 
-def refused_files(job: Job) -> int:
-    """The number of files that a sync refused; the job's notes on guesses about accepted files do not count."""
-    return sum(not each.reason.startswith(GUESSED) for each in job.refusals)
+def check_completeness(services: Services, done: Iterable[tuple[StoredConnection, Job]]) -> None:
+    """Raise CommandError if these syncs refused files, or a bank that answers by itself left something out; a job's
+    notes on guesses about accepted files do not count."""
+    files, banks = 0, list[str]()
+    for connection, job in done:
+        refusals = sum(not each.reason.startswith(GUESSED) for each in job.refusals)
+        if connection.connector not in services.connecting.sources:
+            files += refusals
+        elif refusals:
+            banks.append(f"Not everything came from {connection.bank_name}.")
+    sentences = [f"{quantity(files, 'file')} refused.", *banks] if files else banks
+    if sentences:
+        raise CommandError(" ".join(sentences))
 
 
 def _watch(services: Services, report: Report, connection: StoredConnection, started: Started) -> Job:

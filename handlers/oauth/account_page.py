@@ -120,9 +120,9 @@ def change_terms(site: Site, visit: Visit, browser: Browser, user: User) -> Resp
     account page. Less access needs no password, more does. Raises Mistake where nothing would be left; a grant that is
     not a live one of this user changes nothing."""
     grant = _grant_of_form(site, user, visit)
+    if grant is None:  # revoked in another tab
+        return site.redirect(site.address("/account?notice=revoked"))
     done = site.redirect(site.address("/account?notice=narrowed"))
-    if grant is None:
-        return done
     owned = site.accounts_of(user.id)
     chosen = sent_choices(visit.form, visit.ticked_accounts)
     try:
@@ -197,7 +197,7 @@ def end_calendar_address(site: Site, _visit: Visit, _browser: Browser, user: Use
 
 def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Change the password, if the current one is right; this browser gets a new session and all others are signed out.
-    All apps' access ends, too, if that is ticked."""
+    All apps' access and the address of the calendar end, too, if that is ticked."""
     new = visit.form.get("new_password", "")
     if new != visit.form.get("repeated_password", ""):
         return _account(site, visit, browser, user, at="password", error="different")
@@ -210,6 +210,7 @@ def change_password(site: Site, visit: Visit, browser: Browser, user: User) -> R
         return _account(site, visit, browser, user, at="password", outcome=outcome)
     if "end_apps" in visit.form:
         site.server.grants.revoke_all(because="revoked by the user", user_id=user.id)
+        site.server.calendar.revoke(user.id)
     response = site.redirect(site.address("/account?notice=password_changed"))
     site.cookies.set_session(response, outcome.browser)
     return response

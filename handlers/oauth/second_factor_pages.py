@@ -40,10 +40,11 @@ def step_address(site: Site, secret: str) -> str:
 
 
 def step_page(site: Site, visit: Visit) -> Response:
-    """Ask for the code or a passkey; a browser whose user has not entered the password is redirected to the sign-in."""
+    """Ask for the code or a passkey; a browser whose user has not entered the password, or needs no code any more, is
+    redirected to the sign-in."""
     secret = site.request_secret(visit.parameters)
-    if visit.browser is None or visit.browser.awaits_user_id is None:
-        return site.redirect(f"{site.address('/oauth/login')}{f'?request={secret}' if secret else ''}")
+    if visit.browser is None or not _needs_code(site, visit.browser):
+        return _to_sign_in(site, secret)
     return _step_form(site, visit, visit.browser, secret)
 
 
@@ -54,6 +55,8 @@ def step(site: Site, visit: Visit) -> Response:
     browser = site.checked_browser(visit, STEP_PURPOSE)
     if browser.awaits_user_id is None:
         raise Mistake("second_step_over")
+    if not _needs_code(site, browser):
+        return _to_sign_in(site, secret)
     passkey = visit.form.get("passkey", "")
     outcome = site.server.sign_in.second_step(
         browser,
@@ -87,15 +90,21 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 def confirm(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     """Turn the second factor on by a first code and show the recovery codes; all other browsers, which signed in by the
-    password alone, are signed out. Raises Mistake where no set-up waits."""
-    set_up = site.server.second_factors.waiting_set_up(user)
+    password alone, are signed out. Whoever presses twice is told that it is on, not that their code is wrong. Raises
+    Mistake where no set-up waits."""
+    set_up, outcome = site.server.second_factors.waiting_set_up(user), None
+    if set_up is not None:
+        typed = visit.form.get("code", "")
+        codes = site.server.sign_in.turn_on_second_factor(user, browser, typed, address=visit.address)
+        if not isinstance(codes, Outcome):
+            site.server.sessions.end_all(user.id, but=browser)
+            return _factor(site, visit, browser, user, state="codes", codes=codes)
+        outcome = codes
+    if site.server.second_factors.is_on(user.id):
+        return site.redirect(site.address("/account/second-factor"))
     if set_up is None:
         raise Mistake("second_step_over")
-    codes = site.server.sign_in.turn_on_second_factor(user, browser, visit.form.get("code", ""), address=visit.address)
-    if isinstance(codes, Outcome):
-        return _factor(site, visit, browser, user, state="set up", set_up=set_up, outcome=codes)
-    site.server.sessions.end_all(user.id, but=browser)
-    return _factor(site, visit, browser, user, state="codes", codes=codes)
+    return _factor(site, visit, browser, user, state="set up", set_up=set_up, outcome=outcome)
 
 
 def turn_off(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
@@ -105,6 +114,16 @@ def turn_off(site: Site, visit: Visit, browser: Browser, user: User) -> Response
         return _factor(site, visit, browser, user, outcome=proof)
     site.server.second_factors.turn_off(user.id)
     return site.redirect(site.address("/account?notice=second_factor_removed"))
+
+
+def _needs_code(site: Site, browser: Browser) -> bool:
+    """Whether the browser has passed the password and the second factor is still on: whoever has lost it may have had
+    it turned off meanwhile."""
+    return browser.awaits_user_id is not None and site.server.second_factors.is_on(browser.awaits_user_id)
+
+
+def _to_sign_in(site: Site, secret: str) -> Response:
+    return site.redirect(f"{site.address('/oauth/login')}{f'?request={secret}' if secret else ''}")
 
 
 def _step_form(

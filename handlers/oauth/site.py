@@ -127,7 +127,8 @@ class Site:
     ) -> list[Route]:
         """The routes of pages for a person who is signed in, by path and method. A form has to bring its form token for
         `purpose`. Where nobody is signed in, a form raises Mistake, and another request is redirected to the sign-in,
-        and from there to the page `back`, one of RETURN_PAGES, if it is given."""
+        and from there to the page `back`, one of RETURN_PAGES, if it is given. A browser that looks again at the
+        address of a form that was sent is redirected to the page that the form is on."""
 
         def for_user(method: str, answering: ForUser) -> Answering:
             def answer(_site: Site, visit: Visit) -> Response:
@@ -140,8 +141,11 @@ class Site:
 
             return answer
 
+        def to_form(_site: Site, _visit: Visit) -> Response:
+            return self.redirect(self.address(back or "/account"))
+
         return [
-            self.route(path, {method: for_user(method, answering) for method, answering in methods.items()})
+            self.route(path, {"GET": to_form} | {method: for_user(method, each) for method, each in methods.items()})
             for path, methods in pages.items()
         ]
 

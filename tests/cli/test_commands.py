@@ -2,18 +2,23 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import click
 import pytest
 
 from handlers.cli import main
+from handlers.commands.demo import welcome
+from handlers.services import open_services
+from handlers.settings import load
 from storage.backup import BackupFailed, backup
 from tests.cli.conftest import Done, Run, bankdata
 from tests.conftest import empty_store
 from tests.service.conftest import Served
+from tests.service.test_live_sources import Paper
 
 
 def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -57,6 +62,9 @@ def test_every_command_can_be_loaded_without_the_packages_of_the_extras() -> Non
 
 LEAVES = """
 from handlers.cli import main
+from handlers.commands.demo import welcome
+from handlers.services import open_services
+from handlers.settings import load
 class Loaded:
     def __del__(self):
         print("taken apart")
@@ -132,6 +140,21 @@ def test_a_command_larger_than_a_server_takes_is_one_sentence(served: Served, tm
     (tmp_path / "rules.jsonl").write_text("#" * 2**20)
     done = bankdata("rules", "add", tmp_path / "rules.jsonl", "--user", "solo", "--data", served.folder)
     assert done.failed_with("The command is too large")
+
+
+@pytest.mark.requirement("serve.demo")
+def test_a_demo_prints_no_password_that_its_user_has_changed(copied: Callable[[], Path]) -> None:
+    folder, paper = copied(), Paper()
+    assert bankdata("users", "passwd", "solo", "--random", "--data", folder).code == 0
+    with closing(open_services(load({}, data_dir=folder))) as services:
+        welcome(services, paper)
+    assert [line.split()[1:4:2] for line in paper.lines if line.startswith("  user ")] == [
+        ["demo", "demo-demo-2024"],
+        ["solo", "changed"],
+        ["empty", "demo-empty-2024"],
+        ["lapsed", "demo-lapsed-2024"],
+        ["globe", "demo-globe-2024"],
+    ]
 
 
 @pytest.mark.requirement("cli.clock")

@@ -145,6 +145,7 @@ def test_one_bank_of_two_that_wants_a_sign_in_is_a_warning_and_alone_a_failure(l
     assert "First Bank" in done.stdout
     assert "Sign in again" in done.stdout
     assert "points or miles" in done.stdout
+    assert (done.returncode, done.stderr) == (1, "Error: Not everything came from SimpleFIN.\n")
     assert live.status(user) == "ACTIVE"
     customer.accounts = []
     live.sync(user)
@@ -347,6 +348,9 @@ def test_what_is_no_token_of_this_server_is_asked_for_again(bridge: Parrot, sour
     question = source.next_step(nobody, reply, now=NOW)
     assert isinstance(question, Question)
     assert [each.name for each in question.fields] == ["token"]
+    here = f"SimpleFIN ({bridge.address.removeprefix('http://')}/simplefin/create)"
+    assert here in question.text.en
+    assert here in question.text.de
     problem = "That is no token of this SimpleFIN server. Copy all of it." if token.strip() else None
     assert (question.problem and question.problem.en) == problem
     assert len(bridge.asked) == asked

@@ -254,6 +254,15 @@ def test_the_account_page_narrows_one_connection_at_once(person: Person) -> None
     )
 
 
+@pytest.mark.requirement("grants.narrowed")
+def test_a_connection_that_was_revoked_in_another_tab_is_not_said_to_see_anything(person: Person) -> None:
+    ids = person.accounts(person.tokens(person.answers(person.asked(f"{ADDRESS}/api/v1")))["access_token"])
+    sent, held = connection(person)
+    person.service.services.authorization.grants.revoke(held.id, because="revoked by the user")
+    late = person.browser.post("/account/narrow", data={**sent, "account": ids[0], "bookings": "on"})
+    assert late.headers["location"] == "/account?notice=revoked"
+
+
 @pytest.mark.requirement("grants.widened")
 def test_to_let_a_connection_see_more_needs_the_password(person: Person) -> None:
     page = person.asked(f"{ADDRESS}/api/v1")

@@ -106,6 +106,40 @@ def test_a_new_password_ends_other_sessions_and_keeps_apps(fresh: Any) -> None:
 
 @pytest.mark.requirement("oauth.account")
 @pytest.mark.parametrize(
+    ("form", "page"),
+    [
+        ("/account/password", "/account"),
+        ("/account/narrow", "/account"),
+        ("/account/calendar", "/account"),
+        ("/account/second-factor/confirm", "/account/second-factor"),
+        ("/account/second-factor/off", "/account/second-factor"),
+    ],
+)
+def test_a_browser_that_looks_again_at_the_address_of_a_form_is_sent_to_its_page(
+    fresh: Any, form: str, page: str
+) -> None:
+    answer = signed_in(fresh).client.get(form)
+    assert (answer.status_code, answer.headers["location"]) == (303, page)
+
+
+@pytest.mark.requirement("oauth.account")
+@pytest.mark.parametrize("has_new_cookie", [False, True])
+def test_who_presses_twice_is_not_told_that_the_password_is_as_before(fresh: Any, has_new_cookie: bool) -> None:
+    browser = signed_in(fresh)
+    cookie = browser.client.cookies["bds_session"]
+    form = forms(browser.client.get("/account").text)["password"]
+    data = {**form, "current_password": PASSWORD, "new_password": NEW, "repeated_password": NEW}
+    assert browser.client.post("/account/password", data=data).status_code == 303
+    if not has_new_cookie:  # browsers drop the answer to the first press, with the cookie in it
+        browser.client.cookies.clear()
+        browser.client.cookies.set("bds_session", cookie)
+    again = browser.client.post("/account/password", data=data)
+    assert again.status_code == (403 if has_new_cookie else 400)
+    assert "if you pressed twice, the first press may have counted" in again.text
+
+
+@pytest.mark.requirement("oauth.account")
+@pytest.mark.parametrize(
     ("current", "new", "repeated", "text"),
     [
         ("wrong password", NEW, NEW, "The current password is wrong"),

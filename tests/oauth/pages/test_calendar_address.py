@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.oauth.conftest import PASSWORD, World
-from tests.oauth.pages.test_account import forms, signed_in
+from tests.oauth.pages.test_account import NEW, forms, signed_in
 
 pytestmark = pytest.mark.requirement("calendar.page")
 
@@ -28,6 +28,16 @@ def secret_of(page: str) -> str:
 def opened(world: World, secret: str) -> bool:
     """Whether the address opens a calendar."""
     return world.server.calendar.read(secret, address="192.0.2.1") is not None
+
+
+@pytest.mark.parametrize(("box", "is_open"), [({}, True), ({"end_apps": "on"}, False)])
+def test_a_new_password_ends_the_address_where_that_is_ticked(fresh: World, box: dict[str, str], is_open: bool) -> None:
+    browser = signed_in(fresh)
+    secret = secret_of(made(browser).text)
+    form = forms(browser.client.get("/account").text)["password"]
+    new = {"current_password": PASSWORD, "new_password": NEW, "repeated_password": NEW}
+    browser.client.post("/account/password", data={**form, **new, **box})
+    assert opened(fresh, secret) is is_open
 
 
 def test_an_address_is_shown_once_replaced_by_a_new_one_and_ended(fresh: World) -> None:

@@ -232,6 +232,18 @@ def test_the_operator_turns_it_off_for_whoever_has_lost_it(fresh: Any) -> None:
 
 
 @pytest.mark.requirement(REQUIREMENT)
+def test_who_waits_at_the_second_step_when_it_is_turned_off_signs_in_by_the_password(fresh: Any) -> None:
+    turn_on(fresh)
+    browser, form = half_signed_in(fresh)
+    fresh.server.second_factors.turn_off(fresh.user.id)
+    assert step(browser, form, "000000").headers["location"] == "/oauth/login"
+    assert browser.client.get("/oauth/second-step").headers["location"] == "/oauth/login"
+    sign_in = forms(browser.client.get("/oauth/login").text)["login"]
+    answer = browser.client.post("/oauth/login", data={**sign_in, "username": "alice", "password": PASSWORD})
+    assert answer.headers["location"] == "/account"
+
+
+@pytest.mark.requirement(REQUIREMENT)
 def test_a_seed_that_no_code_confirmed_is_asked_of_nobody(fresh: Any) -> None:
     browser = signed_in(fresh)
     form = fields(browser.client.get("/account/second-factor").text)
@@ -297,6 +309,25 @@ def test_of_two_who_turn_it_on_at_once_one_gets_the_recovery_codes(fresh: Any, m
     with ThreadPoolExecutor(2) as pool:
         told = [pool.submit(fresh.server.second_factors.confirm, fresh.user, code_of(fresh, seed)) for _ in range(2)]
     assert sorted(each.result() is None for each in told) == [False, True]
+
+
+@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.parametrize("found_waiting", [False, True])
+def test_who_presses_twice_is_told_that_it_is_on_and_how_to_get_codes_again(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch, found_waiting: bool
+) -> None:
+    browser = signed_in(fresh)
+    seed, form = begun(browser)
+    sent = {**form, "code": code_of(fresh, seed)}
+    waiting = fresh.server.second_factors.waiting_set_up(fresh.user)
+    assert browser.client.post("/account/second-factor/confirm", data=sent).status_code == 200
+    if found_waiting:  # the second press came while the first one was at work
+        monkeypatch.setattr(SecondFactors, "waiting_set_up", lambda *_: waiting)
+    again = browser.client.post("/account/second-factor/confirm", data=sent)
+    assert again.headers["location"] == "/account/second-factor"
+    page = browser.client.get("/account/second-factor").text
+    assert "It is on" in page
+    assert "turning it on again makes new codes" in page
 
 
 @pytest.mark.requirement(REQUIREMENT)
