@@ -219,8 +219,7 @@ class RowReader:
                 amount, written = amount - abs(outgoing), written or code
             else:
                 return None
-            if fee := self.cell(row, "fee").strip():
-                amount -= abs(read_amount(fee, self.mark)[0])
+            fee = abs(read_amount(text, self.mark)[0]) if (text := self.cell(row, "fee").strip()) else Decimal(0)
         except ValueError:
             return None
         if "indicator" in places:
@@ -229,9 +228,8 @@ class RowReader:
                 amount = -abs(amount)
             elif word in self._profile.credit_words:
                 amount = abs(amount)
-        if self._profile.is_in_minor_units:
-            amount = amount.scaleb(-2)
-        return (-amount if self._profile.is_inverted else amount), written
+        amount = (-amount if self._profile.is_inverted else amount) - fee
+        return amount.scaleb(-2) if self._profile.is_in_minor_units else amount, written
 
     def _without_amount(self, row: Sequence[str], line: int, day: date | None) -> Note:
         """A row without a readable amount, as a note. Raises MalformedFile where it looks like a cut or damaged

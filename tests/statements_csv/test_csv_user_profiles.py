@@ -249,6 +249,20 @@ def test_a_word_beside_the_amount_gives_its_sign_if_the_profile_knows_it(
 
 
 @pytest.mark.requirement("readers.csv.profiles")
+@pytest.mark.parametrize(
+    ("written", "signs"), [("10,00;ab", {"debit_words": "ab"}), ("10,00;", {"inverted": True}), ("-10,00;", {})]
+)
+def test_a_fee_makes_a_payment_dearer_however_its_sign_is_written(
+    written: str, signs: dict[str, object], read_csv: Read
+) -> None:
+    columns = {"date": "Tag", "amount": "Menge", "fee": "Text"} | (
+        {"indicator": "Art"} if "debit_words" in signs else {}
+    )
+    [row] = read_csv(f"Tag;Menge;Art;Text\n01.02.2026;{written};0,50\n", profiles=own(columns=columns, **signs))[1]
+    assert row.amount == Decimal("-10.50")
+
+
+@pytest.mark.requirement("readers.csv.profiles")
 @pytest.mark.parametrize(("original", "kept"), [("2,50 USD", Decimal("2.50")), ("zwei", None)])
 def test_an_original_amount_that_cannot_be_read_is_left_out(
     original: str, kept: Decimal | None, read_csv: Read
