@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import get_args
 
 from analytics.minor_digits import minor_digits
 from connectors.bank_csv.amounts_and_dates import (
@@ -196,19 +197,23 @@ def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[
 
 def _mark(amounts: Sequence[str], rows: Sequence[Row], delimiter: str | None = None) -> Mark:
     """The decimal mark of the amounts, by their cells or else by what separates the columns. Where all of them have
-    three digits behind a mark that may be either, they are refused, unless a currency of three decimals is named."""
+    three digits behind a mark that may be either, they are refused, unless a currency of three decimals is named: then
+    that is the decimal mark, whichever it is."""
     try:
         mark = decimal_mark(amounts)
     except ValueError:
         raise UnsupportedFile(f"The CSV layout is unknown: amounts use two decimal marks. {_HINT}") from None
+    if mark is not None:
+        return mark
     usual: Mark = "," if delimiter == ";" else "."
-    doubtful = usual if delimiter else ",."
-    is_doubtful = mark is None and any(each in cell.strip(".,") for cell in amounts for each in doubtful)
-    if is_doubtful and 3 not in {minor_digits(code) for row in rows for cell in row for code in _CODE.findall(cell)}:
+    marks: list[Mark] = [each for each in get_args(Mark) if any(each in cell.strip(".,") for cell in amounts)]
+    if 3 in {minor_digits(code) for row in rows for cell in row for code in _CODE.findall(cell)}:
+        return marks[0] if len(marks) == 1 else usual
+    if usual in marks or (marks and delimiter is None):
         raise UnsupportedFile(
             f"The CSV layout is unknown: decimals and thousands of the amounts cannot be told apart. {_HINT}"
         )
-    return mark or usual
+    return usual
 
 
 def _formats(dates: Sequence[str]) -> list[str]:
