@@ -32,6 +32,7 @@ Row = Sequence[str]
 _SAMPLE_ROWS = 400
 _FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # occur in other columns, too
 _CODE = re.compile(r"\b[A-Z]{3}\b")
+_AVAILABLE = re.compile("availab|disponib|verfugbar")  # in the name of a balance that includes the overdraft
 _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 
@@ -140,7 +141,8 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
 
 
 def _fields(header: Row) -> dict[str, tuple[str, ...]]:
-    """The columns of each field. Where two columns fit a field, the first one counts; those of texts are joined."""
+    """The columns of each field. Where two columns fit a field, the first one counts, but an available balance only
+    without another one; those of texts are joined."""
     fields: dict[str, tuple[str, ...]] = {}
     seen: dict[str, int] = {}
     for cell in header:
@@ -150,7 +152,7 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
         field = column_field(cell)
         if field is None:
             continue
-        if field not in fields:
+        if field not in fields or (field == "balance" and _AVAILABLE.search(fields[field][0])):
             fields[field] = (reference,)
         elif field in JOINED:
             fields[field] += (reference,)

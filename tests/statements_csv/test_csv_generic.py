@@ -70,6 +70,15 @@ def test_three_digits_are_thousands_but_for_currencies_of_three_decimals(
 
 
 @pytest.mark.requirement("readers.csv.generic")
+@pytest.mark.parametrize("columns", ["Available balance,Balance", "Saldo disponible,Saldo", "Balance,Balance"])
+def test_an_available_balance_counts_only_where_there_is_no_other(read_csv: Read, columns: str) -> None:
+    rows = "2026-01-30,-10,5990,990\n2026-01-31,-20,5970,970\n"
+    is_available = not columns.startswith("Balance")
+    assert read_csv(f"Date,Amount,{columns}\n{rows}")[2][0].closing == (970 if is_available else 5970)
+    assert read_csv(f"Date,Amount,{columns.split(',')[0]},Text\n{rows}")[2][0].closing == 5970
+
+
+@pytest.mark.requirement("readers.csv.generic")
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
