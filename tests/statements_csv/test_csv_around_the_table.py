@@ -59,11 +59,14 @@ def test_an_iban_behind_the_first_word_of_a_row_is_the_account_whatever_the_word
 
 
 @pytest.mark.requirement("readers.csv.metadata")
-def test_the_first_closing_balance_inside_the_table_counts(read_csv: Read) -> None:
-    more = "03.01.2026;5,00;Endsaldo\n04.01.2026;6,00;Endsaldo\n"
-    _, rows, [statement] = read_csv(TABLE + more)
-    assert [row.amount for row in rows] == [Decimal("1.00")]
-    assert (statement.closing, statement.closing_date) == (Decimal("5.00"), date(2026, 1, 3))
+def test_of_closing_balances_inside_the_table_that_of_the_latest_day_counts_and_of_one_day_the_first(
+    read_csv: Read,
+) -> None:
+    more = ["04.01.2026;6,00;Endsaldo\n", "04.01.2026;7,00;Endsaldo\n", "03.01.2026;5,00;Endsaldo\n"]
+    for first, second, third in ((0, 1, 2), (2, 0, 1), (0, 2, 1)):
+        _, rows, [statement] = read_csv(TABLE + more[first] + more[second] + more[third])
+        assert [row.amount for row in rows] == [Decimal("1.00")]
+        assert (statement.closing, statement.closing_date) == (Decimal("6.00"), date(2026, 1, 4))
 
 
 @pytest.mark.requirement("readers.csv.metadata")
