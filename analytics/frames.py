@@ -178,7 +178,7 @@ HOLDINGS: dict[str, pl.DataType] = {
 }
 """One row per selected account (balances over time)."""
 
-OWN_ACCOUNTS: dict[str, pl.DataType] = {"id": pl.String(), "iban": pl.String()}
+OWN_ACCOUNTS: dict[str, pl.DataType] = {"id": pl.String(), "iban": pl.String(), "kind": pl.String()}
 """One row per account of one user, whatever is selected (pairing of transfers)."""
 
 LEGS: dict[str, pl.DataType] = {
@@ -190,6 +190,7 @@ LEGS: dict[str, pl.DataType] = {
     "counterpart_iban": pl.String(),
     "type": pl.String(),
     "is_adjusting_entry": pl.Boolean(),
+    "detailed_category": pl.String(),
 }
 """One row per booked transaction of one user (pairing of transfers)."""
 

@@ -13,9 +13,13 @@ DAYS_APART = sorted(range(-DAYS_APART_MAX, DAYS_APART_MAX + 1), key=lambda days:
 NO_SILENT_LEG = ("cash_withdrawal", "cash_deposit", "card_payment", "fee", "interest", "salary")
 """Types that say where money went or came from, so that a booking without an own account's IBAN is no transfer."""
 
+SETTLEMENT = "CARD_SETTLEMENT"  # the leaf of a payment that settles a credit card
+CARD, PAYING = "credit_card", ("checking", "other")  # kinds of accounts: of a card, and those that may settle it
+
 BY_IBAN = "counterpart_iban_is_own_account"
 BY_OTHER_LEG = "counterpart_iban_of_other_leg"
 BY_AMOUNT = "only_opposite_amount_within_4_days"
+BY_SETTLEMENT = "card_settlement_within_4_days"
 
 EVIDENCE = (  # columns of the leaving and the arriving leg that have to be equal, the best evidence first
     (("account_id", "target"), ("target", "account_id")),
@@ -37,18 +41,24 @@ def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
 
     A row whose counterpart IBAN is another own account is one, whether its other leg is there or not. Two legs are one
     transfer when their amounts are opposite, their currency is the same and at most 4 days lie between them: first
-    those whose IBANs say so, one to one, then those without IBANs that are each other's only candidate. A row whose
-    counterpart IBAN is foreign is never a leg, and neither is cash, a card payment or a fee without an own IBAN. Pure:
-    after an import it runs again over all rows of the user.
+    those whose IBANs say so, one to one, then settlements of own credit cards, which name the card company's IBAN, then
+    those without IBANs; of the last two, those that are each other's only candidate. No other row whose counterpart
+    IBAN is foreign is a leg, and neither is cash, a card payment or a fee without an own IBAN. Pure: after an import it
+    runs again over all rows of the user.
     """
     rows = _candidates(legs, accounts)
-    said = _said_by_iban(rows)
-    is_said = pl.col("id").is_in(pl.concat([said["out_id"], said["in_id"]]).implode())
-    pairs = pl.concat([said, _only_opposites(rows.filter(~is_said, pl.col("target").is_null()))])
+    said = _said_by_iban(rows.filter(~pl.col("is_settlement")))
+    settled = _settlements(rows.filter(~_is_leg_of(said)))
+    silent = rows.filter(~pl.col("is_settlement"), ~_is_leg_of(said), ~_is_leg_of(settled), pl.col("target").is_null())
+    pairs = pl.concat([said, settled, _only_opposites(silent)])
     rule = (
         pl.when(pl.col("target").is_not_null())
         .then(pl.lit(BY_IBAN))
-        .otherwise(pl.when(is_said).then(pl.lit(BY_OTHER_LEG)).otherwise(pl.lit(BY_AMOUNT)))
+        .when(_is_leg_of(said))
+        .then(pl.lit(BY_OTHER_LEG))
+        .when(_is_leg_of(settled))
+        .then(pl.lit(BY_SETTLEMENT))
+        .otherwise(pl.lit(BY_AMOUNT))
     )
     return (
         rows.join(_both_legs(pairs), on="id", how="left", maintain_order="left")
@@ -70,21 +80,34 @@ def is_within(selection: Collection[str]) -> pl.Expr:
 
 
 def _candidates(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
-    """The rows that may be a leg, by id, with `target`: the own account with the counterpart IBAN, null where there is
-    no IBAN. The account's own IBAN, which some banks write beside fees and interest, counts as none.
+    """The rows that may be a leg, by id, with the `kind` of their account and with `target`: the own account with the
+    counterpart IBAN, null where there is no IBAN. The account's own IBAN, which some banks write beside fees and
+    interest, counts as none, and so does the foreign one of a settlement (`is_settlement`).
 
-    No leg are adjusting entries, amounts of zero, rows with the IBAN of somebody else, and without `target` the types
-    of NO_SILENT_LEG.
+    No leg are adjusting entries, amounts of zero, other rows with the IBAN of somebody else, and without `target` the
+    types of NO_SILENT_LEG that are no settlement.
     """
     own = accounts.select(pl.col("id").alias("target"), _compact("iban")).drop_nulls().unique("iban", keep="first")
     is_elsewhere = pl.col("target") != pl.col("account_id")
+    is_foreign = pl.col("counterpart_iban").is_not_null() & pl.col("target").is_null()
+    pays = (pl.col("amount") < 0) & (pl.col("kind").is_null() | pl.col("kind").is_in(PAYING))
+    is_settlement = is_foreign & pays & (pl.col("detailed_category") == SETTLEMENT).fill_null(value=False)
     return (
         legs.filter(~pl.col("is_adjusting_entry"), pl.col("amount") != 0)
-        .select("id", "account_id", "booking_date", "amount", "currency", "type", _compact("counterpart_iban"))
+        .select(
+            *("id", "account_id", "booking_date", "amount", "currency", "type", "detailed_category"),
+            _compact("counterpart_iban"),
+        )
         .join(own, left_on="counterpart_iban", right_on="iban", how="left")
-        .filter(pl.col("counterpart_iban").is_null() | pl.col("target").is_not_null())
+        .join(accounts.select(pl.col("id").alias("account_id"), "kind"), on="account_id", how="left")
+        .with_columns(is_settlement.alias("is_settlement"))
+        .filter(~is_foreign | pl.col("is_settlement"))
         .with_columns(pl.when(is_elsewhere).then(pl.col("target")), pl.col("amount").abs().alias("size"))
-        .filter(pl.col("target").is_not_null() | ~pl.col("type").is_in(NO_SILENT_LEG).fill_null(value=False))
+        .filter(
+            pl.col("target").is_not_null()
+            | pl.col("is_settlement")
+            | ~pl.col("type").is_in(NO_SILENT_LEG).fill_null(value=False)
+        )
         .sort("id")
     )
 
@@ -144,6 +167,22 @@ def _number_equals(side: pl.DataFrame, keys: Sequence[str], *, days: int) -> pl.
     return side.with_columns((pl.col("booking_date") + pl.duration(days=days)).alias("day")).with_columns(
         pl.int_range(pl.len()).over(*keys, "currency", "size", "day").alias("number")
     )
+
+
+def _settlements(rows: pl.DataFrame) -> pl.DataFrame:
+    """The pairs of a settlement and the credit on a card account that is its only opposite, and names no account but
+    the one that paid."""
+    if not rows["is_settlement"].any():
+        return pl.DataFrame(schema=_PAIRS)
+    arrives = (pl.col("kind") == CARD).fill_null(value=False) & (pl.col("amount") > 0)
+    pairs = _only_opposites(rows.filter(pl.col("is_settlement") | arrives))
+    named = pairs.join(rows.select("target", in_id="id"), on="in_id")
+    is_right = pl.col("target").is_null() | (pl.col("target") == pl.col("out_account"))
+    return named.filter(is_right).select(list(_PAIRS))
+
+
+def _is_leg_of(pairs: pl.DataFrame) -> pl.Expr:
+    return pl.col("id").is_in(pl.concat([pairs["out_id"], pairs["in_id"]]).implode())
 
 
 def _only_opposites(silent: pl.DataFrame) -> pl.DataFrame:

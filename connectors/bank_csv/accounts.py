@@ -1,5 +1,6 @@
 """The accounts of a CSV file during reading: their waiting bookings, and the balances in their rows."""
 
+from collections import Counter
 from datetime import date
 from decimal import Decimal
 
@@ -8,6 +9,8 @@ from msgspec import Struct, field
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.rows import Booking
+
+ENDS_MAX = 10_000  # of chains of balances; those of a whole file have two
 
 
 class AccountBlock(Struct):
@@ -20,6 +23,8 @@ class AccountBlock(Struct):
     downwards: int = 0  # pairs of rows whose balances fit if the newest row comes first
     upwards: int = 0
     newest: date = date.min
+    last_day: date = date.min  # of the rows with a balance
+    ends: Counter[Decimal] = field(default_factory=Counter)  # rows that end with a balance, less those that begin so
 
     def take(self, booking: Booking) -> None:
         record = booking.record
@@ -27,6 +32,12 @@ class AccountBlock(Struct):
             self.newest = max(self.newest, record.booking_date)
         if booking.balance is None or record.status == "pending":
             return
+        self.last_day = max(self.last_day, record.booking_date)
+        if len(self.ends) < ENDS_MAX:
+            for balance, count in ((booking.balance, 1), (booking.balance - record.amount, -1)):
+                self.ends[balance] += count
+                if not self.ends[balance]:
+                    del self.ends[balance]
         entry = (record.booking_date, booking.balance, record.amount)
         if self.last is None:
             self.first = entry
@@ -36,9 +47,9 @@ class AccountBlock(Struct):
         self.last = entry
 
     def statement(self, metadata: Metadata | None) -> StatementRecord:
-        """Opening and closing balance: from lines of the file about them, else from the running balance of newest and
-        oldest row; None where neither states them. The opening one is None where the file's closing one contradicts the
-        rows."""
+        """Opening and closing balance: from lines of the file about them, else the two ends of the chain of running
+        balances, whatever the order of the rows; where it is broken, from the newest and the oldest row. None where
+        neither states them; the opening one is None where the file's closing one contradicts the rows."""
         opening = closing = None
         day = self.newest if self.newest > date.min else None
         if self.first and self.last:
@@ -47,6 +58,8 @@ class AccountBlock(Struct):
             )
             newest, oldest = (self.first, self.last) if is_newest_first else (self.last, self.first)
             closing, opening, day = newest[1], oldest[1] - oldest[2], newest[0]
+            if sorted(self.ends.values()) == [-1, 1]:
+                (opening, closing), day = sorted(self.ends, key=self.ends.__getitem__), self.last_day
         if metadata and metadata.closing is not None:
             if closing is not None and closing != metadata.closing:
                 opening = None  # the file's balance is from another time than its rows

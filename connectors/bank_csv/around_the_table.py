@@ -76,7 +76,7 @@ class Metadata(Struct):
             self.opening = amount if self.opening is None else self.opening
             return True
         if words & CLOSING_WORDS:
-            if self.closing is None:
+            if self.closing is None or (day and self.closing_date and day > self.closing_date):
                 self.closing, self.closing_date = amount, day
             return True
         return False

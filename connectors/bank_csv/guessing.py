@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import get_args
 
 from analytics.minor_digits import minor_digits
 from connectors.bank_csv.amounts_and_dates import (
@@ -31,6 +32,7 @@ Row = Sequence[str]
 _SAMPLE_ROWS = 400
 _FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # occur in other columns, too
 _CODE = re.compile(r"\b[A-Z]{3}\b")
+_AVAILABLE = re.compile("availab|disponib|verfugbar")  # in the name of a balance that includes the overdraft
 _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 
@@ -140,8 +142,8 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
 
 
 def _fields(header: Row) -> dict[str, tuple[str, ...]]:
-    """The columns of each field. Where two columns fit a field, the first one counts; those of texts are joined, and a
-    second date is the value date."""
+    """The columns of each field. Where two columns fit a field, the first one counts, but an available balance only
+    without another one; those of texts are joined, and a second date is the value date."""
     fields: dict[str, tuple[str, ...]] = {}
     seen: dict[str, int] = {}
     for cell in header:
@@ -151,7 +153,7 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
         field = column_field(cell)
         if field is None:
             continue
-        if field not in fields:
+        if field not in fields or (field == "balance" and _AVAILABLE.search(fields[field][0])):
             fields[field] = (reference,)
         elif field in JOINED:
             fields[field] += (reference,)
@@ -199,19 +201,22 @@ def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[
 def _mark(amounts: Sequence[str], rows: Sequence[Row], delimiter: str | None = None) -> Mark:
     """The decimal mark of the amounts, by their cells or else by what separates the columns. Raises UnsupportedFile
     where the amounts use two marks, or where all of them have three digits behind one that may be either, unless a
-    currency of three decimals is named."""
+    currency of three decimals is named: then that is the decimal mark, whichever it is."""
     try:
         mark = decimal_mark(amounts)
     except ValueError:
         raise UnsupportedFile(f"The CSV layout is unknown: amounts use two decimal marks. {_HINT}") from None
+    if mark is not None:
+        return mark
     usual: Mark = "," if delimiter == ";" else "."
-    doubtful = usual if delimiter else ",."
-    is_doubtful = mark is None and any(each in cell.strip(".,") for cell in amounts for each in doubtful)
-    if is_doubtful and 3 not in {minor_digits(code) for row in rows for cell in row for code in _CODE.findall(cell)}:
+    marks: list[Mark] = [each for each in get_args(Mark) if any(each in cell.strip(".,") for cell in amounts)]
+    if 3 in {minor_digits(code) for row in rows for cell in row for code in _CODE.findall(cell)}:
+        return marks[0] if len(marks) == 1 else usual
+    if usual in marks or (marks and delimiter is None):
         raise UnsupportedFile(
             f"The CSV layout is unknown: decimals and thousands of the amounts cannot be told apart. {_HINT}"
         )
-    return mark or usual
+    return usual
 
 
 def _formats(dates: Sequence[str]) -> list[str]:

@@ -111,6 +111,7 @@ class RowReader:
         )
         self.currency = self.unit or currency or profile.currency
         self._is_credit_negative = "amount" not in self.places and self._are_negative(file, "credit")
+        self._is_debit_negative = self._are_mostly_negative(file, "debit")
         self._labels = label_pattern(profile.labels) if profile.labels else None
         self._seen: Counter[tuple[str, str]] = Counter()
         present = {*self.places, *profile.labels.values()}
@@ -218,11 +219,11 @@ class RowReader:
                 outgoing, code = read_amount(debit, self.mark) if debit else (Decimal(0), None)
                 amount, written = read_amount(credit, self.mark) if credit else (Decimal(0), None)
                 amount = -amount if self._is_credit_negative else amount
-                amount, written = amount - abs(outgoing), written or code
+                amount -= abs(outgoing) if self._is_debit_negative else outgoing
+                written = written or code
             else:
                 return None
-            if fee := self.cell(row, "fee").strip():
-                amount -= abs(read_amount(fee, self.mark)[0])
+            fee = abs(read_amount(text, self.mark)[0]) if (text := self.cell(row, "fee").strip()) else Decimal(0)
         except ValueError:
             return None
         if "indicator" in places:
@@ -231,9 +232,8 @@ class RowReader:
                 amount = -abs(amount)
             elif word in self._profile.credit_words:
                 amount = abs(amount)
-        if self._profile.is_in_minor_units:
-            amount = amount.scaleb(-2)
-        return (-amount if self._profile.is_inverted else amount), written
+        amount = (-amount if self._profile.is_inverted else amount) - fee
+        return amount.scaleb(-2) if self._profile.is_in_minor_units else amount, written
 
     def _without_amount(self, row: Sequence[str], line: int, day: date | None) -> Note:
         """A row without a readable amount, as a note. Raises MalformedFile where it looks like a cut or damaged
@@ -303,8 +303,16 @@ class RowReader:
 
     def _are_negative(self, file: RecognisedFile, field: str) -> bool:
         """Whether every amount of a column is written with a minus (Citi: the credits of a card)."""
-        amounts = [amount for row in file.sample if (amount := self._optional_amount(self.cell(row, field)))]
+        amounts = self._amounts_of(file, field)
         return bool(amounts) and max(amounts) < 0
+
+    def _are_mostly_negative(self, file: RecognisedFile, field: str) -> bool:
+        """Whether a minus in the column is how its amounts are written, and not that of a reversal among others."""
+        amounts = self._amounts_of(file, field)
+        return 2 * sum(amount < 0 for amount in amounts) >= len(amounts)
+
+    def _amounts_of(self, file: RecognisedFile, field: str) -> list[Decimal]:
+        return [amount for row in file.sample if (amount := self._optional_amount(self.cell(row, field)))]
 
     def _mark_of(self, file: RecognisedFile) -> Mark:
         """The decimal mark, found in the first rows, for a profile that does not state it."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analytics.classification.rules import Rule
-from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG
+from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG, BY_SETTLEMENT
 
 BY_USER = "user-rule"
 _ADJUSTING = "The service wrote this entry itself, so that an incomplete history meets the bank's balance."
@@ -55,6 +55,7 @@ MERCHANT = {
 TRANSFER = {
     BY_IBAN: "The IBAN of the other side is that of another account of yours",
     BY_OTHER_LEG: "The booking on your other account names the IBAN of this one, with the opposite amount",
+    BY_SETTLEMENT: "It settles a credit card of yours, and each is the only one of the opposite amount within 4 days",
     BY_AMOUNT: "Neither booking names an IBAN, and each is the only one of the opposite amount within 4 days",
 }
 CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN on the other side", "merchant": "merchant"}

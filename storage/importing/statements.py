@@ -22,6 +22,7 @@ from storage.journal import Change
 
 ADJUSTMENT = "Balance adjustment"
 AHEAD_DAYS_MAX = 60  # a booking or balance of a later day is a mistake, or meant to hide all that follow
+KNOWN_ON = "least(closing_date, received_at::DATE)"
 SAID = ("sequence", "opening", "opening_date", "closing", "closing_date")
 STATEMENTS: dict[str, pl.DataType] = {
     "user_id": pl.String(),
@@ -107,12 +108,12 @@ def _fields_of(one: StatementRecord | Row) -> tuple[Any, ...]:
 
 def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
     """Set the account's balance to the closing balance of the newest statement; see `_last_of_a_day` for several on one
-    day."""
+    day. A statement that is dated ahead is one of the day on which it came, because later ones know more."""
     rows = teller.session.rows(
         "SELECT connection_id, opening, closing, closing_date, sequence, is_authoritative, received_at, position"
         " FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL"
-        " AND closing_date = (SELECT max(closing_date) FROM statements WHERE user_id = $1 AND account_id = $2"
-        " AND closing IS NOT NULL AND closing_date <= $3)",
+        f" AND {KNOWN_ON} = (SELECT max({KNOWN_ON}) FROM statements WHERE user_id = $1 AND account_id = $2"
+        " AND closing IS NOT NULL AND closing_date <= $3) AND closing_date <= $3",
         *(teller.user.id, account_id, last_day),
     )
     if rows:
@@ -127,10 +128,10 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
 
 
 def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Row:
-    """The last of the statements that close on one day, in whatever order they came: the day's statement before an
-    interim report that does not prove its balance; then the one whose closing balance opens no other; then the highest
-    number; then the last received. The last report of a live source counts until the day's statement comes, whatever
-    came before."""
+    """The last of the statements that close on one day, in whatever order they came: of those dated ahead that of the
+    latest date; the day's statement before an interim report that does not prove its balance; then the one whose
+    closing balance opens no other; then the highest number; then the last received. The last report of a live source
+    counts until the day's statement comes, whatever came before."""
 
     def arrival(row: Row) -> tuple[datetime, int]:
         return row["received_at"], row["position"]
@@ -143,9 +144,9 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Ro
     for row in rows:
         closings[row["opening"]].add(row["closing"])
 
-    def order(row: Row) -> tuple[bool, bool, tuple[tuple[int, ...], str], datetime, int]:
+    def order(row: Row) -> tuple[date, bool, bool, tuple[tuple[int, ...], str], datetime, int]:
         is_last = closings.get(row["closing"], set()) <= {row["closing"]}
-        return row["is_authoritative"], is_last, number(row["sequence"]), *arrival(row)
+        return row["closing_date"], row["is_authoritative"], is_last, number(row["sequence"]), *arrival(row)
 
     return max(rows, key=order)
 

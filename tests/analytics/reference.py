@@ -167,11 +167,18 @@ Pairing = dict[str, tuple[str, str | None, str]]
 def pair(legs: list[Row], accounts: list[Row]) -> Pairing:
     """Own account, other leg and rule by row id."""
     own = {cast(str, account["iban"]): cast(str, account["id"]) for account in accounts if account["iban"]}
+    kinds = {account["id"]: account["kind"] for account in accounts}
     target: dict[str, str | None] = {}
     rows: list[Row] = []
+    settling: list[Row] = []
     for row in sorted(legs, key=lambda leg: cast(str, leg["id"])):
         iban = cast(str | None, row["counterpart_iban"])
-        if row["is_adjusting_entry"] or amount_of(row) == 0 or (iban and iban not in own):
+        if row["is_adjusting_entry"] or amount_of(row) == 0:
+            continue
+        if iban and iban not in own:
+            pays = amount_of(row) < 0 and kinds[row["account_id"]] in (None, "checking", "other")
+            if pays and row["detailed_category"] == "CARD_SETTLEMENT":
+                settling.append(row)
             continue
         named = own[iban] if iban else None
         elsewhere = None if named == row["account_id"] else named
@@ -194,6 +201,17 @@ def pair(legs: list[Row], accounts: list[Row]) -> Pairing:
             )
         elif other is not None:
             rules[key] = (cast(str, other["account_id"]), cast(str, other["id"]), "counterpart_iban_of_other_leg")
+    on_cards = [row for row in into if kinds[row["account_id"]] == "credit_card" and row["id"] not in mate]
+    for row in settling:
+        candidates = [other for other in on_cards if _is_opposite(row, other)]
+        if len(candidates) == 1 and [other for other in settling if _is_opposite(other, candidates[0])] == [row]:
+            (card,) = candidates
+            named = target[cast(str, card["id"])]
+            if named in (None, row["account_id"]):
+                payer, rule = cast(str, row["account_id"]), "card_settlement_within_4_days"
+                rules[cast(str, row["id"])] = (cast(str, card["account_id"]), cast(str, card["id"]), rule)
+                by = "counterpart_iban_is_own_account" if named else rule
+                rules[cast(str, card["id"])] = (payer, cast(str, row["id"]), by)
     silent_out = [row for row in out if row["id"] not in rules]
     silent_in = [row for row in into if row["id"] not in rules]
     for row in silent_out:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.frames import LEGS, OWN_ACCOUNTS
-from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG, pair
+from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG, BY_SETTLEMENT, pair
 from tests.analytics import reference
 from tests.analytics.ledgers import Row, days, frame, legs, own_accounts
 
-OWN = own_accounts("id | iban\n a | DE01\n b | DE02\n c |")
+OWN = own_accounts("id | iban | kind\n a | DE01 | checking\n b | DE02 | savings\n c | | credit_card")
 
 
 def paired(text: str, accounts: pl.DataFrame = OWN) -> list[tuple[str, str, str | None, str]]:
@@ -159,6 +159,44 @@ def test_cash_cards_and_fees_are_a_leg_only_where_they_name_an_own_account(kind:
     assert len(paired(silent.replace(kind, "transfer"))) == 2
 
 
+SETTLED = """
+    account_id | booking_date | amount | counterpart_iban | detailed_category | type
+    a          | 2026-03-02   | -350   | XX99             | CARD_SETTLEMENT   | direct_debit
+    c          | 2026-03-04   | 350    |                  |                   |
+"""
+
+
+@pytest.mark.requirement("decision 149")
+def test_a_settlement_under_the_card_companys_iban_is_a_transfer_to_the_own_card() -> None:
+    assert paired(SETTLED) == [("1", "c", "2", BY_SETTLEMENT), ("2", "a", "1", BY_SETTLEMENT)]
+    assert paired(SETTLED.replace("350    |     ", "350    | DE01")) == [
+        ("1", "c", "2", BY_SETTLEMENT),
+        ("2", "a", "1", BY_IBAN),
+    ]
+    savings = "b | 2026-03-03 | 350 | | |"
+    assert len(paired(f"{SETTLED.strip()}\n{savings}")) == 2, "only the card is settled"
+
+
+@pytest.mark.requirement("decision 149")
+@pytest.mark.parametrize(
+    ("words", "others"),
+    [
+        ("CARD_SETTLEMENT", "SHOPS"),  # paid to somebody else
+        ("c          | 2026-03-04", "b          | 2026-03-04"),  # credited elsewhere
+        ("a          |", "b          |"),  # paid from savings
+        ("2026-03-04", "2026-03-07"),
+        ("350    |     ", "350    | DE02"),  # the card says who paid
+        ("350    |     ", "350    | XX98"),
+        ("-350", "-351"),
+        ("direct_debit", "direct_debit\n c | 2026-03-05 | 350 | | |"),  # two credits
+    ],
+)
+def test_what_settles_no_own_card_for_certain_is_an_expense(words: str, others: str) -> None:
+    text = SETTLED.replace(words, others)
+    assert text != SETTLED
+    assert "1" not in [row[0] for row in paired(text)]
+
+
 def test_a_row_that_names_one_own_account_is_no_leg_of_another() -> None:
     assert paired("""
         account_id | booking_date | amount | counterpart_iban
@@ -212,6 +250,7 @@ def leg_rows(draw: st.DrawFn) -> list[Row]:
             "currency": draw(st.sampled_from(["EUR", "EUR", "EUR", "USD"])),
             "counterpart_iban": draw(st.sampled_from([None, None, "DE01", "DE02", "XX99"])),
             "type": draw(st.sampled_from([None, "transfer", "transfer", "direct_debit", "cash_withdrawal", "fee"])),
+            "detailed_category": draw(st.sampled_from([None, None, "CARD_SETTLEMENT"])),
             "is_adjusting_entry": draw(st.sampled_from([False] * 5 + [True])),
         }
         for number in draw(st.permutations(range(count)))

@@ -8,7 +8,7 @@ import pytest
 from analytics.classification.classify import classify
 from analytics.classification.rules import parse_rules
 from analytics.frames import CLASSIFIABLE
-from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG
+from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG, BY_SETTLEMENT
 from handlers.operations import rules_in_words as reasons
 from tests.explanations.conftest import Service
 
@@ -80,7 +80,7 @@ def test_what_the_user_has_said_is_told_as_such(rule: str | None, told: str) -> 
 
 
 @pytest.mark.requirement("explanations.reasons")
-@pytest.mark.parametrize("rule", [BY_IBAN, BY_OTHER_LEG, BY_AMOUNT])
+@pytest.mark.parametrize("rule", [BY_IBAN, BY_OTHER_LEG, BY_SETTLEMENT, BY_AMOUNT])
 def test_a_transfer_is_told_with_its_other_leg_or_without(rule: str) -> None:
     paired = reasons.transfer_reason({"transfer_rule": rule, "transfer_id": "txn_2"})
     alone = reasons.transfer_reason({"transfer_rule": rule, "transfer_id": None})

@@ -31,17 +31,42 @@ def test_a_balance_of_another_moment_than_the_rows_leaves_no_opening(read_csv: R
 
 
 @pytest.mark.requirement("readers.csv.metadata")
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 3, 0, 1), (1, 0, 3, 2)])
+def test_the_closing_balance_is_that_after_which_no_row_begins_whatever_the_order(
+    read_csv: Read, order: tuple[int, ...]
+) -> None:
+    rows = (
+        "01.01.2026;100,00;100,00",
+        "01.01.2026;-15,00;85,00",
+        "02.01.2026;-20,00;65,00",
+        "02.01.2026;-10,00;55,00",
+    )
+    _, _, [statement] = read_csv("\n".join(["Datum;Betrag;Saldo", *(rows[place] for place in order)]))
+    assert (statement.opening, statement.closing, statement.closing_date) == (Decimal(0), Decimal(55), date(2026, 1, 2))
+
+
+@pytest.mark.requirement("readers.csv.metadata")
+def test_the_closing_balance_of_a_broken_chain_is_that_of_the_newest_row(read_csv: Read) -> None:
+    rows = "Datum;Betrag;Saldo\n02.01.2026;-10,00;55,00\n02.01.2026;-1,00;65,00\n01.01.2026;9,00;9,00\n"
+    _, _, [statement] = read_csv(rows)
+    assert (statement.opening, statement.closing, statement.closing_date) == (Decimal(0), Decimal(55), date(2026, 1, 2))
+
+
+@pytest.mark.requirement("readers.csv.metadata")
 def test_an_iban_behind_the_first_word_of_a_row_is_the_account_whatever_the_word(read_csv: Read) -> None:
     [account], _, _ = read_csv(f"Zugehörig;{IBAN}\n{TABLE}")
     assert account.iban == IBAN
 
 
 @pytest.mark.requirement("readers.csv.metadata")
-def test_the_first_closing_balance_inside_the_table_counts(read_csv: Read) -> None:
-    more = "03.01.2026;5,00;Endsaldo\n04.01.2026;6,00;Endsaldo\n"
-    _, rows, [statement] = read_csv(TABLE + more)
-    assert [row.amount for row in rows] == [Decimal("1.00")]
-    assert (statement.closing, statement.closing_date) == (Decimal("5.00"), date(2026, 1, 3))
+def test_of_closing_balances_inside_the_table_that_of_the_latest_day_counts_and_of_one_day_the_first(
+    read_csv: Read,
+) -> None:
+    more = ["04.01.2026;6,00;Endsaldo\n", "04.01.2026;7,00;Endsaldo\n", "03.01.2026;5,00;Endsaldo\n"]
+    for first, second, third in ((0, 1, 2), (2, 0, 1), (0, 2, 1)):
+        _, rows, [statement] = read_csv(TABLE + more[first] + more[second] + more[third])
+        assert [row.amount for row in rows] == [Decimal("1.00")]
+        assert (statement.closing, statement.closing_date) == (Decimal("6.00"), date(2026, 1, 4))
 
 
 @pytest.mark.requirement("readers.csv.metadata")

@@ -58,6 +58,7 @@ def test_header_words_of_many_languages_are_known(read_csv: Read, text: str, amo
         ("Datum;Text;Betrag\n31.01.2026;a;-1.234\n", "-1234"),
         ('Date,Text,Total\n2026-01-31,a,"-1,234"\n', "-1234"),
         ("Datum;Text;Betrag;Währung\n31.01.2026;a;-1,234;KWD\n", "-1.234"),
+        ("Datum;Text;Betrag;Währung\n31.01.2026;a;-1.234;KWD\n", "-1.234"),
         ("Date,Text,Total (TND)\n2026-01-31,a,-1.234\n", "-1.234"),
     ],
 )
@@ -66,6 +67,15 @@ def test_three_digits_are_thousands_but_for_currencies_of_three_decimals(
 ) -> None:
     (row,) = read_csv(text)[1]
     assert row.amount == Decimal(amount)
+
+
+@pytest.mark.requirement("readers.csv.generic")
+@pytest.mark.parametrize("columns", ["Available balance,Balance", "Saldo disponible,Saldo", "Balance,Balance"])
+def test_an_available_balance_counts_only_where_there_is_no_other(read_csv: Read, columns: str) -> None:
+    rows = "2026-01-30,-10,5990,990\n2026-01-31,-20,5970,970\n"
+    is_available = not columns.startswith("Balance")
+    assert read_csv(f"Date,Amount,{columns}\n{rows}")[2][0].closing == (970 if is_available else 5970)
+    assert read_csv(f"Date,Amount,{columns.split(',')[0]},Text\n{rows}")[2][0].closing == 5970
 
 
 @pytest.mark.requirement("readers.csv.generic")

@@ -3,7 +3,7 @@
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -246,6 +246,38 @@ def test_a_word_beside_the_amount_gives_its_sign_if_the_profile_knows_it(
     profiles = own(columns=columns, debit_words=["ab"], credit_words=["zu"])
     [row] = read_csv(f"Tag;Menge;Text\n01.02.2026;1,00;{word}\n", profiles=profiles)[1]
     assert row.amount == amount
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+@pytest.mark.parametrize(
+    ("written", "signs"), [("10,00;ab", {"debit_words": "ab"}), ("10,00;", {"inverted": True}), ("-10,00;", {})]
+)
+def test_a_fee_makes_a_payment_dearer_however_its_sign_is_written(
+    written: str, signs: dict[str, object], read_csv: Read
+) -> None:
+    columns = {"date": "Tag", "amount": "Menge", "fee": "Text"} | (
+        {"indicator": "Art"} if "debit_words" in signs else {}
+    )
+    [row] = read_csv(f"Tag;Menge;Art;Text\n01.02.2026;{written};0,50\n", profiles=own(columns=columns, **signs))[1]
+    assert row.amount == Decimal("-10.50")
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+@pytest.mark.parametrize(
+    ("debits", "amounts"),
+    [
+        (("10,00", "20,00", "-10,00"), (-10, -20, 10)),  # the last one reverses the first
+        (("-10,00", "-20,00", "30,00"), (-10, -20, -30)),  # the minus is how debits are written
+        (("-10,00",), (-10,)),
+    ],
+)
+def test_a_minus_among_debits_without_one_is_that_of_a_reversal(
+    debits: Sequence[str], amounts: Sequence[int], read_csv: Read
+) -> None:
+    profiles = own(header=["Tag", "Soll"], columns={"date": "Tag", "debit": "Soll", "credit": "Haben"})
+    lines = [f"0{day}.02.2026;{debit};\n" for day, debit in enumerate(debits, start=1)]
+    rows = read_csv("Tag;Soll;Haben\n" + "".join(lines), profiles=profiles)[1]
+    assert [row.amount for row in rows] == [Decimal(amount) for amount in amounts]
 
 
 @pytest.mark.requirement("readers.csv.profiles")

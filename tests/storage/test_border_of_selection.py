@@ -16,6 +16,7 @@ from storage.database import Database
 from storage.transactions import Selection
 from tests.cache.from_store import matching
 from tests.conftest import examples
+from tests.storage.conftest import Bank, bookings
 
 TODAY = date(2026, 3, 31)
 MONTHS = 6
@@ -33,6 +34,7 @@ RECORDS = st.builds(
     currency=st.just("EUR"),
     booking_date=st.integers(0, 12).map(lambda days: date(2026, 2, 24) + timedelta(days=days)),
     counterpart_iban=st.sampled_from(IBANS),
+    purpose=st.sampled_from([None, "Kreditkartenabrechnung"]),
 )
 IMPORTS = st.lists(st.tuples(st.sampled_from([GIRO, SAVINGS, CARD]), st.lists(RECORDS, max_size=5)), max_size=5)
 
@@ -85,3 +87,18 @@ def test_a_leg_counts_until_the_other_one_arrives(new_bank: Callable[..., Any], 
     rows = matching(database, user_id, Selection(account_ids=accounts))
     assert set(rows["transfer_account_id"]) == set(accounts)
     assert figures(database, user_id, accounts) == 0
+
+
+@pytest.mark.requirement("decision 149")
+def test_what_a_card_paid_counts_once_when_the_card_is_settled_under_its_companys_iban(
+    bank: Bank, database: Database
+) -> None:
+    paid = bookings("2026-03-02 | -80.00 | Hotel | Zimmer\n2026-03-20 | 80.00 | | Zahlung Danke")
+    settled = bookings(f"2026-03-19 | -80.00 | Kreditkartenabrechnung | Maerz | counterpart_iban={IBANS[-1]}")
+    bank.bring(paid, account=CARD)
+    bank.bring(settled, account=GIRO)
+    both = sorted({row["account_id"] for row in bank.rows("account_id, booking_date, amount, id")})
+    rows = matching(database, bank.user.id, Selection(account_ids=both))
+    months = monthly_cashflow(rows, selection=both, months=MONTHS, today=TODAY, currency="EUR")
+    assert months.row(-1)[1:3] == (0, 80)
+    assert bank.bring(settled, account=GIRO).changes.is_empty()  # paired for the same reason as before

@@ -80,12 +80,35 @@ BATCH = """
 """
 WHOLE = "2026-11-02 | -11.00 | | Sammler | references=servicer:7"
 CSV_WHOLE = "2026-11-02 | -11.00 | | Sammel-Ueberweisung"
+MIXED_BATCH = """
+    2026-11-02 | -15.00 | A | x | references=servicer:7/0
+    2026-11-02 | 4.00 | B | y | references=servicer:7/1
+"""
+EQUAL_BATCHES = """
+    2026-11-02 | -5.00 | A | x | references=batch:2x11/0
+    2026-11-02 | -6.00 | B | y | references=batch:2x11/1
+    2026-11-02 | -3.00 | C | z | references=batch:2x11/0
+    2026-11-02 | -8.00 | D | w | references=batch:2x11/1
+"""
+EQUAL_WHOLES = "2026-11-02 | -11.00 | | Lohn\n2026-11-02 | -11.00 | | Auslagen"
 
 
 @pytest.mark.requirement("import.batches")
 @pytest.mark.parametrize(
     ("first", "second", "rows"),
-    [(BATCH, WHOLE, 2), (WHOLE, BATCH, 1), (BATCH, CSV_WHOLE, 2), (CSV_WHOLE, BATCH, 1)],
+    [
+        (BATCH, WHOLE, 2),
+        (WHOLE, BATCH, 1),
+        (BATCH, CSV_WHOLE, 2),
+        (CSV_WHOLE, BATCH, 1),
+        (MIXED_BATCH, WHOLE, 2),
+        (WHOLE, MIXED_BATCH, 1),
+        (MIXED_BATCH, CSV_WHOLE, 2),
+        (CSV_WHOLE, MIXED_BATCH, 1),
+        (EQUAL_BATCHES, EQUAL_WHOLES, 4),
+        (EQUAL_WHOLES, EQUAL_BATCHES, 2),
+        (EQUAL_BATCHES, CSV_WHOLE, 4),
+    ],
 )
 def test_a_batch_told_by_its_details_and_as_a_whole_is_booked_once(
     bank: Bank, first: str, second: str, rows: int
@@ -100,6 +123,21 @@ def test_a_batch_told_by_its_details_and_as_a_whole_is_booked_once(
 def test_details_that_do_not_add_up_to_the_whole_are_bookings_of_their_own(bank: Bank) -> None:
     bank.bring(bookings("2026-11-02 | -12.00 | | Sammler | references=servicer:7"))
     assert bank.bring(bookings(BATCH)).new_transactions == 2
+
+
+@pytest.mark.requirement("import.batches")
+def test_of_two_equal_batches_the_one_that_was_told_as_a_whole_is_known(bank: Bank) -> None:
+    bank.bring(bookings(CSV_WHOLE))
+    assert bank.bring(bookings(EQUAL_BATCHES)).new_transactions == 2
+    assert sum(row["amount"] for row in bank.rows()) == -22
+
+
+@pytest.mark.requirement("import.batches")
+@pytest.mark.parametrize("numbers", [(17, 18), (0, 2), (0, 0)])
+def test_references_that_leave_a_number_out_are_those_of_no_details(bank: Bank, numbers: tuple[int, int]) -> None:
+    one, other = numbers
+    bank.bring(bookings(BATCH.replace("7/0", f"7/{one}").replace("7/1", f"7/{other}")))
+    assert bank.bring(bookings(CSV_WHOLE)).new_transactions == 1
 
 
 @pytest.mark.requirement("import.batches")

@@ -390,6 +390,19 @@ def test_a_balance_that_is_dated_later_is_set_aside_and_said(bank: Bank, opening
 
 
 @pytest.mark.requirement("import.days-ahead")
+def test_a_balance_that_is_dated_ahead_ends_with_what_a_later_day_reports(bank: Bank) -> None:
+    files = files_of(bank)
+    files.bring([], statement=StatementRecord(closing=Decimal(990), closing_date=date(2026, 12, 31)))
+    assert balance(bank) == 990
+    bank.now += timedelta(days=1)
+    bank.bring([], statement=StatementRecord(closing=Decimal(950), closing_date=bank.now.date()))
+    assert balance(bank) == 950
+    files.now += timedelta(days=2)
+    files.bring([], statement=stated("950", "2026-12-30", "940", "2026-12-31"))
+    assert balance(bank) == 940
+
+
+@pytest.mark.requirement("import.days-ahead")
 def test_a_balance_ahead_that_an_older_version_stored_counts_no_more(bank: Bank) -> None:
     bank.bring([], statement=stated("1000", "2026-11-17", "990", "2026-11-18"))
     bank.database.execute(

@@ -360,6 +360,7 @@ export const sentences = [
   // transfers between own accounts
   ["The IBAN of the other side is that of another account of yours; {}", "Die IBAN der Gegenseite ist die eines anderen Ihrer Konten; {}"],
   ["The booking on your other account names the IBAN of this one, with the opposite amount; {}", "Die Buchung auf Ihrem anderen Konto nennt die IBAN von diesem, mit umgekehrtem Betrag; {}"],
+  ["It settles a credit card of yours, and each is the only one of the opposite amount within 4 days; {}", "Sie begleicht eine Ihrer Kreditkarten, und jede ist binnen 4 Tagen die einzige mit umgekehrtem Betrag; {}"],
   ["Neither booking names an IBAN, and each is the only one of the opposite amount within 4 days; {}", "Keine der beiden Buchungen nennt eine IBAN, und jede ist binnen 4 Tagen die einzige mit umgekehrtem Betrag; {}"],
   ["it is left out where both accounts are selected.", "wo beide Konten gewählt sind, zählt sie nicht."],
   ["no booking there belongs to it yet, so it counts as income or expense until one arrives.", "dort gehört noch keine Buchung zu ihr, also zählt sie bis dahin als Einnahme oder Ausgabe."],

@@ -5,7 +5,7 @@ as one; and if there are very many different ones, each is only compared with th
 """
 
 import re
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -21,7 +21,7 @@ from storage.importing.matching.evidence import evidence, fold_letters, referenc
 from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
 from storage.importing.teller import FILES
 
-PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
+PART = re.compile(r"(.+)/(\d+)")  # a detail of a batch: the batch's reference and its number
 PAIRS_MAX = 10_000  # of what bookings of one day and amount say; more are compared where they have a text in common
 CANDIDATES_MAX = 100  # of one booking, where they are many
 SHARED_WORDS_MIN = 0.5  # of the shorter text of what was pending
@@ -201,30 +201,30 @@ class Remaining:
         }
         for key, items in _parts(self.items.values()).items():
             whole = wholes.get((*key, _sum(items)))
-            if whole is not None and whole.id in self.rows and _is_one_way(items):
+            if whole is not None and whole.id in self.rows:
                 self._explain(items, [whole])
         stored = _parts(self.rows.values())
         for item in list(self.items.values()) if stored else ():
             for reference in item.record.references:
                 rows = stored.pop((reference, item.record.booking_date, item.record.currency), None)
-                if rows and _is_one_way(rows) and _sum(rows) == item.record.amount:
+                if rows and _sum(rows) == item.record.amount:
                     self._explain([item], rows)
                     break
 
     def _match_sums(self) -> None:
         """Match the details of a batch with a whole that has no reference in common with them, as in CSV, OFX and most
-        MT940: the same day and sum are enough, unless the whole states what none of the details does. A row that a
-        complete statement has by its details is left to that statement: they replace it."""
+        MT940: the same day and sum are enough, unless the whole states what none of the details does. Equal batches
+        are matched with as many wholes. A row that a complete statement has by its details is left to that statement:
+        they replace it."""
         items_of = _by(_money, self.items.values())
         for rows in _parts(self.rows.values()).values():
-            if item := _whole_of(rows, items_of[_money_of(rows)]):
-                items_of[_money(item)].remove(item)
-                self._explain([item], rows)
+            if wholes := _take_wholes(rows, items_of[_money_of(rows)]):
+                self._explain(wholes, rows)
         rows_of = _by(_money, (each for each in self.rows.values() if not each.is_whole))
         for items in _parts(self.items.values()).values():
-            if row := _whole_of(items, rows_of[_money_of(items)]):
-                rows_of[_money(row)].remove(row)
-                self._explain(items, [row])
+            if batches := _take_wholes(items, rows_of[_money_of(items)]):
+                details = len(items) // _alike(items) * len(batches)
+                self._explain(sorted(items, key=lambda item: item.place)[:details], batches)
 
     def _explain(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
         """Note that these bookings together are these rows: each with each is one of `parts`."""
@@ -308,39 +308,47 @@ def _by_content(each: Iterable[T]) -> list[deque[T]]:
 
 
 def _parts(each: Iterable[T]) -> dict[tuple[str, date, str], list[T]]:
-    """The details of each batch, by the batch's reference, the day and the currency."""
+    """The details of each batch, by the batch's reference, the day and the currency. Their numbers begin with 0 and
+    leave none out; other references only look like those of details. Equal batches without a reference of their own
+    have the same one, and so each number as often."""
     found: dict[tuple[str, date, str], list[T]] = defaultdict(list)
     for one in each:
-        for reference in one.record.references:
-            if part := PART.fullmatch(reference):
-                found[part[1], one.record.booking_date, one.record.currency].append(one)
-                break
-    return found
+        if part := _part(one):
+            found[part[1], one.record.booking_date, one.record.currency].append(one)
+    return {key: parts for key, parts in found.items() if _are_whole_batches(parts)}
+
+
+def _part(one: Item | StoredRow) -> re.Match[str] | None:
+    return next(filter(None, map(PART.fullmatch, one.record.references)), None)
+
+
+def _are_whole_batches(parts: Sequence[Item | StoredRow]) -> bool:
+    numbers = Counter(int(part[2]) for each in parts if (part := _part(each)))
+    return max(numbers) == len(numbers) - 1 > 0 and len(set(numbers.values())) == 1
+
+
+def _alike(parts: Iterable[Item | StoredRow]) -> int:
+    """How many equal batches these are the details of."""
+    return sum((part := _part(each)) is not None and int(part[2]) == 0 for each in parts)
 
 
 def _sum(each: Iterable[Item | StoredRow]) -> Decimal:
     return sum((one.record.amount for one in each), Decimal(0))
 
 
-def _is_one_way(each: Iterable[Item | StoredRow]) -> bool:
-    """Whether all amounts have the same sign: credits and debits that happen to add up to a whole are not its
-    details."""
-    amounts = [one.record.amount for one in each]
-    return min(amounts) >= 0 or max(amounts) <= 0
-
-
 def _money_of(parts: Sequence[Item | StoredRow]) -> Hashable:
-    """Day, sum and currency of details: the money of their whole."""
-    return parts[0].record.booking_date, _sum(parts), parts[0].record.currency
+    """Day, sum and currency of details: the money of their whole, or of each of several equal ones."""
+    return parts[0].record.booking_date, _sum(parts) / _alike(parts), parts[0].record.currency
 
 
-def _whole_of(parts: Sequence[Item | StoredRow], among: Sequence[T]) -> T | None:
-    """The one of these rows or bookings, all with the money of the details, that may be their batch, one that names no
-    counterpart first; None where there is none, or the details are one alone or of both signs."""
-    if len(parts) == 1 or not _is_one_way(parts):
-        return None
+def _take_wholes(parts: Sequence[Item | StoredRow], among: list[T]) -> list[T]:
+    """Remove from `among`, which all have the money of the details, those that may be their batch, or their equal
+    batches, and return them; those that name no counterpart first. Empty where there is none."""
     likely = sorted(among[:CANDIDATES_MAX], key=lambda each: each.record.counterpart_name is not None)
-    return next((each for each in likely if _may_be_whole(each.record, parts)), None)
+    found = [each for each in likely if _may_be_whole(each.record, parts)][: _alike(parts)]
+    for whole in found:
+        among.remove(whole)
+    return found
 
 
 def _may_be_whole(whole: TransactionRecord, parts: Iterable[Item | StoredRow]) -> bool:
