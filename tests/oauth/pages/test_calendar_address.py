@@ -30,6 +30,7 @@ def opened(world: World, secret: str) -> bool:
     return world.server.calendar.read(secret, address="192.0.2.1") is not None
 
 
+@pytest.mark.requirement("decision 150")
 @pytest.mark.parametrize(("box", "is_open"), [({}, True), ({"end_apps": "on"}, False)])
 def test_a_new_password_ends_the_address_where_that_is_ticked(fresh: World, box: dict[str, str], is_open: bool) -> None:
     browser = signed_in(fresh)
