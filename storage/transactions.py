@@ -120,22 +120,26 @@ class Selection(NamedTuple):
     def expression(self) -> pl.Expr:
         """The selection as an expression on rows in memory with a column `search_text`; rows of hidden accounts are not
         in memory."""
-        text = pl.col("search_text")
-        return pl.all_horizontal(
-            pl.lit(value=True),
+        text, places = pl.col("search_text"), self._in_place
+        conditions = [
             *([pl.col("account_id").is_in(list(self.account_ids))] if self.account_ids is not None else []),
-            *([pl.col("category") == self.category] if self.category is not None else []),
-            *([pl.col("detailed_category") == self.detailed_category] if self.detailed_category is not None else []),
+            *([pl.all_horizontal(places)] if places and not self.split_ids else []),
+            *([pl.all_horizontal(places) | pl.col("id").is_in(self.split_ids)] if self.split_ids else []),
             *([pl.col("booking_date") >= self.date_from] if self.date_from is not None else []),
             *([pl.col("booking_date") <= self.date_to] if self.date_to is not None else []),
-            *(pl.any_horizontal(text.str.contains(each, literal=True) for each in word) for word in self.spellings),
-        )
+            *(pl.any_horizontal(text.str.contains(each, literal=True) for each in {*word}) for word in self.spellings),
+        ]
+        return pl.all_horizontal(conditions or pl.lit(value=True))
 
     def with_parts(self, parts: pl.DataFrame) -> "Selection":
         """The selection, extended to bookings with at least one part (analytics.searching.parts.PARTS) in the selected
         place."""
-        places = [pl.col(each) == getattr(self, each) for each in _PLACES if getattr(self, each) is not None]
+        places = self._in_place if not parts.is_empty() else ()
         return self._replace(split_ids=with_part_in(parts, *places).to_list() if places else ())
+
+    @property
+    def _in_place(self) -> list[pl.Expr]:
+        return [pl.col(each) == getattr(self, each) for each in _PLACES if getattr(self, each) is not None]
 
     @property
     def spellings(self) -> list[tuple[str, str]]:
