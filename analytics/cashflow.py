@@ -7,17 +7,11 @@ from decimal import Decimal
 import polars as pl
 
 from analytics.currencies import NO_RATES, convert, foreign_currencies
-from analytics.frames import FIGURE, frame_of
+from analytics.frames import FIGURE, columns, frame_of
 from analytics.periods import HISTORY_MONTHS_MIN, last_day, shown_months
 from analytics.transfers import is_within
 
-CASHFLOW: dict[str, pl.DataType] = {
-    "month": pl.Date(),
-    "income": FIGURE,
-    "expenses": FIGURE,
-    "net": FIGURE,
-    "unconverted": pl.List(pl.String()),
-}
+CASHFLOW = columns("month, income, expenses, net") | {"unconverted": pl.List(pl.String())}
 NO_RATE = "no_rate"
 """The reason why a row is left out whose currency has no reference rate on its day."""
 

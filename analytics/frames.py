@@ -18,193 +18,111 @@ def frame_of(plan: pl.LazyFrame) -> pl.DataFrame:
     return pl.collect_all([plan], engine="in-memory", optimizations=_OPTIMIZATIONS)[0]
 
 
-BOOKINGS: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "account_id": pl.String(),
-    "booking_date": pl.Date(),
-    "amount": MONEY,
-    "currency": pl.String(),
-    "category": pl.String(),
-    "counterpart_name": pl.String(),
-    "counterpart_iban": pl.String(),
-    "merchant_name": pl.String(),
-    "is_adjusting_entry": pl.Boolean(),
-    "transfer_account_id": pl.String(),  # the own account on the other side
-    "transfer_id": pl.String(),  # the other leg; null while it has not arrived
+FIGURE = pl.Decimal(38, 5)
+"""Sums and converted amounts: wide enough for any sum of MONEY."""
+
+TYPES: dict[str, pl.DataType] = {
+    **dict.fromkeys(("amount", "original_amount", "balance", "opening", "closing"), MONEY),
+    **dict.fromkeys(("income", "expenses", "net"), FIGURE),
+    **dict.fromkeys(("booking_date", "value_date", "opening_date", "closing_date", "balance_date"), pl.Date()),
+    **dict.fromkeys(("day", "month", "first_month", "last_charged", "next_expected"), pl.Date()),
+    **dict.fromkeys(("told_from", "told_until"), pl.Date()),
+    **dict.fromkeys(("created_at", "received_at", "ended_at", "hour", "last_at"), pl.Datetime("us")),
+    **dict.fromkeys(("is_adjusting_entry", "is_potential_duplicate", "is_reversal", "is_return"), pl.Boolean()),
+    **dict.fromkeys(("is_uncategorised", "is_pending", "is_booked", "is_authoritative", "adds_up"), pl.Boolean()),
+    **dict.fromkeys(("occurrences", "calls", "refusals"), pl.Int64()),
+    "position": pl.Int32(),
+    "charge_ids": pl.List(pl.String()),
+    "confidence": pl.Float64(),
+    "rate": pl.Decimal(14, 6),
 }
-"""One row per booked transaction of one user's selected accounts (cashflow, snapshot, and the rows behind them)."""
+"""The types of the columns that are no texts: a column has the same type wherever it stands."""
+
+
+def columns(names: str) -> dict[str, pl.DataType]:
+    """The columns with these names, as a statement lists them, each with its type."""
+    return {name: TYPES.get(name, pl.String()) for name in names.split(", ")}
+
+
+BOOKINGS = columns(
+    "id, account_id, booking_date, amount, currency, category, counterpart_name, counterpart_iban, merchant_name,"
+    " is_adjusting_entry, transfer_account_id, transfer_id"
+)
+"""One row per booked transaction of one user's selected accounts (cashflow, snapshot, and the rows behind them).
+`transfer_account_id` is the own account on the other side, `transfer_id` the other leg, null while it has not
+arrived."""
 
 COUNTED = {name: dtype for name, dtype in BOOKINGS.items() if name != "id"}
 """BOOKINGS without ids, for figures alone: ids are a fifth of what the store reads for a long history."""
 
-SEARCHED: dict[str, pl.DataType] = {
-    **BOOKINGS,
-    "type": pl.String(),
-    "purpose": pl.String(),
-    "detailed_category": pl.String(),
-    "is_potential_duplicate": pl.Boolean(),
-    "is_uncategorised": pl.Boolean(),
-    "is_pending": pl.Boolean(),
-}
+SEARCHED = BOOKINGS | columns("type, purpose, detailed_category, is_potential_duplicate, is_uncategorised, is_pending")
 """One row per transaction of one user's selected accounts, booked or pending (search, totals)."""
 
-CHARGES: dict[str, pl.DataType] = {
-    "user_id": pl.String(),
-    "id": pl.String(),
-    "account_id": pl.String(),
-    "booking_date": pl.Date(),
-    "amount": MONEY,
-    "currency": pl.String(),
-    "type": pl.String(),
-    "merchant_name": pl.String(),
-    "counterpart_name": pl.String(),
-    "counterpart_iban": pl.String(),
-    "creditor_id": pl.String(),
-    "mandate_reference": pl.String(),
-    "purpose": pl.String(),
-    "is_potential_duplicate": pl.Boolean(),
-    "is_adjusting_entry": pl.Boolean(),
-    "transfer_account_id": pl.String(),  # the own account on the other side
-}
+CHARGES = columns(
+    "user_id, id, account_id, booking_date, amount, currency, type, merchant_name, counterpart_name, counterpart_iban,"
+    " creditor_id, mandate_reference, purpose, is_potential_duplicate, is_adjusting_entry, transfer_account_id"
+)
 """One row per booked transaction of any number of users, incoming ones included (recurring payments)."""
 
-SUBSCRIPTIONS: dict[str, pl.DataType] = {
-    "user_id": pl.String(),
-    "id": pl.String(),  # "sub_...": stays through further charges and price changes
-    "merchant_name": pl.String(),
-    "amount": MONEY,  # the latest charge, positive
-    "currency": pl.String(),
-    "frequency": pl.String(),  # weekly, biweekly, monthly, quarterly, yearly
-    "last_charged": pl.Date(),
-    "occurrences": pl.Int64(),  # charges within the six months
-    "charge_ids": pl.List(pl.String()),  # ids of all charges that were found, oldest first
-    "confidence": pl.Float64(),  # 0 to 1
-    "next_expected": pl.Date(),
-}
-"""One row per detected recurring payment; per user by yearly cost descending, then name."""
+SUBSCRIPTIONS = columns(
+    "user_id, id, merchant_name, amount, currency, frequency, last_charged, occurrences, charge_ids, confidence,"
+    " next_expected"
+)
+"""One row per detected recurring payment; per user by yearly cost descending, then name. `id` ("sub_...") stays through
+further charges and price changes. `amount` is the latest charge, positive; `frequency` is weekly, biweekly, monthly,
+quarterly or yearly. `occurrences` are the charges within the six months, `charge_ids` the ids of all charges that were
+found, oldest first. `confidence` is from 0 to 1."""
 
-STATED: dict[str, pl.DataType] = {
-    "account_id": pl.String(),
-    "sequence": pl.String(),
-    "opening": MONEY,  # null for a balance alone
-    "opening_date": pl.Date(),
-    "closing": MONEY,
-    "closing_date": pl.Date(),
-    "is_authoritative": pl.Boolean(),  # proves its balances
-    "adds_up": pl.Boolean(),  # whether its own bookings explain its balances; null where unknown
-    "told_from": pl.Date(),  # the first day of the bookings that the source reported; null for a file
-    "told_until": pl.Date(),
-    "received_at": pl.Datetime("us"),
-    "position": pl.Int32(),
-}
-"""One row per statement, balance or reported period of an account (integrity)."""
+STATED = columns(
+    "account_id, sequence, opening, opening_date, closing, closing_date, is_authoritative, adds_up, told_from,"
+    " told_until, received_at, position"
+)
+"""One row per statement, balance or reported period of an account (integrity). `opening` is null for a balance alone.
+`is_authoritative` says that it proves its balances, `adds_up` whether its own bookings explain them, null where that is
+unknown. `told_from` is the first day of the bookings that the source reported, null for a file."""
 
-MOVED: dict[str, pl.DataType] = {
-    "account_id": pl.String(),
-    "booking_date": pl.Date(),
-    "amount": MONEY,
-    "created_at": pl.Datetime("us"),
-}
+MOVED = columns("account_id, booking_date, amount, created_at")
 """One row per booked transaction that is no adjusting entry (integrity)."""
 
-FORMER: dict[str, pl.DataType] = {**MOVED, "ended_at": pl.Datetime("us")}
+FORMER = MOVED | columns("ended_at")
 """One row per former amount: of a booking that was corrected or taken back since, or negated, of one that replaced it
 (integrity)."""
 
-FLAGGED: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "account_id": pl.String(),
-    "booking_date": pl.Date(),
-    "amount": MONEY,
-    "is_adjusting_entry": pl.Boolean(),
-    "is_potential_duplicate": pl.Boolean(),
-}
+FLAGGED = columns("id, account_id, booking_date, amount, is_adjusting_entry, is_potential_duplicate")
 """One row per booked transaction with at least one of the two flags (integrity)."""
 
-WAITING: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "account_id": pl.String(),
-    "booking_date": pl.Date(),
-    "amount": MONEY,
-}
+WAITING = columns("id, account_id, booking_date, amount")
 """One row per pending transaction (integrity)."""
 
-CLASSIFIABLE: dict[str, pl.DataType] = {
-    "amount": MONEY,
-    "counterpart_name": pl.String(),
-    "counterpart_iban": pl.String(),
-    "creditor_id": pl.String(),
-    "mandate_reference": pl.String(),
-    "purpose": pl.String(),
-    "bank_transaction_code": pl.String(),
-    "purpose_code": pl.String(),
-    "gvc": pl.String(),
-    "swift_code": pl.String(),
-    "mcc": pl.String(),
-    "bank_text": pl.String(),
-    "merchant_name": pl.String(),  # only the name that the source itself stated
-    "account_kind": pl.String(),  # of the account the row belongs to
-    "is_reversal": pl.Boolean(),
-    "is_return": pl.Boolean(),
-}
-"""One row per booking whose type, category and merchant are to be derived; other columns pass through."""
+CLASSIFIABLE = columns(
+    "amount, counterpart_name, counterpart_iban, creditor_id, mandate_reference, purpose, bank_transaction_code,"
+    " purpose_code, gvc, swift_code, mcc, bank_text, merchant_name, account_kind, is_reversal, is_return"
+)
+"""One row per booking whose type, category and merchant are to be derived; other columns pass through. `merchant_name`
+is only the name that the source itself stated, `account_kind` that of the account the row belongs to."""
 
-FIGURE = pl.Decimal(38, 5)
-"""Sums and converted amounts: wide enough for any sum of MONEY."""
+RATES = columns("currency, day, rate")
+"""Reference rates of the European Central Bank, one row per currency and day of publication, in that order. `rate` is
+units of the currency for one euro, null where it is no longer quoted from this day on."""
 
-RATES: dict[str, pl.DataType] = {
-    "currency": pl.String(),
-    "day": pl.Date(),
-    "rate": pl.Decimal(14, 6),  # units of the currency for one euro; null: no longer quoted from this day on
-}
-"""Reference rates of the European Central Bank, one row per currency and day of publication, in that order."""
+BALANCES = columns("id, name, iban, kind, bank_name, currency, balance")
+"""One row per selected account, in the order in which they are listed (snapshot). `balance` is booked, null when no
+source stated it."""
 
-BALANCES: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "name": pl.String(),
-    "iban": pl.String(),
-    "kind": pl.String(),
-    "bank_name": pl.String(),
-    "currency": pl.String(),
-    "balance": MONEY,  # booked; null when no source stated it
-}
-"""One row per selected account, in the order in which they are listed (snapshot)."""
+HOLDINGS = columns("id, currency, balance, balance_date")
+"""One row per selected account (balances over time). `balance` as in BALANCES, `balance_date` is the day at whose end
+it holds, null means today."""
 
-HOLDINGS: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "currency": pl.String(),
-    "balance": MONEY,  # booked; null when no source stated it
-    "balance_date": pl.Date(),  # the day at whose end it holds; null means today
-}
-"""One row per selected account (balances over time)."""
-
-OWN_ACCOUNTS: dict[str, pl.DataType] = {"id": pl.String(), "iban": pl.String(), "kind": pl.String()}
+OWN_ACCOUNTS = columns("id, iban, kind")
 """One row per account of one user, whatever is selected (pairing of transfers)."""
 
-LEGS: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "account_id": pl.String(),
-    "booking_date": pl.Date(),
-    "amount": MONEY,
-    "currency": pl.String(),
-    "counterpart_iban": pl.String(),
-    "type": pl.String(),
-    "is_adjusting_entry": pl.Boolean(),
-    "detailed_category": pl.String(),
-}
+LEGS = columns(
+    "id, account_id, booking_date, amount, currency, counterpart_iban, type, is_adjusting_entry, detailed_category"
+)
 """One row per booked transaction of one user (pairing of transfers)."""
 
-LOOKALIKES: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "account_id": pl.String(),
-    "booking_date": pl.Date(),
-    "amount": MONEY,
-    "currency": pl.String(),
-    "counterpart_name": pl.String(),
-    "counterpart_iban": pl.String(),
-    "purpose": pl.String(),
-    "is_adjusting_entry": pl.Boolean(),
-    "connection_id": pl.String(),
-    "batch_id": pl.String(),
-}
+LOOKALIKES = columns(
+    "id, account_id, booking_date, amount, currency, counterpart_name, counterpart_iban, purpose, is_adjusting_entry,"
+    " connection_id, batch_id"
+)
 """One row per booked transaction, new or stored (potential duplicates)."""

@@ -6,6 +6,8 @@ from itertools import product
 
 import polars as pl
 
+from analytics.frames import columns
+
 DAYS_APART_MAX = 4  # decision 14
 DAYS_APART = sorted(range(-DAYS_APART_MAX, DAYS_APART_MAX + 1), key=lambda days: (abs(days), -days))
 """The possible numbers of days from leaving to arriving, the nearest first; of two equally near, the later arrival."""
@@ -27,12 +29,7 @@ EVIDENCE = (  # columns of the leaving and the arriving leg that have to be equa
     (("account_id",), ("target",)),
 )
 
-_PAIRS: dict[str, pl.DataType] = {
-    "out_id": pl.String(),
-    "in_id": pl.String(),
-    "out_account": pl.String(),
-    "in_account": pl.String(),
-}
+_PAIRS = columns("out_id, in_id, out_account, in_account")
 
 
 def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from auth import lifetimes
@@ -10,46 +9,17 @@ from auth.errors import TemporarilyUnavailable
 from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import Browser
-from auth.policy import Resource
 from auth.scopes import TICKED_SCOPES, scope_text, scope_without_bookings
 from auth.secret_text import new_secret, stored_hash
 from auth.tokens.codes import AuthorizationCodes
-from storage.database import Conflict, Database, Session
+from storage.database import Conflict, Database, Session, values_of
 from storage.oauth import clients, pending
 from storage.oauth.clients import Client
 from storage.oauth.grants import EVERYTHING, Terms
-from storage.oauth.pending import PendingRequest
+from storage.oauth.pending import AccessRequest, PendingRequest
 
 OPEN_MAX = 20  # waiting requests in one browser
 KEPT_MAX = 10_000  # waiting requests in all; beyond it the oldest are deleted
-
-
-class AccessRequest(Struct, frozen=True, kw_only=True):
-    """The content of a valid authorization request. `details` are its authorization details, None without any."""
-
-    client: Client
-    redirect_uri: str
-    scope: str
-    state: str | None
-    challenge: str
-    resource: Resource = "data"
-    details: str | None = None
-
-    def pending_request(self, secret: str, browser: Browser, now: datetime) -> PendingRequest:
-        """The request as it is stored until its user has answered, for 15 minutes; its id is the hash of `secret`."""
-        return PendingRequest(
-            id_hash=stored_hash(secret),
-            session_hash=browser.id_hash,
-            client_id=self.client.id,
-            redirect_uri=self.redirect_uri,
-            scope=self.scope,
-            state=self.state,
-            code_challenge=self.challenge,
-            created_at=now,
-            expires_at=now + lifetimes.CONSENT_REQUEST,
-            resource=self.resource,
-            details=self.details,
-        )
 
 
 class Consent:
@@ -68,7 +38,7 @@ class Consent:
         now, secret = self._now(), new_secret()
         if pending.count(self._database, browser.id_hash, now=now) >= OPEN_MAX:
             raise TemporarilyUnavailable(60, "Too many sign-ins are open in this browser.")
-        request = asked.pending_request(secret, browser, now)
+        request = _waiting(asked, secret, browser, now)
 
         def work(session: Session) -> None:
             pending.add(session, request)
@@ -82,7 +52,7 @@ class Consent:
         in."""
         user_id = browser.user_id
         assert user_id is not None, "only a signed-in browser gets a code"
-        request = replace(asked, details=None).pending_request(new_secret(), browser, self._now())
+        request = _waiting(replace(asked, details=None), new_secret(), browser, self._now())
         return self._database.atomically(
             lambda session: self._codes.issue(session, request, user_id=user_id, scope=asked.scope)
         )
@@ -136,6 +106,17 @@ class Consent:
             is_given = decided[1] is not None
             self._events.did(user_id, "giveConsent" if is_given else "denyConsent", client_id=decided[0].client_id)
         return decided
+
+
+def _waiting(asked: AccessRequest, secret: str, browser: Browser, now: datetime) -> PendingRequest:
+    """The request in the form in which it waits for its user, identified by the hash of this secret."""
+    return PendingRequest(
+        **values_of(asked),
+        id_hash=stored_hash(secret),
+        session_hash=browser.id_hash,
+        created_at=now,
+        expires_at=now + lifetimes.CONSENT_REQUEST,
+    )
 
 
 def granted_scope(asked: str, ticked: frozenset[str]) -> str:

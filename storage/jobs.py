@@ -10,15 +10,11 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from storage.bank_access.sync_time_limits import COOLDOWN_MAX, FAILED_COOLDOWN, LEASE, PROGRESS_MAX
-from storage.database import Row, Session, add_row, as_json, set_values
+from storage.database import Row, Session, add_row, as_json, names_of, set_values
 
 Status = Literal["pending", "syncing", "importing", "completed", "failed"]
 
 FINAL: frozenset[Status] = frozenset({"completed", "failed"})
-COLUMNS = (
-    "id, user_id, connection_id, status, handle, new_transactions, error, refusals, attended, next_attempt_at,"
-    " asked_at, created_at, updated_at"
-)
 KEPT_FOR = timedelta(days=7)  # a job without new transactions
 LONG_AGO = "TIMESTAMP '1970-01-01 00:00:00'"
 UNFINISHED = "status IN ('pending', 'syncing', 'importing')"
@@ -72,6 +68,9 @@ class Job(Struct, frozen=True, kw_only=True):
             and self.asked_at is not None
             and now - max(self.asked_at, self.updated_at) >= PROGRESS_MAX
         )
+
+
+COLUMNS = names_of(Job)
 
 
 class Leased(Protocol):

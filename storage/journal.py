@@ -6,11 +6,12 @@ from typing import Literal
 
 import polars as pl
 
+from analytics.frames import columns
 from storage.changes import feed
 from storage.database import Transaction
 
 Change = Literal["added", "modified", "removed"]
-CHANGES: dict[str, pl.DataType] = {"transaction_id": pl.String(), "change": pl.String()}
+CHANGES = columns("transaction_id, change")
 
 
 def change_rows(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:

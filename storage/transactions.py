@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analytics.frames import BOOKINGS, CHARGES, MONEY, SEARCHED
+from analytics.frames import BOOKINGS, CHARGES, SEARCHED, columns
 from analytics.letters import fold, plain
 from analytics.searching.filters import is_uncategorised
 from analytics.searching.parts import with_part_in
@@ -20,19 +20,9 @@ LIST_COLUMNS = (
     "id, account_id, amount, currency, booking_date, value_date, merchant_name, counterpart_name,"
     " counterpart_iban, mandate_reference, type, category, detailed_category, purpose"
 )
-LISTED: dict[str, pl.DataType] = {
-    **{name: pl.String() for name in f"{LIST_COLUMNS}, search_text".split(", ")},
-    "amount": MONEY,
-    "booking_date": pl.Date(),
-    "value_date": pl.Date(),
-}
+LISTED = columns(f"{LIST_COLUMNS}, search_text")
 """The columns of a booking that a page and its filters read."""
-KEPT: dict[str, pl.DataType] = {
-    **LISTED,
-    **BOOKINGS,
-    "is_potential_duplicate": pl.Boolean(),
-    "category_rule": pl.String(),
-}
+KEPT = LISTED | BOOKINGS | columns("is_potential_duplicate, category_rule")
 """The columns of a booking that a page, its filters, searches and the figures read."""
 DETAIL_COLUMNS = LIST_COLUMNS + (
     ", counterpart_bic, counterpart_bank_name, creditor_id, debitor_id, bank_transaction_code, purpose_code,"
@@ -43,10 +33,9 @@ NOT_HIDDEN = "account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND 
 RULE_COLUMNS = (
     ", type_rule, category_rule, detailed_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
 )
-DETAILS: dict[str, pl.DataType] = {
-    **{name.strip(): pl.String() for name in f"{DETAIL_COLUMNS}{RULE_COLUMNS}".split(",") if name.strip() not in KEPT},
-    "id": pl.String(),
-    "created_at": pl.Datetime("us"),
+DETAILS = {
+    **{name: dtype for name, dtype in columns(f"{DETAIL_COLUMNS}{RULE_COLUMNS}").items() if name not in KEPT},
+    **columns("id"),
 }
 """The columns read for a booking shown alone, besides KEPT; "id" is in both."""
 
@@ -54,13 +43,7 @@ SOURCE_COLUMNS = (
     ", source_merchant_name, end_to_end_id, gvc, swift_code, mcc, bank_text, original_amount, original_currency,"
     " is_reversal, is_return"
 )
-EVERYTHING: dict[str, pl.DataType] = {
-    **{name.strip(): pl.String() for name in f"{DETAIL_COLUMNS}{RULE_COLUMNS}{SOURCE_COLUMNS}".split(",")},
-    **dict.fromkeys(("amount", "original_amount"), MONEY),
-    **dict.fromkeys(("booking_date", "value_date"), pl.Date()),
-    **dict.fromkeys(("is_potential_duplicate", "is_adjusting_entry", "is_reversal", "is_return"), pl.Boolean()),
-    "created_at": pl.Datetime("us"),
-}
+EVERYTHING = columns(f"{DETAIL_COLUMNS}{RULE_COLUMNS}{SOURCE_COLUMNS}")
 """The columns of a booking in an export."""
 
 
@@ -122,22 +105,26 @@ class Selection(NamedTuple):
     def expression(self) -> pl.Expr:
         """The selection as an expression on rows in memory, which have a column `search_text` and none of hidden
         accounts: by accounts, categories, days and search alone."""
-        text = pl.col("search_text")
-        return pl.all_horizontal(
-            pl.lit(value=True),
+        text, places = pl.col("search_text"), self._in_place
+        conditions = [
             *([pl.col("account_id").is_in(list(self.account_ids))] if self.account_ids is not None else []),
-            *([pl.col("category") == self.category] if self.category is not None else []),
-            *([pl.col("detailed_category") == self.detailed_category] if self.detailed_category is not None else []),
+            *([pl.all_horizontal(places)] if places and not self.split_ids else []),
+            *([pl.all_horizontal(places) | pl.col("id").is_in(self.split_ids)] if self.split_ids else []),
             *([pl.col("booking_date") >= self.date_from] if self.date_from is not None else []),
             *([pl.col("booking_date") <= self.date_to] if self.date_to is not None else []),
-            *(pl.any_horizontal(text.str.contains(each, literal=True) for each in word) for word in self.spellings),
-        )
+            *(pl.any_horizontal(text.str.contains(each, literal=True) for each in {*word}) for word in self.spellings),
+        ]
+        return pl.all_horizontal(conditions or pl.lit(value=True))
 
     def with_parts(self, parts: pl.DataFrame) -> "Selection":
         """The selection, extended to bookings of which a part (analytics.searching.parts.PARTS) is in the selected
         category and finer category; unchanged where neither is selected."""
-        places = [pl.col(each) == getattr(self, each) for each in _PLACES if getattr(self, each) is not None]
+        places = self._in_place if not parts.is_empty() else ()
         return self._replace(split_ids=with_part_in(parts, *places).to_list() if places else ())
+
+    @property
+    def _in_place(self) -> list[pl.Expr]:
+        return [pl.col(each) == getattr(self, each) for each in _PLACES if getattr(self, each) is not None]
 
     @property
     def spellings(self) -> list[tuple[str, str]]:

@@ -13,20 +13,13 @@ from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.leaves import leaf_below
 from analytics.classification.merchants import Merchant, merchant
 from analytics.classification.rules import ChosenCategory, Rule, comparable_value, correction_key, first_rule
-from analytics.frames import CLASSIFIABLE
+from analytics.frames import CLASSIFIABLE, columns
 from analytics.search_text import fold_column
 
-DERIVED: dict[str, pl.DataType] = {
-    "type": pl.String(),
-    "type_rule": pl.String(),
-    "category": pl.String(),
-    "category_rule": pl.String(),
-    "merchant_name": pl.String(),
-    "merchant_rule": pl.String(),
-    "detailed_category": pl.String(),
-    "detailed_rule": pl.String(),
-    "own_category_id": pl.String(),
-}
+DERIVED = columns(
+    "type, type_rule, category, category_rule, merchant_name, merchant_rule, detailed_category, detailed_rule,"
+    " own_category_id"
+)
 """The columns that `classify` adds or replaces; type and category are null where the booking has no facts at all."""
 
 NUMBER_LENGTH_MIN = 5  # no table of facts has a number of so many digits

@@ -10,17 +10,11 @@ from itertools import groupby
 
 import polars as pl
 
-from analytics.frames import FIGURE, MONEY, frame_of
+from analytics.frames import FIGURE, columns, frame_of
 from analytics.minor_digits import in_digits, minor_digits
 
-PARTS: dict[str, pl.DataType] = {
-    "id": pl.String(),  # of the booking
-    "amount": MONEY,
-    "category": pl.String(),
-    "detailed_category": pl.String(),
-    "own_category_id": pl.String(),
-}
-"""One row per part of one user's bookings, those of a booking in order; they add up to its amount."""
+PARTS = columns("id, amount, category, detailed_category, own_category_id")
+"""One row per part of one user's bookings (`id`), those of a booking in order; they add up to its amount."""
 
 NO_PARTS = pl.DataFrame(schema=PARTS)
 

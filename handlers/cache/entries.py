@@ -11,10 +11,8 @@ import orjson
 import polars as pl
 
 from analytics.frames import BOOKINGS
-from analytics.letters import fold, plain
 from analytics.refunds import refund_ids
-from analytics.searching.parts import NO_PARTS, with_part_in
-from handlers.cache.search_texts import SearchTexts
+from analytics.searching.parts import NO_PARTS
 from storage.accounts import StoredAccount
 from storage.database import Row
 from storage.transactions import DETAILS, KEPT, Selection, for_search
@@ -26,7 +24,7 @@ TEXT_BYTES = 16  # of the reference to each text; Polars counts only its letters
 # The estimate is multiplied by this, for the reserve of buffers and the gaps between them: a process grew 1.8-fold
 # with users of 1,000 bookings, 1.2-fold with one of 200,000
 FRAME_FACTOR = 2.2
-ROW_BYTES = 20  # of each booking: its day, the place of its JSON, and where its text begins
+ROW_BYTES = 16  # of each booking: its day, and the place of its JSON
 OBJECT_BYTES = 40  # of a bytes object, besides its content
 COLUMNS = [name for name in KEPT if name != "search_text"]
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -56,7 +54,7 @@ class Entries:
         render: Render,
         parts: pl.DataFrame = NO_PARTS,
     ) -> None:
-        self._search_text = rows.drop_in_place("search_text")
+        self._searched = rows[[*KEPT]]
         self.rows = rows[[*COLUMNS]]
         self.bookings = rows[[*BOOKINGS]]
         # Newest first: negated, the days ascend, as bisect wants them
@@ -68,19 +66,13 @@ class Entries:
         self._positions: dict[Filter, array[int]] = {}
         self._positions_count = 0
         self._refunds: tuple[tuple[str, ...], pl.Series] | None = None  # of the accounts that were asked for last
-        self.size = frame_bytes(self.rows) + frame_bytes(self._search_text.to_frame()) + rows.height * ROW_BYTES
-        self.size += int(self._search_text.estimated_size())  # once more, for `_texts`
+        self.size = frame_bytes(self._searched) + rows.height * ROW_BYTES
         self._details: pl.DataFrame | None = None
-        if rows.width > self.rows.width:
+        if rows.width > len(KEPT):
             self._keep_details(rows[[*DETAILS]])
 
     def __len__(self) -> int:
         return len(self._days)
-
-    @cached_property
-    def _texts(self) -> SearchTexts:
-        """The texts that a search reads; made by the first search, because most users never search."""
-        return SearchTexts(self._search_text)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -145,7 +137,8 @@ class Entries:
         first = bisect_left(self._days, -_days_since_1970(selection.date_to)) if selection.date_to else 0
         end = bisect_right(self._days, -_days_since_1970(selection.date_from)) if selection.date_from else len(self)
         found: Sequence[int] = range(len(self))
-        if any((selection.category, selection.detailed_category, selection.account_ids is not None, selection.search)):
+        words = (selection.search or "").split()
+        if any((selection.category, selection.detailed_category, selection.account_ids is not None, words)):
             found = self._positions_of(selection)
         if selection.ids is not None:
             wanted = {self.places[id_] for id_ in selection.ids if id_ in self.places}
@@ -189,7 +182,8 @@ class Entries:
         kept = self._positions.get(key)
         if kept is not None:
             return kept
-        found = array("I", self._matching(*key))
+        whenever = selection._replace(date_from=None, date_to=None, ids=None).with_parts(self._parts)
+        found = array("I", self._searched.select(pl.arg_where(whenever.expression())).to_series().to_list())
         if len(self._positions) >= KEPT_FILTERS_MAX or self._positions_count + len(found) > KEPT_POSITIONS_MAX:
             self._positions.clear()
             self.size -= self._positions_count * found.itemsize
@@ -197,26 +191,6 @@ class Entries:
         self._positions[key] = found
         self._positions_count += len(found)
         self.size += len(found) * found.itemsize
-        return found
-
-    def _matching(
-        self, category: str | None, leaf: str | None, accounts: tuple[str, ...] | None, words: tuple[str, ...]
-    ) -> Sequence[int]:
-        conditions = []
-        if category is not None:
-            conditions.append(pl.col("category") == category)
-        if leaf is not None:
-            conditions.append(pl.col("detailed_category") == leaf)
-        if conditions and not self._parts.is_empty():
-            of_parts = with_part_in(self._parts, *conditions)
-            conditions = [pl.all_horizontal(conditions) | pl.col("id").is_in(of_parts.implode())]
-        if accounts is not None:
-            conditions.append(pl.col("account_id").is_in(accounts))
-        found: Sequence[int] = range(len(self))
-        if conditions:
-            found = self.rows.select(pl.arg_where(pl.all_horizontal(conditions))).to_series().to_list()
-        for word in words:
-            found = self._texts.containing({fold(word), plain(word)}, found)
         return found
 
 

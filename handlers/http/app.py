@@ -118,7 +118,7 @@ def create_app(
         application.apis.append(described)
     _build(application)
     return Outermost(
-        application,
+        app=application,
         addresses=Addresses(trusted_proxies),
         shared_paths=(*SHARED_PATHS, *shared_paths),
         hosts=hosts,

@@ -3,9 +3,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from http import HTTPStatus
 
+from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -26,39 +27,30 @@ UnknownPage = Callable[[Headers], ASGIApp]
 """Gives the page for an address that does not exist, in the language that these headers ask for."""
 
 
-class Outermost:
+class Outermost(Struct, frozen=True, kw_only=True):
     """The ASGI application around the contract's: gives each request its id and its `Call`, checks its host, answers
-    preflights and failures, and adds the headers that every answer gets."""
+    preflights and failures, and adds the headers that every answer gets.
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        addresses: Addresses,
-        shared_paths: Sequence[str],
-        is_failure: IsFailure,
-        hosts: Hosts | None = None,
-        unknown_page: UnknownPage | None = None,
-        unavailable: tuple[type[Exception], ...] = (),
-    ) -> None:
-        """`shared_paths` are beginnings of the paths that scripts of other origins may read. `hosts` None accepts any
-        host. Without `unknown_page`, people get the same 404 as programs. `unavailable` are the failures after which
-        trying again later helps (503); `is_failure` is False for orders to end the process, which are raised on."""
-        self._app = app
-        self._unavailable = unavailable
-        self._is_failure = is_failure
-        self._hosts = hosts
-        self._addresses = addresses
-        self._shared_paths = tuple(shared_paths)
-        self._unknown_page = unknown_page
+    `shared_paths` are beginnings of the paths that scripts of other origins may read. `hosts` None accepts any host.
+    Without `unknown_page`, people get the same 404 as programs. `unavailable` are the failures after which trying again
+    later helps (503); `is_failure` is False for orders to end the process, which are raised on.
+    """
+
+    app: ASGIApp
+    addresses: Addresses
+    shared_paths: tuple[str, ...]
+    is_failure: IsFailure
+    hosts: Hosts | None
+    unknown_page: UnknownPage | None
+    unavailable: tuple[type[Exception], ...]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         request_id.begin(scope["headers"])
-        asked = call.begin(scope, self._addresses.client(scope))
-        is_shared = scope["path"].removeprefix(scope.get("root_path", "")).startswith(self._shared_paths)
+        asked = call.begin(scope, self.addresses.client(scope))
+        is_shared = scope["path"].removeprefix(scope.get("root_path", "")).startswith(self.shared_paths)
         is_head = scope["method"] == "HEAD"
         has_started = False
         added = response_headers(is_shared=is_shared)
@@ -74,8 +66,8 @@ class Outermost:
             await send(message)
 
         try:
-            if self._hosts is not None:
-                self._hosts.check(scope)
+            if self.hosts is not None:
+                self.hosts.check(scope)
         except Refusal as refusal:
             await call.send_answer(send_with_headers, error_answer(refusal))
             return
@@ -85,7 +77,7 @@ class Outermost:
             await send_with_headers({"type": "http.response.body", "body": b""})
             return
         try:
-            await self._app(scope, receive, send_with_headers)
+            await self.app(scope, receive, send_with_headers)
         except ClientDisconnect:
             return
         except asyncio.CancelledError:
@@ -93,10 +85,10 @@ class Outermost:
             if not has_started:
                 await call.send_answer(send_with_headers, error_answer(Unavailable()))
         except BaseException as error:
-            if has_started or not self._is_failure(error):
+            if has_started or not self.is_failure(error):
                 raise
-            if self._unknown_page is not None and not is_shared and _is_person_lost(scope, error):
-                page = self._unknown_page(Headers(scope=scope))
+            if self.unknown_page is not None and not is_shared and _is_person_lost(scope, error):
+                page = self.unknown_page(Headers(scope=scope))
                 await page(scope, receive, send_with_headers)
                 return
             await call.send_answer(send_with_headers, self._answer(error, asked))
@@ -105,7 +97,7 @@ class Outermost:
         own = asked.failure_answer(error)
         if own is not None:
             return own
-        refusal = Unavailable() if isinstance(error, self._unavailable) else _refusal(error, asked)
+        refusal = Unavailable() if isinstance(error, self.unavailable) else _refusal(error, asked)
         return asked.failure_answer(refusal) or error_answer(refusal)
 
 

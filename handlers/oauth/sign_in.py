@@ -12,7 +12,6 @@ from auth.apps import redirects
 from auth.apps.client_documents import DocumentRefused
 from auth.apps.clients import PAGE
 from auth.authorization import AuthorizationRequest, Untrusted
-from auth.consent import AccessRequest
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
@@ -27,6 +26,7 @@ from handlers.oauth.second_factor_pages import second_factor_routes, step_addres
 from handlers.oauth.site import Site, Visit
 from storage.oauth.clients import Client
 from storage.oauth.grants import EVERYTHING, Terms
+from storage.oauth.pending import AccessRequest
 
 
 def page_routes(site: Site) -> list[BaseRoute]:
@@ -73,11 +73,11 @@ def authorize(site: Site, visit: Visit) -> Response:
         return _error_response(site, visit, asked.client, redirect_uri, fault, authorization.returned_state(asked))
     details = authorization.requested_details(asked)
     request = AccessRequest(
-        client=asked.client,
+        client_id=asked.client.id,
         redirect_uri=redirect_uri,
         scope=authorization.requested_scope(asked),
         state=asked.get("state"),
-        challenge=asked.get("code_challenge") or "",
+        code_challenge=asked.get("code_challenge") or "",
         resource=asked.resource or "data",
         details=authorization_details.as_text(details) if details is not None else None,
     )

@@ -4,9 +4,10 @@ from collections.abc import Collection, Sequence
 from datetime import date
 
 from auth.principal import Principal
-from handlers.http.errors import BadRequest, Forbidden
+from handlers.http.errors import BadRequest, Forbidden, NotFound
 from handlers.http.request import Request
 from storage.accounts import SelectedAccounts, StoredAccount
+from storage.database import Row
 
 AMBIGUOUS = "accountIds: required, because you have several accounts. GET /accounts lists their ids"
 UNKNOWN = "accountIds: contains an id that is not one of your accounts. GET /accounts lists their ids"
@@ -49,6 +50,13 @@ def selected_or_all(
     if listed_ids(account_ids):
         return selected_accounts(everything, account_ids, caller)
     return SelectedAccounts(covered_accounts(everything, caller), is_everything=caller.coverage is None)
+
+
+def readable(booking: Row | None, caller: Principal) -> Row:
+    """The booking that was found. Raises NotFound where there is none, or only one that the caller may not read."""
+    if booking is None or not caller.covers(booking["account_id"]):
+        raise NotFound("Transaction not found")
+    return booking
 
 
 def check_window(date_from: date | None, date_to: date | None) -> None:

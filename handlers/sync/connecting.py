@@ -8,6 +8,7 @@ attacker's account. One that a command began needs no session, because whoever m
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from secrets import token_hex, token_urlsafe
@@ -68,29 +69,21 @@ class Attempt(Struct, frozen=True, kw_only=True):
         return self.step.again_after if self.step is not None else None
 
 
+@dataclass(eq=False)
 class Connecting:
-    """Begins attempts to connect banks, takes them from step to step, and ends connections."""
+    """Begins attempts to connect banks, takes them from step to step, and ends connections.
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        keys: ConnectionKeys,
-        secrets: StoredSecrets,
-        sources: Mapping[str, LiveSource],
-        *,
-        return_url: str,
-        did: Callable[[str, Deed], object],
-    ) -> None:
-        """`sources` are those that can be connected, by name; `return_url` is the address to which browsers come back;
-        `did` is called with a user's id and a deed, for the access record."""
-        self.sources = sources
-        self.return_url = return_url
-        self._did = did
-        self._store = store
-        self._clock = clock
-        self._keys = keys
-        self._secrets = secrets
+    `sources` are those that can be connected, by name; `return_url` is the address to which browsers come back; `did`
+    is called with a user's id and a deed, for the access record.
+    """
+
+    _store: Store
+    _clock: Clock
+    _keys: ConnectionKeys
+    _secrets: StoredSecrets
+    sources: Mapping[str, LiveSource]
+    return_url: str
+    did: Callable[[str, Deed], object]
 
     def begin(
         self,
@@ -323,7 +316,7 @@ class Connecting:
 
         with self._keys.hold():
             made, deed = self._store.of(stored.user_id).atomically(work)
-        self._did(made.user_id, deed)
+        self.did(made.user_id, deed)
         log.info("connection=%s user=%s connected", made.id, made.user_id)
         return Attempt(id=stored.id, source=self.sources[stored.connector], connection=made, is_new=True)
 

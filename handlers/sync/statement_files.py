@@ -1,6 +1,7 @@
 """Imports statement files, each whole or not at all: for the command, and in a thread of its own for one that was sent
 over HTTP, whose report the store keeps."""
 
+import dataclasses
 import json
 import logging
 import os
@@ -175,29 +176,21 @@ def size_of(file: Path | BufferedReader) -> int:
     return max(size, COST_MOST) if is_container else size
 
 
+@dataclasses.dataclass(eq=False)
 class UploadedFiles:
-    """Begins imports of uploaded files, each in a thread of its own, and finds and deletes their reports."""
+    """Begins imports of uploaded files, each in a thread of its own, and finds and deletes their reports.
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        lane: ImportLane,
-        leases: Leases,
-        *,
-        profiles: Callable[[str], Sequence[Profile]],
-        after_import: Callable[[str], None],
-    ) -> None:
-        """`profiles` gives the CSV profiles for a user id; `after_import` is called with the user's id once a file is
-        stored."""
-        self._store = store
-        self._clock = clock
-        self._lane = lane
-        self._leases = leases
-        self._profiles = profiles
-        self._after_import = after_import
-        self._lock = threading.Lock()
-        self._at_work: dict[str, FileImport] = {}
+    `profiles` gives the CSV profiles for a user id; `after_import` is called with the user's id once a file is stored.
+    """
+
+    _store: Store
+    _clock: Clock
+    _lane: ImportLane
+    _leases: Leases
+    profiles: Callable[[str], Sequence[Profile]]
+    after_import: Callable[[str], None]
+    _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, init=False)
+    _at_work: dict[str, FileImport] = dataclasses.field(default_factory=dict, init=False)
 
     def begin(
         self,
@@ -306,7 +299,7 @@ class UploadedFiles:
         self, report: FileImport, user: User, file: BufferedReader, choice: str | None, check: Callable[[], None]
     ) -> None:
         chosen, today = report.layout, self._clock.today()
-        profiles = [*(chosen.profiles if chosen is not None else ()), *self._profiles(user.id)]
+        profiles = [*(chosen.profiles if chosen is not None else ()), *self.profiles(user.id)]
         read = report.read(file, profiles=profiles, today=today, check=check)
         report.first_rows = [read.spool.records(each.places[:FIRST_ROWS]) for each in read.statements]
         report.statements = read.statements
@@ -319,4 +312,4 @@ class UploadedFiles:
         atomically(self._store.of(user.id), keep, is_dry_run=report.is_dry_run)
         report.warnings = [*guesses_in_words(report.layouts), *report.warnings]
         if not report.is_dry_run:
-            self._after_import(user.id)
+            self.after_import(user.id)

@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 import polars as pl
@@ -294,23 +295,17 @@ class PostgreSQL:
             pool.drain()
 
 
+@dataclass(eq=False)
 class _ServerDatabase:
     """Queries to the database (`storage.database.Database`): as the owner of the tables, who sees all rows, or for one
     user, through the pool of a role that sees only that user's rows."""
 
-    is_shared = True
+    is_shared: ClassVar = True
 
-    def __init__(
-        self,
-        connection: Callable[[ConnectionPool[Connection]], AbstractContextManager[Connection]],
-        pool: ConnectionPool[Connection],
-        now: Now,
-        user_id: str | None = None,
-    ) -> None:
-        self._now = now
-        self._connection = connection
-        self._pool = pool
-        self._user_id = user_id
+    _connection: Callable[[ConnectionPool[Connection]], AbstractContextManager[Connection]]
+    _pool: ConnectionPool[Connection]
+    _now: Now
+    _user_id: str | None = None
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         return self._run_alone(sql, lambda session: session.rows(sql, *parameters))

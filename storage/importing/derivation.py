@@ -12,7 +12,7 @@ from analytics.classification.classify import classify, with_leaves
 from analytics.classification.facts import LEAVES
 from analytics.classification.leaves import OF_KINDS, OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory, Rule
-from analytics.frames import CLASSIFIABLE, frame_of
+from analytics.frames import CLASSIFIABLE, columns, frame_of
 from analytics.search_text import searchable_text
 from storage import journal, rules
 from storage.database import Session, Transaction
@@ -27,9 +27,7 @@ OWN_ACCOUNT_RULE = "own-account"
 CHOSEN = "chosen"
 ACCOUNTS = ("account_id", "transfer_account_id")
 SAID: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "account_id": pl.String(),
-    "source_merchant_name": pl.String(),
+    **columns("id, account_id, source_merchant_name"),
     **{name: dtype for name, dtype in CLASSIFIABLE.items() if name not in ("account_kind", "merchant_name")},
 }
 """What a stored row keeps of its source's words: all that a derivation needs."""

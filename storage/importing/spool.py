@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 import polars as pl
 
-from analytics.frames import MONEY
+from analytics.frames import columns
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.importing.matching.booking_keys import fingerprint, own_id, plain
 
@@ -21,19 +21,9 @@ R = TypeVar("R", AccountRecord, StatementRecord, TransactionRecord)
 PARTING = "\x1f"  # between references; no text of a source has one (connectors.text.clean)
 NUL = rb"\u0000"  # as JSON has it; PostgreSQL keeps none
 CHUNK_ROWS = 5_000  # held, derived and written in one go: bounds memory, changes no result
-KEYS: dict[str, pl.DataType] = {
-    "place": pl.UInt32(),
-    "booking_date": pl.Date(),
-    "amount": MONEY,
-    "amount_text": pl.String(),
-    "currency": pl.String(),
-    "is_booked": pl.Boolean(),
-    "provider_id": pl.String(),
-    "own_id": pl.String(),
-    "references": pl.String(),
-    "fingerprint": pl.String(),
-    "digest": pl.String(),
-}
+KEYS = {"place": pl.UInt32()} | columns(
+    "booking_date, amount, amount_text, currency, is_booked, provider_id, own_id, references, fingerprint, digest"
+)
 """What bookings are compared by: one row each, `place` is the booking's in the batch, `references` stand one after the
 other (a column of lists takes Polars ten times as long to make), `digest` is that of the wording."""
 

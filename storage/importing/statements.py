@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from analytics.day_totals import DayTotals
-from analytics.frames import FORMER, MONEY, MOVED
+from analytics.frames import FORMER, MONEY, MOVED, columns
 from analytics.records import StatementRecord
 from analytics.statements.gaps import DAY, OF_ONE_DAY_MAX, Stated, gaps, missing_amount, number
 from storage import accounts
@@ -24,24 +24,11 @@ ADJUSTMENT = "Balance adjustment"
 AHEAD_DAYS_MAX = 60  # a booking or balance of a later day is a mistake, or meant to hide all that follow
 KNOWN_ON = "least(closing_date, received_at::DATE)"
 SAID = ("sequence", "opening", "opening_date", "closing", "closing_date")
-STATEMENTS: dict[str, pl.DataType] = {
-    "user_id": pl.String(),
-    "account_id": pl.String(),
-    "batch_id": pl.String(),
-    "position": pl.Int32(),
-    "sequence": pl.String(),
-    "opening": MONEY,
-    "opening_date": pl.Date(),
-    "closing": MONEY,
-    "closing_date": pl.Date(),
-    "is_authoritative": pl.Boolean(),
-    "adds_up": pl.Boolean(),
-    "told_from": pl.Date(),
-    "told_until": pl.Date(),
-    "connection_id": pl.String(),
-    "received_at": pl.Datetime("us"),
-}
-GAPS: dict[str, pl.DataType] = {"id": pl.String(), "identity": pl.String(), "booking_date": pl.Date(), "amount": MONEY}
+STATEMENTS = columns(
+    "user_id, account_id, batch_id, position, sequence, opening, opening_date, closing, closing_date, is_authoritative,"
+    " adds_up, told_from, told_until, connection_id, received_at"
+)
+GAPS = columns("id, identity, booking_date, amount")
 
 
 def keep(

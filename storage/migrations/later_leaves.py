@@ -6,6 +6,7 @@ from functools import partial
 import polars as pl
 
 from analytics.classification.facts import edition
+from analytics.frames import columns
 from storage import store_facts, users
 from storage.database import Session, Store, Transaction
 from storage.importing.derivation import LEAF, SAID, Derivation, write
@@ -18,10 +19,7 @@ TABLES = (
     "earlier_transactions",
     "earlier_pending_transactions",
 )
-READ: dict[str, pl.DataType] = {
-    **SAID,
-    **{name: pl.String() for name in ("transfer_account_id", "category", "category_rule")},
-}
+READ = SAID | columns("transfer_account_id, category, category_rule")
 HAS_NONE = "user_id = $1 AND detailed_category IS NULL AND detailed_rule IS NULL AND NOT is_adjusting_entry"
 IS_ANY_WITHOUT = " UNION ALL ".join(f"(SELECT id FROM {table} WHERE {HAS_NONE} LIMIT 1)" for table in TABLES)
 

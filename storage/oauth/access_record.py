@@ -6,21 +6,10 @@ from datetime import UTC, datetime
 import polars as pl
 from msgspec import Struct
 
+from analytics.frames import columns
 from storage.database import Database, Session, Transaction, without_zone
 
-SCHEMA: dict[str, pl.DataType] = {
-    "user_id": pl.String(),
-    "grant_id": pl.String(),
-    "operation": pl.String(),
-    "hour": pl.Datetime("us"),
-    "client_id": pl.String(),
-    "client_name": pl.String(),
-    "calls": pl.Int64(),
-    "refusals": pl.Int64(),
-    "last_at": pl.Datetime("us"),
-}
-
-
+SCHEMA = columns("user_id, grant_id, operation, hour, client_id, client_name, calls, refusals, last_at")
 ROWS_AT_ONCE = 1000
 
 Counted = tuple[str, str, str, str]

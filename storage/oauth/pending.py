@@ -9,21 +9,26 @@ from storage.database import Row, Session, add_row, names_of, set_values, values
 from storage.oauth.moments import with_moments
 
 
-class PendingRequest(Struct, frozen=True, kw_only=True):
-    """An authorization request that waits for the user, bound to one browser session."""
+class AccessRequest(Struct, frozen=True, kw_only=True):
+    """The content of a valid authorization request."""
 
-    id_hash: str
-    session_hash: str
     client_id: str
     redirect_uri: str
     scope: str
     state: str | None
     code_challenge: str
+    resource: Literal["data", "mcp", "simplefin"] = "data"
+    details: str | None = None  # what was asked for beyond scopes, in the form of auth/authorization_details.py
+
+
+class PendingRequest(AccessRequest, frozen=True, kw_only=True):
+    """An authorization request that waits for the user, bound to one browser session."""
+
+    id_hash: str
+    session_hash: str
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None = None
-    resource: Literal["data", "mcp", "simplefin"] = "data"
-    details: str | None = None  # what was asked for beyond scopes, in the form of auth/authorization_details.py
 
 
 COLUMNS = names_of(PendingRequest)

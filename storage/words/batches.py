@@ -9,18 +9,13 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from analytics.classification.rules import ChosenCategory
+from analytics.frames import columns
 from storage.database import Transaction, add_row, as_json, set_values
 from storage.words import anchors, annotations
 from storage.words.annotations import OwnCategory
 
 KEPT_FOR = timedelta(days=90)
-ANCHORED: dict[str, pl.DataType] = {
-    "transaction_id": pl.String(),
-    "account_id": pl.String(),
-    "booking_date": pl.Date(),
-    "amount": pl.Decimal(20, 5),
-    "currency": pl.String(),
-    "counterpart": pl.String(),
+ANCHORED = columns("transaction_id, account_id, booking_date, amount, currency, counterpart") | {
     "place": pl.Int32(),
     "equal_ones": pl.Int32(),
 }

@@ -7,19 +7,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analytics.frames import MONEY
+from analytics.frames import columns
 from storage.database import Session, Transaction, put_row
 
 TARGETS_MAX = 1_000  # of one user, past ones included
 AMOUNT_MAX = 999_999_999_999
 PERIODS = ("month", "year")
-COLUMNS: dict[str, pl.DataType] = {
-    "place": pl.String(),
-    "first_month": pl.Date(),
-    "amount": MONEY,
-    "currency": pl.String(),
-    "period": pl.String(),
-}
+COLUMNS = columns("place, first_month, amount, currency, period")
 
 
 class TooManyTargets(ValueError):

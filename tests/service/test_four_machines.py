@@ -20,10 +20,10 @@ import psutil
 import psycopg
 import pytest
 
-from auth.consent import AccessRequest
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import connections, jobs, users
+from storage.oauth.pending import AccessRequest
 from storage.users import User
 from tests.engines import EMPTY, ENGINE, KEYS_SECRET, STORE, Cluster
 from tests.oauth.conftest import REDIRECT, challenge_of
@@ -81,11 +81,11 @@ class Machines:
         server, verifier = self.here.authorization, secrets.token_urlsafe(48)
         client = server.clients.add("Budget", (REDIRECT,))
         asked = AccessRequest(
-            client=client,
+            client_id=client.id,
             redirect_uri=REDIRECT,
             scope="read:accounts",
             state=None,
-            challenge=challenge_of(verifier),
+            code_challenge=challenge_of(verifier),
         )
         code = server.consent.allow_at_once(server.sessions.sign_in(None, user.id), asked)
         return {

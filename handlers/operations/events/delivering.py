@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from auth.errors import InvalidToken
 from auth.principal import Principal
-from auth.tokens.access_check import coverage_of
+from auth.tokens.access_check import principal_of
 from connectors.webhooks.client import SendingProcess, SendingProcessGone
 from handlers.json_shapes import instant
 from handlers.names import Json
@@ -188,15 +188,8 @@ class Deliverer:
         except InvalidToken:
             return None
         grant = grants.find(everybody, webhook.grant_id)
-        return Principal(
-            user_id=webhook.user_id,
-            client_id=webhook.client_id,
-            scopes=webhook.scopes & frozenset(grant.scope.split() if grant is not None else ()),
-            grant_id=webhook.grant_id,
-            has_subscription=standing.has_subscription,
-            coverage=coverage_of(standing.terms),
-            figures_only=standing.terms.figures_only,
-        )
+        scopes = webhook.scopes & frozenset(grant.scope.split() if grant is not None else ())
+        return principal_of(standing, client_id=webhook.client_id, scopes=scopes, grant_id=webhook.grant_id)
 
     def _message(self, session: Session, caller: Principal, delivery: Delivery) -> Json | None:
         """The event as JSON, as it is sent; None if the grant covers nothing in it, or the event is forgotten."""

@@ -8,11 +8,12 @@ from msgspec.structs import replace
 
 from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, is_tag
 from auth.principal import Principal
-from handlers.http.errors import BadRequest, NotFound
+from handlers.http.errors import BadRequest
 from handlers.http.request import Request
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import NOWHERE, PLACES, Place, place_after
+from handlers.operations.selection import readable
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
 from handlers.operations.words.row_words import word_members
@@ -31,7 +32,7 @@ def get_annotation(services: Services, request: Request, *, id: str) -> Json:
     """Show what the user says about a booking: category, note, tags and parts. Raises NotFound."""
     user_id = request.principal.user_id
     with services.of(user_id).transaction() as session:
-        row = _booking(session, request, id)
+        row = readable(transactions.find(session, user_id, id), request.principal)
         return _shape(session, request, annotations.find(session, user_id, id), row)
 
 
@@ -41,7 +42,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Transaction) -> tuple[Json, bool]:
-        row = _booking(session, request, id)
+        row = readable(transactions.find(session, user_id, id), request.principal)
         before = annotations.find(session, user_id, id)
         after = annotation_after(session, user_id, row, before, body, now=now, caller=request.principal)
         annotations.say(session, user_id, after, now=now)
@@ -110,13 +111,6 @@ def annotation_after(
         if len(different) > DIFFERENT_TAGS_MAX:
             raise BadRequest(f"tags: at most {DIFFERENT_TAGS_MAX} different ones")
     return annotation
-
-
-def _booking(session: Session, request: Request, id_: str) -> Row:
-    row = transactions.find(session, request.principal.user_id, id_)
-    if row is None or not request.principal.covers(row["account_id"]):
-        raise NotFound("Transaction not found")
-    return row
 
 
 def _shape(session: Session, request: Request, annotation: Annotation, row: Row) -> Json:

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from analytics.frames import MONEY, frame_of
+from analytics.frames import columns, frame_of
 from analytics.records import TransactionRecord
 from storage.database import Row, as_json
 from storage.importing import contributions
@@ -25,23 +25,13 @@ FORMER = "was:"  # begins a key in `claims` with the moment of a correction, and
 FORMER_MAX = 8  # corrections of a row that are kept, the last ones
 NEIGHBOUR_DAYS = 7  # around a batch: a pending row books within a week or lapses, and so far a booking's day moves
 NEIGHBOURHOOD = timedelta(days=NEIGHBOUR_DAYS)
-_SELECTED: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "identity": pl.String(),
-    "booking_date": pl.Date(),
-    "amount": MONEY,
-    "currency": pl.String(),
-    "created_at": pl.Datetime("us"),
-    "fingerprint": pl.String(),
-    "references": pl.String(),
-    "claims": pl.String(),
-    "connection_id": pl.String(),
-    "batch_id": pl.String(),
-}
+_SELECTED = columns(
+    "id, identity, booking_date, amount, currency, created_at, fingerprint, references, claims, connection_id, batch_id"
+)
 _COLUMNS = ", ".join(_SELECTED).replace("references", "reference_keys AS references")
 STORED: dict[str, pl.DataType] = {
     **_SELECTED,
-    **dict.fromkeys(("claim", "reported_print", "first_claim"), pl.String()),
+    **columns("claim, reported_print, first_claim"),
     **dict.fromkeys(("is_other_source", "has_its_references", "is_whole", "is_asked_for"), pl.Boolean()),
 }
 """What stored bookings are compared by. `references` is JSON. `reported_print` is the fingerprint of the last report

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from auth.apps.clients import PAGE
-from auth.consent import AccessRequest
 from auth.scopes import TICKED_SCOPES
+from storage.oauth.pending import AccessRequest
 from tests.oauth.conftest import PASSWORD, REDIRECT, challenge_of, fields, parameters
 from tests.oauth.pages.test_account import forms, signed_in
 
@@ -183,9 +183,8 @@ def test_a_session_that_ends_while_a_code_is_made_leaves_a_dead_one(served: Any)
     browser = signed_in(served)
     found = served.server.sessions.resume(browser.client.cookies["bds_session"])
     served.server.sessions.end(found)
-    client = served.server.clients.find(PAGE)
     asked = AccessRequest(
-        client=client, redirect_uri=SIGNED_IN, scope="read:accounts", state=None, challenge=challenge_of("v" * 43)
+        client_id=PAGE, redirect_uri=SIGNED_IN, scope="read:accounts", state=None, code_challenge=challenge_of("v" * 43)
     )
     code = served.server.consent.allow_at_once(found, asked)
     assert served.redeem(code, "v" * 43, PAGE, redirect_uri=SIGNED_IN).json()["error"] == "invalid_grant"

@@ -18,13 +18,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from auth.consent import AccessRequest
 from auth.errors import InvalidGrant, InvalidToken
 from auth.people.password_hashing import Passwords
 from auth.pkce import challenge_of
 from auth.policy import Policy
 from auth.server import AuthorizationServer
 from storage import users
+from storage.oauth.pending import AccessRequest
 from tests.conftest import empty_store
 
 REDIRECT = "https://app.example/cb"
@@ -98,11 +98,11 @@ class Grants(RuleBasedStateMachine):
         verifier = secrets.token_urlsafe(40)
         browser = self.server.sessions.sign_in(None, self.user.id)
         asked = AccessRequest(
-            client=self.client,
+            client_id=self.client.id,
             redirect_uri=REDIRECT,
             scope="read:accounts",
             state=None,
-            challenge=challenge_of(verifier),
+            code_challenge=challenge_of(verifier),
         )
         secret = self.server.consent.keep(browser, asked)
         decided = self.server.consent.decide(browser, secret, is_allowed=True)
