@@ -42,7 +42,7 @@ from storage.importing import file_imports, runs
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch, read_batch
 from storage.importing.file_imports import StoredReport
-from storage.users import User
+from storage.users import User, UserUnknown
 
 CONNECTION_DEFAULT = "Statement files"
 ASKED_WITHIN = 60.0  # seconds; a preview about which nobody asks for longer ends
@@ -136,7 +136,7 @@ class FileImport(Struct, kw_only=True):
         clock: Clock,
     ) -> None:
         """Store the read file as one completed job of this connection, in the caller's transaction; `choice` is the
-        account of files that do not name theirs. Raises ConnectionBusy, InvalidRecord and ProfileError."""
+        account of files that do not name theirs. Raises ConnectionBusy, InvalidRecord, ProfileError and UserUnknown."""
         now, self.statements = clock.now(), read.statements
         source = connections.add(
             session,
@@ -286,7 +286,7 @@ class UploadedFiles:
         except (AccountUnclear, SourceError, InvalidRecord, ConnectionBusy) as error:
             report.candidates = getattr(error, "candidates", ())
             return as_sentence(error)
-        except ProfileError as error:
+        except (ProfileError, UserUnknown) as error:
             return str(error)  # unchanged: it is a sentence, or begins with a file's name
         except (StoreFull, StoreUnavailable) as error:
             log.warning("import %s failed: %s", report.id, type(error).__name__)
