@@ -261,11 +261,12 @@ class UploadedFiles:
         render: Callable[[FileImport], bytes],
     ) -> None:
         error: str | None = INTERNAL
-        with contain(log, "import %s failed", report.id):
+        is_ending = self._lane.is_closed  # what is not done by then finds the store closed
+        with contain(log, "import %s failed", report.id, is_expected=is_ending):
             error = self._outcome(report, user, file, choice)
         report.error, report.is_done = error, True
         # If it cannot be kept, whoever asks is soon told that this process has ended; who sent the file gets the answer
-        with contain(log, "the end of import %s could not be kept", report.id):
+        with contain(log, "the end of import %s could not be kept", report.id, is_expected=is_ending):
             answer = render(report).decode()
             self._store.of(report.user_id).atomically(lambda session: file_imports.end(session, report, answer=answer))
         self._leave(report)

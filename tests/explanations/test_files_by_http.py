@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -464,6 +465,21 @@ def failing(error: BaseException) -> Callable[..., None]:
         raise error
 
     return fails
+
+
+@pytest.mark.requirement("serve.stop")
+def test_an_import_that_the_end_of_the_server_cuts_off_is_one_line_of_the_log(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def close(*_arguments: Any, **_named: Any) -> None:
+        monkeypatch.setattr(holder.service.services.sync_engine.import_lane, "_is_closed", True)
+        raise RuntimeError("Connection already closed!")
+
+    monkeypatch.setattr(FileImport, "keep", close)
+    caplog.set_level(logging.INFO, logger="bankdata.imports")
+    report = sent(writer(holder), MT940)
+    (line,) = [each for each in caplog.records if each.name == "bankdata.imports"]
+    assert (line.getMessage(), line.exc_info) == (f"import {report['importId']} failed: RuntimeError", None)
 
 
 @pytest.mark.requirement("page.imports")
