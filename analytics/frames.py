@@ -13,7 +13,8 @@ _OPTIMIZATIONS = pl.QueryOptFlags.none(comm_subexpr_elim=True, projection_pushdo
 
 
 def frame_of(plan: pl.LazyFrame) -> pl.DataFrame:
-    """The rows of a plan, computed in memory and in the order of its steps."""
+    """The rows of a plan, computed in memory and in the order of its steps. A filter of the plan has to look at a
+    column: from 16,384 rows on, Polars asks each of its threads, and takes a constant for one row of each."""
     # `collect` would hand each step to the threads of Polars and wait for it, `collect_all` hands them the plan
     return pl.collect_all([plan], engine="in-memory", optimizations=_OPTIMIZATIONS)[0]
 

@@ -13,6 +13,7 @@ FREE_BYTES_MIN = 500 * 2**20
 STORE_NAME = "bankdata.duckdb"
 
 MADE_HERE = re.compile(r"(\d{8}-\d{6})(?:-(\d+))?")  # the folder names that `bankdata backup` gives, and no others
+INCOMPLETE = re.compile(rf"\.{MADE_HERE.pattern}\.part")  # those of folders whose copy is not complete
 
 _BACKING_UP = threading.Lock()  # the copy is attached to the store under one name
 
@@ -32,7 +33,9 @@ def backup(store: Store, folder: Path, *, also: Iterable[Path] = ()) -> Path:
     with _BACKING_UP:
         try:
             folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            shutil.rmtree(partial, ignore_errors=True)  # left by a process that was killed
+            for left in folder.parent.iterdir():
+                if INCOMPLETE.fullmatch(left.name):  # of a process that was killed
+                    shutil.rmtree(left, ignore_errors=True)
             partial.mkdir(mode=0o700)
             store.copy_to(partial / STORE_NAME)
             (partial / STORE_NAME).chmod(0o600)

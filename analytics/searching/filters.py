@@ -60,13 +60,14 @@ def matching_rows(
     """The rows (SEARCHED, all on accounts of `selection`) that match the query, with `left_out` (transfer,
     adjusting_entry, null) and `home_amount` (FIGURE, in `currency`, null without a rate). A booking with parts matches
     if one part meets all criteria of category."""
-    is_there = pl.all_horizontal(pl.lit(value=True), *category_conditions(query))
+    is_there = [*category_conditions(query)]  # none rather than one that is always true: see `frame_of`
     if not parts.is_empty():
         of_parts = pl.col("id").is_in(
             with_part_in(parts, *category_conditions(query), *in_own(query.own_category)).implode()
         )
-        is_there = pl.when(is_split(parts, may_be_pending=True)).then(of_parts).otherwise(is_there)
-    chosen = rows.lazy().filter(*_row_conditions(query), is_there).with_columns(left_out(selection).alias("left_out"))
+        of_whole = pl.all_horizontal(pl.lit(value=True), *is_there)
+        is_there = [pl.when(is_split(parts, may_be_pending=True)).then(of_parts).otherwise(of_whole)]
+    chosen = rows.lazy().filter(*_row_conditions(query), *is_there).with_columns(left_out(selection).alias("left_out"))
     foreign = foreign_currencies(rows, currency)
     judged = convert(chosen, currency=currency, foreign=foreign, rates=rates)
     return judged.filter(*_figure_conditions(query))

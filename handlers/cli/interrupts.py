@@ -1,4 +1,6 @@
-"""Lets Ctrl-C end a command at once, except in the middle of Polars, which would take it for a crash of its own."""
+"""Lets Ctrl-C end a command at once, except in the middle of Polars, which would take it for a crash of its own. So do
+SIGTERM and a terminal that goes away: by default they end a process in which nothing is cleared up, and a copy of the
+store or a PostgreSQL on the side would stay behind."""
 
 import signal
 import sys
@@ -11,17 +13,20 @@ from typing import NoReturn
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """A context in which Ctrl-C raises KeyboardInterrupt at once in Python code, and as soon as Polars returns in
-    Polars: its compiled code expects no exception, and a person would see a panic with a backtrace instead of
-    "Aborted!"."""
+    """A context in which Ctrl-C, and what else asks a command to end, raises KeyboardInterrupt at once in Python code,
+    and as soon as Polars returns in Polars: its compiled code expects no exception, and a person would see a panic with
+    a backtrace instead of "Aborted!"."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread is interrupted
         return
-    before = signal.signal(signal.SIGINT, _interrupt)
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, _hang_up)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -41,6 +46,10 @@ def first_interrupt(act: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _hang_up(_number: int, _frame: FrameType | None) -> None:
+    signal.raise_signal(signal.SIGTERM)  # to a server this is another request than to a command
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:

@@ -20,14 +20,14 @@ STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3
 
 def sync(services: Services, report: Report, *, user: User | None, is_forced: bool = False) -> None:
     """Sync the connections of one user or of everybody, one after the other, and report on each, under the same
-    cool-down as POST /sync unless `is_forced`; the limits of a source always hold. CommandError at the end if one
-    failed or refused a file."""
+    cool-down as POST /sync unless `is_forced`; the limits of a source always hold. A sync that is under way or was cut
+    off is followed to its end instead. CommandError at the end if one failed or refused a file."""
     who = [user] if user else users.everyone(services.everybody)
     failed, done = 0, []
     for each in who:
         for connection in connections.of_user(services.everybody, each.id):
-            started = services.sync_engine.start(connection, is_forced=is_forced)
-            if started.job is None and started.error is None:
+            started = _or_under_way(services, connection, services.sync_engine.start(connection, is_forced=is_forced))
+            if started is None:
                 report.line(f"{each.name}\t{connection.bank_name}\tskipped: synced recently")
                 continue
             try:
@@ -49,11 +49,17 @@ def first_sync(
     job; a sync that was cut off is resumed. None if the connection was synced too recently for another one.
     CommandError if the sync fails."""
     started = services.sync_engine.start(connection, is_first=True, job_id=job_id)
-    if started.job is None and started.error is None:
-        started = Started(job=jobs.find_running(services.everybody, connection.user_id, connection.id))
-        if started.job is None:
-            return None
-    return _watch(services, report, connection, started)
+    going = _or_under_way(services, connection, started)
+    return _watch(services, report, connection, going) if going is not None else None
+
+
+def _or_under_way(services: Services, connection: StoredConnection, started: Started) -> Started | None:
+    """What was started; else the sync that is under way, of the server or of a command that was cut off, which goes on.
+    None if the connection was synced too recently."""
+    if started.job is not None or started.error is not None:
+        return started
+    running = jobs.find_running(services.everybody, connection.user_id, connection.id)
+    return Started(job=running) if running is not None else None
 
 
 def new_transactions(job: Job) -> str:

@@ -110,6 +110,10 @@ class ImportLane:
         self._jobs: set[str] = set()
         self._is_closed = False
 
+    def is_closed(self) -> bool:
+        """Whether there will be no more turns, for the process is about to end."""
+        return self._is_closed
+
     @property
     def length(self) -> int:
         """The number of imports that have a turn or wait for one."""

@@ -43,7 +43,7 @@ from storage.importing import file_imports, runs
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch, read_batch
 from storage.importing.file_imports import StoredReport
-from storage.users import User
+from storage.users import User, UserUnknown
 
 CONNECTION_DEFAULT = "Statement files"
 ASKED_WITHIN = 60.0  # seconds; a preview about which nobody asks for longer ends
@@ -138,7 +138,7 @@ class FileImport(Struct, kw_only=True):
     ) -> None:
         """Store the read file as one completed job of the user's connection of this name, which is made where it is
         missing, in the caller's transaction, and set what came of it; `choice` is the account of files that do not name
-        theirs. Raises ConnectionBusy, InvalidRecord and ProfileError."""
+        theirs. Raises ConnectionBusy, InvalidRecord, ProfileError and UserUnknown."""
         now, self.statements = clock.now(), read.statements
         source = connections.add(
             session,
@@ -258,11 +258,12 @@ class UploadedFiles:
         render: Callable[[FileImport], bytes],
     ) -> None:
         error: str | None = INTERNAL
-        with contain(log, "import %s failed", report.id):
+        is_ending = self._lane.is_closed  # what is not done by then finds the store closed
+        with contain(log, "import %s failed", report.id, is_expected=is_ending):
             error = self._outcome(report, user, file, choice)
         report.error, report.is_done = error, True
         # If it cannot be kept, whoever asks is soon told that this process has ended; who sent the file gets the answer
-        with contain(log, "the end of import %s could not be kept", report.id):
+        with contain(log, "the end of import %s could not be kept", report.id, is_expected=is_ending):
             answer = render(report).decode()
             self._store.of(report.user_id).atomically(lambda session: file_imports.end(session, report, answer=answer))
         self._leave(report)
@@ -283,7 +284,7 @@ class UploadedFiles:
         except (AccountUnclear, SourceError, InvalidRecord, ConnectionBusy) as error:
             report.candidates = getattr(error, "candidates", ())
             return as_sentence(error)
-        except ProfileError as error:
+        except (ProfileError, UserUnknown) as error:
             return str(error)  # unchanged: it is a sentence, or begins with a file's name
         except (StoreFull, StoreUnavailable) as error:
             log.warning("import %s failed: %s", report.id, type(error).__name__)

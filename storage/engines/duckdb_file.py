@@ -424,6 +424,10 @@ def _translate_errors() -> Iterator[None]:
         if isinstance(error, duckdb.TransactionException):
             raise Conflict(_first_line(error)) from error
         raise
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # DuckDB's own words in place of what a signal's handler raised
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _first_line(error: Exception) -> str:

@@ -24,11 +24,12 @@ def store_batch(
 ) -> Sequence[AccountReport]:
     """Store one batch and add it to the job's count, all in the caller's transaction, so that a crash leaves the batch
     whole or not at all; returns what that did to each account. `choice` and `unnamed` as in `ingest.store`. Raises
-    JobEnded, before any work, if the job has ended."""
+    JobEnded or UserUnknown, before any work, if the job has ended or the user was removed while the file was read."""
     session.hold(job.user_id)
     jobs.check_running(session, job)
     user = users.find(session, job.user_id)
-    assert user is not None, "a job outlived its user"
+    if user is None:
+        raise users.UserUnknown("This user has been removed.")
     report = ingest.store(
         session,
         user=user,

@@ -77,9 +77,15 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
     """Delete the account with everything imported for it and what its user said of its bookings; a later import of the
-    same account brings it back."""
+    same account brings it back.
+
+    A source with a cursor is asked for everything the next time, as after `undo`: else a sync would bring back the last
+    days alone.
+    """
     session.hold(user.id)
     reported = contributions.of_accounts(session, user.id, [account_id])
+    told_by = sorted({contribution.connection_id for contribution in reported})
+    set_values(session, "connections", {"user_id": user.id, "id": told_by}, cursor=None)
     contributions.forget(session, user.id, reported)
     baseline.forget(session, user.id, account_id)
     annotations.forget(session, user.id, anchors.of_account(session, user.id, account_id))

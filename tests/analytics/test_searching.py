@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.frames import RATES, SEARCHED
+from analytics.frames import RATES, SEARCHED, frame_of
 from analytics.searching.filters import Query, Sort, in_order, is_uncategorised, matching_rows, query_words
 from tests.analytics import reference
 from tests.analytics.ledgers import ACCOUNTS, TODAY, Row, frame, rate_rows, searched, searched_rows
@@ -113,6 +113,13 @@ def ids(**query: Any) -> list[str]:
 def test_amounts_are_compared_as_they_are_listed() -> None:
     assert ids(amount_min=Decimal(5), amount_max=Decimal("5.00")) == ["1", "2", "4"]
     assert ids(amount_min=Decimal("5.001")) == ["3"]
+
+
+@pytest.mark.requirement("search.filters")
+def test_a_search_without_a_condition_finds_all_rows_of_a_long_history() -> None:
+    row = searched(LEDGER)[:1]
+    found = matching_rows(pl.concat([row] * 20_000), Query(), selection=("a",), currency="EUR").pipe(frame_of)
+    assert found.height == 20_000
 
 
 @pytest.mark.requirement("search.words")

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,49 @@ def test_the_first_ctrl_c_asks_and_the_second_one_leaves() -> None:
     finally:
         process.kill()
     assert (process.returncode, told.strip()) == (1, "Aborted!")
+
+
+CLEARS_UP = """
+import time, click
+from tempfile import TemporaryDirectory
+from handlers.cli.interrupts import interruptible
+
+@click.command()
+def rehearse() -> None:
+    with interruptible(), TemporaryDirectory() as copy:
+        print(copy, flush=True)
+        time.sleep(60)
+
+rehearse()
+"""
+
+
+@pytest.mark.requirement("cli.interrupted")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_asked_to_end_leaves_no_copy_behind(number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLEARS_UP], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        copy = Path(process.stdout.readline().strip())
+        assert copy.is_dir()
+        process.send_signal(number)
+        _, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, told.strip()) == (1, "Aborted!")
+    assert not copy.exists()
+
+
+@pytest.mark.requirement("cli.interrupted")
+def test_nohup_keeps_a_command_at_work() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.requirement("cli.interrupted")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -36,8 +37,10 @@ from handlers.sync.statement_files import (
     TooManyFiles,
     UploadedFiles,
 )
+from storage import users
 from storage.database import Conflict, StoreFull, StoreUnavailable
 from storage.importing import file_imports
+from storage.importing.batches import ReadBatch
 from storage.users import User
 from tests.explanations.conftest import Holder, Service
 
@@ -462,6 +465,36 @@ def failing(error: BaseException) -> Callable[..., None]:
         raise error
 
     return fails
+
+
+@pytest.mark.requirement("serve.stop")
+def test_an_import_that_the_end_of_the_server_cuts_off_is_one_line_of_the_log(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def close(*_arguments: Any, **_named: Any) -> None:
+        monkeypatch.setattr(holder.service.services.sync_engine.import_lane, "_is_closed", True)
+        raise RuntimeError("Connection already closed!")
+
+    monkeypatch.setattr(FileImport, "keep", close)
+    caplog.set_level(logging.INFO, logger="bankdata.imports")
+    report = sent(writer(holder), MT940)
+    (line,) = [each for each in caplog.records if each.name == "bankdata.imports"]
+    assert (line.getMessage(), line.exc_info) == (f"import {report['importId']} failed: RuntimeError", None)
+
+
+@pytest.mark.requirement("page.imports")
+def test_a_file_of_a_user_who_is_removed_while_it_is_read_is_not_stored(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    database, read = holder.service.services.everybody, FileImport.read
+
+    def remove_and_read(file: FileImport, stream: BufferedReader, **more: Any) -> ReadBatch:
+        database.atomically(lambda session: users.remove(session, file.user_id))
+        return read(file, stream, **more)
+
+    monkeypatch.setattr(FileImport, "read", remove_and_read)
+    assert sent(writer(holder), MT940)["error"] == "This user has been removed."
+    assert "Traceback" not in caplog.text
 
 
 @pytest.mark.requirement("page.imports")

@@ -529,20 +529,24 @@ class Paper:
     def choose(self, question: str, choices: Sequence[str]) -> int | None: ...
 
 
+def said(scene: Scene, *, is_forced: bool = False) -> str:
+    """What `bankdata sync` says of the connection."""
+    services, paper = services_of(scene), Paper()
+    with suppress(CommandError):
+        sync(services, paper, user=users.get_by_name(services.everybody, "eva"), is_forced=is_forced)
+    return paper.lines[-1].removeprefix("eva\tOne\t")
+
+
 @pytest.mark.requirement("sync.forced")
 def test_the_operator_may_sync_within_the_30_minutes_and_never_more_often_than_the_bank_allows(scene: Scene) -> None:
-    def said(*, is_forced: bool) -> str:
-        paper = Paper()
-        with suppress(CommandError):
-            sync(
-                services_of(scene),
-                paper,
-                user=users.get_by_name(services_of(scene).everybody, "eva"),
-                is_forced=is_forced,
-            )
-        return paper.lines[-1].removeprefix("eva\tOne\t")
+    assert said(scene) == "1 new transaction"
+    assert said(scene) == "skipped: synced recently"
+    assert [said(scene, is_forced=True) for _ in range(3)] == ["0 new transactions"] * 3
+    assert said(scene, is_forced=True).startswith("failed: The bank allows 4 syncs in 24 hours")
 
-    assert said(is_forced=False) == "1 new transaction"
-    assert said(is_forced=False) == "skipped: synced recently"
-    assert [said(is_forced=True) for _ in range(3)] == ["0 new transactions"] * 3
-    assert said(is_forced=True).startswith("failed: The bank allows 4 syncs in 24 hours")
+
+@pytest.mark.requirement("sync.forced")
+def test_a_sync_that_was_cut_off_goes_on_with_the_next_command(scene: Scene) -> None:
+    assert services_of(scene).sync_engine.start(scene.stored()).job is not None
+    assert said(scene) == "1 new transaction"
+    assert said(scene) == "skipped: synced recently"

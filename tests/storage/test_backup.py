@@ -65,3 +65,13 @@ def test_a_backup_holds_everything_and_an_older_one_is_never_overwritten(bank: B
     copy.close()
     assert backup.backup(bank.database, folder) == folder.with_name("one-2")
     assert (folder / "key.json").read_text() == "secret"
+
+
+@pytest.mark.requirement("backup")
+def test_a_backup_removes_what_killed_ones_have_left_and_nothing_else(bank: Bank, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    for name in (".20261127-033000.part", ".20261126-033000-2.part", ".mine.part", "20261125-033000"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / backup.STORE_NAME).write_text("")
+    backup.backup(bank.database, folder / "20261128-033000")
+    assert {path.name for path in folder.iterdir()} == {".mine.part", "20261125-033000", "20261128-033000"}

@@ -2,8 +2,10 @@
 
 import os
 import resource
+import signal
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +32,20 @@ def elsewhere(path: Path | None, lines: str) -> str:
     program = f"from pathlib import Path\n{names}path = Path({str(path)!r})\n{lines}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     return done.stdout + done.stderr
+
+
+@pytest.mark.requirement("cli.interrupted")
+def test_ctrl_c_during_a_statement_is_an_interrupt(database: OpenStore) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            database.rows("SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b")
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert database.rows("SELECT 1 AS n") == [{"n": 1}]
 
 
 @pytest.mark.requirement("store.unreadable")

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from analytics.records import AccountRecord, StatementRecord
-from storage import accounts
+from storage import accounts, connections
 from storage.undo_and_merge import merges, rebuild
 from tests.storage.conftest import Bank, bookings, files_of
 
@@ -346,3 +346,16 @@ def test_an_account_that_was_merged_is_met_in_the_other_one_and_one_that_was_del
     assert accounts.of_user(bank.database, bank.user.id) == []
     bank.bring(bookings("2026-11-04 | -7.00 | Shop | x | provider_id=p3"), account=giro(IBAN))
     assert len(accounts.of_user(bank.database, bank.user.id)) == 1
+
+
+@pytest.mark.requirement("import.account-key")
+def test_the_bank_of_a_deleted_account_is_asked_for_everything_and_no_other_bank(bank: Bank, new_bank: NewBank) -> None:
+    other = new_bank(bank.user.name, "Other")
+    other.bring(bookings("2026-11-01 | -1.00 | Shop | x"), account=giro(NEW_IBAN))
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x"), account=giro(IBAN))
+    for each in (bank, other):
+        connections.keep_cursor(bank.database, bank.user.id, each.connection.id, {"day": "2026-11-02"})
+    (deleted,) = (each.id for each in accounts.of_user(bank.database, bank.user.id) if each.iban == IBAN)
+    bank.database.atomically(lambda session: rebuild.delete(session, user=bank.user, account_id=deleted, now=bank.now))
+    kept = [connections.find(bank.database, bank.user.id, each.connection.id) for each in (bank, other)]
+    assert [each.cursor for each in kept if each is not None] == [None, {"day": "2026-11-02"}]
