@@ -46,7 +46,8 @@ class Entries:
     descending, with or without the columns of DETAILS; `render` makes the JSON of a row. The frame passed in is
     changed, so the caller must not use it any more.
 
-    Columns are chosen in brackets: `select` and `drop` make a plan for each frame, which takes longer than the rest.
+    The code chooses columns by `frame[[...]]`, because `select` and `drop` make a plan for each frame, which takes
+    longer than all the rest.
     """
 
     def __init__(
@@ -141,7 +142,8 @@ class Entries:
         return None if at is None else {**self.rows.row(at, named=True), **self._details.row(at, named=True)}
 
     def _found(self, selection: Selection) -> tuple[Sequence[int], int, int]:
-        """Positions of rows, ascending, and the part of them (first and end index) that the selection contains."""
+        """Ascending positions of rows, and the first and end index of that slice of them which is the selection. The
+        slice applies its days, the positions everything else."""
         first = bisect_left(self._days, -_days_since_1970(selection.date_to)) if selection.date_to else 0
         end = bisect_right(self._days, -_days_since_1970(selection.date_from)) if selection.date_from else len(self)
         found: Sequence[int] = range(len(self))
@@ -155,7 +157,7 @@ class Entries:
         return found, first, end
 
     def leaves(self, positions: Sequence[int]) -> list[str | None]:
-        """The finer categories of the rows at these positions."""
+        """The codes of the finer categories of the rows at these positions, None for a row without one."""
         return self.rows["detailed_category"].gather(positions).to_list()
 
     def json(self, positions: Sequence[int]) -> list[bytes]:
@@ -181,8 +183,8 @@ class Entries:
         return [self._json[at] for at in positions]
 
     def _positions_of(self, selection: Selection) -> Sequence[int]:
-        """The positions of the selection's rows, whatever its days; kept, because whoever reads one page mostly reads
-        the next."""
+        """The ascending positions of the rows that the selection's category, finer category, accounts and words match,
+        whatever its days and ids; kept, because whoever reads one page mostly reads the next."""
         accounts = tuple(sorted(selection.account_ids)) if selection.account_ids is not None else None
         words = tuple(dict.fromkeys((selection.search or "").split()))
         key = selection.category, selection.detailed_category, accounts, words

@@ -26,8 +26,8 @@ class Reader:
         self.cache = Cache(bytes_max=bytes_max, state=store.state)
 
     async def is_present(self, user_id: str, data: UserData) -> bool:
-        """Whether these data are certainly of the present state, as far as the event loop can tell without a thread; if
-        so, they count as used (`Cache.touch`)."""
+        """Whether these data are certainly of the present state, as far as the event loop can tell without a thread;
+        False if it cannot tell. If True, they count as used (`Cache.touch`)."""
         if await self._store.state_without_thread(user_id) != data.state:
             return False
         self.cache.touch(user_id)
@@ -36,8 +36,8 @@ class Reader:
     @contextmanager
     def open(self, user_id: str, needs: Need, *, only: str | None = None) -> Iterator[UserData]:
         """A context with the user's data, all of one state, with these needs loaded; they stay in memory afterwards. If
-        the user is not in memory and `only` is given, only the booking with this id is read, and nothing is kept:
-        whoever has seen the list will want more of it."""
+        `only` is given and nothing of the present state is in memory, just the booking with this id is read, and
+        nothing is kept: somebody who wants more of the user's bookings has mostly listed them before."""
 
         def read(data: UserData | None) -> UserData:
             with self._store.reading(user_id) as (session, learn):

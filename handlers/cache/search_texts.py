@@ -20,7 +20,8 @@ class SearchTexts:
 
     @cached_property
     def _starts(self) -> "array[int]":
-        """The beginning of each row's text in the string, and its end; made by the first search."""
+        """The index in the string at which each row's text begins, and at last the one after its end; made by the first
+        search."""
         return array("I", [0, *(self._lengths + 1).cum_sum().to_list()])
 
     def containing(self, spellings: Collection[str], positions: Sequence[int]) -> list[int]:

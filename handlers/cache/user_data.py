@@ -95,9 +95,9 @@ class UserData:
         return self._answers.get(key)
 
     def note_asked(self, key: Hashable) -> bool:
-        """Remember a request, and return whether the same one came recently. Answers that are quickly made are kept
-        only then: most pages are read once, and memory that was not used recently is slower than making the answer
-        again."""
+        """Remember a request, and return whether it was remembered already, among up to a hundred. The caller keeps an
+        answer that is quickly made only then: most pages are read once, and memory that was not used recently is slower
+        than making the answer again."""
         asked = hash(key)
         if asked in self._asked:
             return True
@@ -108,7 +108,7 @@ class UserData:
 
     def keep_answer(self, key: Hashable, answer: Answer) -> None:
         """Keep an answer, whose body has to be bytes, unless one is kept for this key already; the oldest ones are
-        dropped if there are too many."""
+        dropped if there are too many, or too many bytes."""
         assert isinstance(answer.body, bytes), "only finished bytes are kept"
         answer = replace(answer, body=fit_copy(answer.body))
         size = len(answer.body) + ANSWER_OVERHEAD_BYTES
@@ -135,7 +135,7 @@ class UserData:
         ]
 
     def search_rows(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
-        """The booked rows of the selection as analytics.frames.SEARCHED, or the pending ones."""
+        """The booked rows of the selection as analytics.frames.SEARCHED; with `pending`, its pending rows instead."""
         if not pending:
             return self.entries.search_rows(selection)
         return for_search(self.waiting.filter(selection.expression()), pending=True)
@@ -146,8 +146,8 @@ class UserData:
         return self.waiting.select(*BOOKINGS)
 
     def rows_by_id(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
-        """The booked rows with these ids, with the columns of a list, by id; or the pending ones. Raises KeyError for
-        an unknown id of a booked row."""
+        """The booked rows with these ids, with the columns of a list, by id; KeyError for an unknown id. With
+        `pending`, the pending rows instead, without unknown ids."""
         if pending:
             rows = self.waiting.filter(pl.col("id").is_in(list(ids)))
         else:

@@ -126,8 +126,8 @@ def confirm(question: str) -> None:
 
 @contextmanager
 def writing(place: str = "standard output") -> Iterator[None]:
-    """A context in which the result is written to this place. If that fails the command ends: with the reason, or
-    without a word where the reader has gone."""
+    """A context for code that writes the result; `place` says where, for the message. If writing fails the command
+    ends: with the reason, or without a word where the reader has gone."""
     try:
         yield
     except BrokenPipeError:

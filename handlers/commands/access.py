@@ -35,7 +35,7 @@ def print_setup_token(
     services: Services, report: Report, *, user: User, app_name: str, accounts: list[str], figures_only: bool, days: int
 ) -> None:
     """Make a setup token for an app that speaks SimpleFIN and print it, alone on standard output. `accounts` are ids,
-    IBANs or names (none: all accounts); the app's access lasts `days`."""
+    IBANs or names (none: all accounts); the app's access lasts `days`. CommandError where SimpleFIN is off."""
     if not services.settings.simplefin_server:
         raise CommandError("SimpleFIN is not served: BANKDATA_SIMPLEFIN_SERVER is off.")
     named = [stored_accounts.resolve(services.everybody, user.id, each).id for each in accounts]
@@ -85,7 +85,8 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
 
 
 def list_grants(services: Services, report: Report, *, user: User | None) -> None:
-    """List which apps are connected to which users, or to this one, the newest grant first, one a line."""
+    """List the live grants that apps use, the newest first, one a line: id, user, app, scope. `user` None: those of all
+    users."""
     wanted = user.id if user else None
     for each in services.authorization.grants.connected_apps(wanted):
         report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")

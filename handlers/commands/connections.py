@@ -267,8 +267,8 @@ def _make_or_renew(
 
 
 def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:
-    """Sync and report what came; False if the connection was synced too recently for another sync. CommandError if the
-    sync failed, or a file was refused."""
+    """Sync the connection, and report what came and which accounts may be the same as others; False if it was synced
+    too recently for another sync. CommandError if the sync failed, or a file was refused."""
     known = {each.id for each in accounts.every(services.everybody, owner.id)}
     job = first_sync(services, report, connection)
     if job is None:

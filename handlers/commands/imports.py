@@ -45,8 +45,8 @@ def import_files(
     is_json: bool = False,
 ) -> None:
     """Import the files one after the other, each whole or not at all, and report on each; raises CommandError if a file
-    was refused. `account` is the id, IBAN or name of the account that they are about; without it, the person is asked
-    where a file does not say. A dry run stores nothing."""
+    was refused. `account` is the id, IBAN or name of the account of files that do not name theirs; without it, the
+    person is asked. Afterwards recurring payments are detected again. A dry run stores nothing."""
     choice = accounts.resolve(services.everybody, user.id, account).id if account else None
     profiles = services.own_profiles.of_user(user.id)
     target = bank_name(connection) if connection else CONNECTION_DEFAULT

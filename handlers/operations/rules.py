@@ -94,8 +94,8 @@ def rules_with(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]
 
 
 def with_edited(known: Sequence[Rule], id_: str, changes: Mapping[str, Any]) -> list[Rule]:
-    """All rules in their order, the one with this id with the changes, which name fields of the contract; raises
-    NotFound and InvalidRule. Unknown fields are ignored, as everywhere in a body."""
+    """All rules in their order, with these changes made to the one with this id; they name fields of the contract, and
+    unknown fields are ignored, as everywhere in a body. Raises NotFound and InvalidRule."""
     wanted = {FIELDS[name]: value for name, value in _whole_place(changes).items() if name in FIELDS and name != "id"}
     edited = [replace(rule, **wanted) for rule in known if rule.id == id_]
     if not edited:
@@ -121,8 +121,8 @@ def in_order(known: Sequence[Rule], ids: Sequence[str]) -> list[Rule]:
 
 
 def _whole_place(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes, completed so that the place is consistent: a new category drops what lay below the old one, and a
-    finer or own category brings along what it lies below."""
+    """The changes, completed so that the place is consistent: a new category removes the finer and own category of the
+    old one, and a new finer or own category removes the members above it, which then follow from it."""
     whole = dict(changes)
     if "category" in changes:
         whole = {"detailedCategory": None, "ownCategoryId": None, **whole}

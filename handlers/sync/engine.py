@@ -99,7 +99,8 @@ class SyncEngine:
 
     @property
     def source_calls(self) -> int:
-        """The number of requests to sources under way."""
+        """The number of steps of sync jobs now running in threads. A step calls a source and also stores what it
+        got."""
         return self._calls.running
 
     def start(
@@ -170,8 +171,8 @@ class SyncEngine:
         return self._secrets is None or self._secrets.can_read(connection)
 
     def quota(self, session: Session, connection: StoredConnection, *, now: datetime) -> SyncQuota | None:
-        """How many syncs the connection's source allows in 24 hours, and when past ones were; None if the source has no
-        limit or is unknown to this program."""
+        """How many syncs without a person present the connection's source allows in 24 hours, and when past ones were;
+        None if the source has no limit or is unknown to this program."""
         connector = self._connectors.get(connection.connector)
         limit = connector.unattended_syncs_max if connector is not None else None
         if limit is None:
@@ -181,8 +182,9 @@ class SyncEngine:
     def sync_now(
         self, connection: StoredConnection, attended: Person | None = None, *, is_first: bool = False
     ) -> Started:
-        """Start a job for the connection as `start` does, and have its first step done: for a person who looks at the
-        page, or `is_first`, as part of connecting. It goes on even if nobody reads it."""
+        """Start a job for the connection as `start` does, and begin its first step in a thread: for a person who looks
+        at the page, or `is_first`, as part of connecting. Waits for nothing; the job goes on even if nobody reads
+        it."""
         started = self.start(connection, is_first=is_first, attended=attended)
         if started.job is not None:
             self.advance(started.job)
@@ -202,7 +204,7 @@ class SyncEngine:
     async def wait_for(self, user_id: str, job_id: str) -> Job | None:
         """The user's job after its next step, for requests; None where there is none. Waits up to about 8 seconds and
         holds no thread meanwhile, so that any number of readers of slow banks delay nobody. A job that is not due
-        within a second is only read."""
+        within a second is only read. Unlike `read`, raises no StoreFull."""
         database = self._store.of(user_id)
         job = await run_in_threadpool(jobs.find, database, user_id, job_id)
         if job is None or job.is_final:
@@ -243,8 +245,8 @@ class SyncEngine:
         return step
 
     def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
-        """Whether only another machine of a shared store can advance the job: its folder is not on this one (after a
-        minute the folder counts as missing, and the job fails with that), or its bank's key is not."""
+        """Whether only another machine of a shared store can advance the job, because this one lacks its folder (after
+        a minute the folder counts as missing, and the job fails with that) or the key of its connection's secrets."""
         if not self._store.is_shared:
             return False
         if not self.has_key(connection):
@@ -264,7 +266,8 @@ class SyncEngine:
                     step.set_result(None)
 
     def close(self) -> bool:
-        """Stop, wait three seconds at most, whatever the sources do, and return whether nothing is running any more."""
+        """Stop, wait up to three seconds for steps that are running, whatever the sources do, and return whether all
+        have ended."""
         self.stop()
         return self._calls.close(within=STOP_WITHIN)
 

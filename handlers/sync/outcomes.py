@@ -68,8 +68,8 @@ class Outcomes:
         self._clock = clock
 
     def wait(self, job: Job, handle: dict[str, object], seconds: float) -> None:
-        """Put the job off for so many seconds, as its source, not ready yet, asked; fail it now if these are 15 minutes
-        or more, which no job may go without progress."""
+        """Store the source's `handle`, and put the job off for so many seconds, as the source, not ready yet, asked;
+        fail the job now if these are 15 minutes or more, which no job may go without progress."""
         now = self._clock.now()
         until = now + timedelta(seconds=seconds)
         if seconds >= sync_time_limits.PROGRESS_MAX.total_seconds():

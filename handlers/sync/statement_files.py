@@ -250,8 +250,9 @@ class UploadedFiles:
         self._store.of(user_id).atomically(lambda session: file_imports.remove(session, user_id, import_id))
 
     def _check_wanted(self, report: FileImport) -> None:
-        """Raise GivenUp if a preview's report was deleted, or nobody has asked for it for a minute. In a shared store
-        requests go to other processes too, so only the lease, which goes with the report, tells."""
+        """Raise GivenUp for a preview whose report was deleted or, if only this process serves the store, about which
+        nobody has asked for a minute. In a shared store other processes may be asked instead, so only the lease, which
+        goes with the report, tells."""
         is_asked = self._store.is_shared or time.monotonic() - report.asked_at < ASKED_WITHIN
         if report.is_dry_run and (report.is_given_up or not is_asked or not self._leases.has(report.id)):
             raise GivenUp
