@@ -31,7 +31,7 @@ def get_forecast(
     services: Services, request: Request, _reading: UserData, *, days: int, account_ids: str | None
 ) -> Answer:
     """Forecast the balances of the coming days for each account and each currency, with a formula that anyone can
-    check. A grant of figures only gets sums of whole months."""
+    check. A grant of figures only gets sums by month, for days to the end of the last month."""
     caller, today = request.principal, services.clock.today()
     if caller.figures_only:  # of two answers that end a day apart the difference is what is due on that day
         days = (last_day(today + timedelta(days=days)) - today).days

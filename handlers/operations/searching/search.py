@@ -131,8 +131,9 @@ def sum_transactions(
 
 
 def _read(reading: UserData, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
-    """The rows of the selection, booked, pending or both, the latest booking date first; those with the tag and own
-    category that the filters name."""
+    """Return the rows of the selection that are booked, pending or both, as `filters.status` asks, and have the tag and
+    own category that the filters name; the latest booking date first. The caller applies the other filters
+    (`Filters.query`)."""
     parts = []
     if filters.status != "pending":
         parts.append(reading.search_rows(selection))
