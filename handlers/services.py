@@ -133,8 +133,8 @@ class Services(Struct):
 
     @property
     def rates(self) -> pl.DataFrame:
-        """The reference rates of the European Central Bank, loaded when a selection first mixes currencies and kept
-        until `forget_rates`."""
+        """The reference rates of the European Central Bank, loaded when they are first needed and kept until
+        `forget_rates`."""
         if self._rates is None:
             self.sharing.fetch_rates()
             self._rates = current_rates(self.settings.data_dir)
@@ -160,8 +160,9 @@ class Services(Struct):
         self.reader.cache.clear()
 
     def is_ready(self) -> bool:
-        """Whether the store answers and, if it is a database elsewhere, can be written to; logs when it stops answering
-        and when it answers again. Its schema needs no check: it was brought up to date when it was opened."""
+        """Whether the store answers and, if it is a database elsewhere, can be written to; False whatever goes wrong.
+        Logs when it stops answering and when it answers again. Its schema needs no check: it was brought up to date
+        when it was opened."""
         answers = is_ready = False
         # Whatever goes wrong, the answer to the monitor is no
         with contain(log, "not ready", is_expected=lambda: not self._was_ready):
@@ -183,7 +184,8 @@ class Services(Struct):
 
 
 def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
-    """The sources on other machines that a person can connect with a sign-in or a token, by name."""
+    """The sources on other machines that a person can connect with a sign-in or a token, by name; also those that the
+    settings do not set up (`is_set_up`)."""
     enable_banking = EnableBanking(
         settings.enable_banking_url,
         application=settings.enable_banking_application,

@@ -69,8 +69,9 @@ class Terminal:
         return int(click.prompt("Which one", type=click.IntRange(1, len(choices)), err=True)) - 1
 
     def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
-        """A line that the person types (or the next one of standard input where that is no terminal), trimmed. None at
-        the end of the input, and if no line comes within `seconds`. A secret is not shown while it is typed."""
+        """A line that the person types (or the next one of standard input where that is no terminal), trimmed, except
+        for a secret typed at a terminal. None at the end of the input, and if no line comes within `seconds`. A secret
+        is not shown while it is typed, unless `seconds` is given."""
         self.end()
         if seconds is None and is_secret and sys.stdin.isatty():
             return str(click.prompt(question, hide_input=True, err=True))

@@ -66,7 +66,7 @@ class Dialogue(Report, Protocol):
 
     def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
         """A line that the person types, or that stands on standard input; None at its end, or when no line comes within
-        `seconds`. A secret is not shown while it is typed."""
+        `seconds`. A secret is not shown while it is typed, unless `seconds` is given."""
         ...
 
 
@@ -108,7 +108,7 @@ class ControlServer:
 
     def close(self, *, within: float) -> bool:
         """Stop listening, wait up to `within` seconds for running commands, and return whether all have ended. A
-        command that is cut off after that stores nothing."""
+        command that is cut off after that stores nothing more."""
         self._server.shutdown()
         self._server.server_close()
         self._path.unlink(missing_ok=True)

@@ -34,8 +34,8 @@ def passkeys_page(site: Site, visit: Visit, browser: Browser, user: User) -> Res
 
 
 def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Check the password again, then show the page whose script asks the browser to make a passkey. Back to the page
-    where browsers can make none."""
+    """Check the password again, then show the page whose script asks the browser to make a passkey. If browsers make
+    none for this host, redirects to the page as it was."""
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)

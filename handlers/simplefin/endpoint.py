@@ -168,8 +168,9 @@ class SimpleFinEndpoint:
 
 
 def failure_answer(error: BaseException) -> Answer | None:
-    """The failure in a form that apps of both versions of SimpleFIN read; for a setup token, one word that all apps
-    know. None for an error that is no Refusal (`call.FailureAnswer`)."""
+    """The failure in a form that apps of both versions of SimpleFIN read; for a setup token (InvalidGrant), a plain
+    text that begins with the one word that all apps know. None for any other error that is no Refusal
+    (`call.FailureAnswer`)."""
     if isinstance(error, InvalidGrant):
         return _plain("Forbidden: this setup token is unknown, over or used", status=403)
     if not isinstance(error, Refusal):

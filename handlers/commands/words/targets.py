@@ -18,7 +18,7 @@ from storage.words import annotations
 
 def list_targets(services: Services, report: Report, *, user: User, month: str | None) -> None:
     """List the targets that hold in a month (None: this one), with what was spent in that month or its year and what is
-    left."""
+    left; bookings without a reference rate are left out."""
     everything = Principal(
         user_id=user.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=user.has_subscription
     )
