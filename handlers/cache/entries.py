@@ -43,8 +43,9 @@ Shown = Callable[[str | None], str | None]
 
 class Entries:
     """Booked transactions with the columns of `storage.transactions.KEPT`, latest booking date first, then by id
-    descending, with or without the columns of DETAILS; `render` makes the JSON of a row. The frame passed in is
-    changed, so the caller must not use it any more.
+    descending, with or without the columns of DETAILS; `render` makes the JSON of a row. `parts` are those into which
+    the user divided some of them: a category finds a booking by its parts, too. The frame passed in is changed, so the
+    caller must not use it any more.
 
     The code chooses columns by `frame[[...]]`, because `select` and `drop` make a plan for each frame, which takes
     longer than all the rest.
@@ -85,12 +86,13 @@ class Entries:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The position of each row, by its id."""
+        """The position of each row in the list, from 0, by its id; made when first needed."""
         self.size += len(self) * INDEX_BYTES
         return {id_: at for at, id_ in enumerate(self.rows["id"].to_list())}
 
     def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, Sequence[int]]:
-        """The number of rows in the selection, and the positions of those on one page."""
+        """The number of rows in the selection, and the positions of those on one page: `limit` rows of the selection
+        from its row `offset` on."""
         found, first, end = self._found(selection)
         return end - first, found[min(first + offset, end) : min(first + offset + limit, end)]
 
@@ -122,7 +124,7 @@ class Entries:
 
     @property
     def has_details(self) -> bool:
-        """Whether single rows can be shown with all their details."""
+        """Whether the columns of DETAILS are there, so that `find` can be called."""
         return self._details is not None
 
     def add_details(self, details: pl.DataFrame) -> None:
@@ -223,7 +225,7 @@ class Entries:
 
 
 def with_leaf(json: bytes, leaf: str | None) -> bytes:
-    """The JSON of a row with the member `detailedCategory` added, null for None."""
+    """The JSON of a row with the member `detailedCategory` added: the code `leaf`, null for None."""
     return b'%b,"detailedCategory":%b}' % (json[:-1], orjson.dumps(leaf))
 
 

@@ -44,7 +44,8 @@ class Need(Flag):
 
 class UserData:
     """One user's accounts, and the parts that somebody has needed so far (`loaded`); the attribute of any other part
-    does not exist."""
+    does not exist. `state` is the number of the state that they belong to, None if there is no such user. Only data
+    that are whole (`is_whole`) may be kept in a cache."""
 
     statuses: Mapping[str, Status]  # of connections by id
     own_rules: Sequence[Rule]  # of classification
@@ -80,7 +81,7 @@ class UserData:
         return needs in self.loaded
 
     def now_has(self, needs: Need) -> None:
-        """Note that these parts have been loaded, and measure what is loaded now."""
+        """Note that these parts have been loaded, and estimate anew the memory that all loaded parts take."""
         self.loaded |= needs
         frames = [] if self.parts.is_empty() else [self.parts]
         if Need.PENDING in self.loaded:
@@ -124,8 +125,8 @@ class UserData:
     def page(
         self, selection: Selection, *, limit: int, offset: int, leaf: Shown | None = None
     ) -> tuple[int, list[bytes]]:
-        """The number of rows in the selection, and the JSON of those on one page, with finer categories as `leaf` shows
-        them; without `leaf`, without finer categories."""
+        """The number of rows in the selection, and the JSON of those on one page (`limit` rows from row `offset` on),
+        with finer categories as `leaf` shows them; without `leaf`, without finer categories."""
         total, positions = self.entries.page(selection, limit=limit, offset=offset)
         rows = self.entries.json(positions)
         if leaf is None:

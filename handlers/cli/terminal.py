@@ -80,8 +80,8 @@ class Terminal:
         return self._line(None if seconds is None else time.monotonic() + seconds)
 
     def _line(self, until: float | None) -> str | None:
-        """The next line of standard input, read without a buffer: `select` would overlook further lines that lie in
-        one."""
+        """The next line of standard input, trimmed; None at its end, and once the time `until` (by the monotonic clock)
+        has come. Read without a buffer: `select` would overlook further lines that lie in one."""
         while b"\n" not in self._typed:
             left = None if until is None else max(0.0, until - time.monotonic())
             if self._has_ended:

@@ -100,8 +100,8 @@ def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
 
 
 def show_record(services: Services, report: Report, *, user: User, since: str | None, as_json: bool) -> None:
-    """Print a user's access record by hour, the latest hour first, in UTC; `since` is the first day, in the service's
-    time zone."""
+    """Print a user's access record by hour, the latest hour first, in UTC, one line (of JSON, if `as_json`) for each
+    operation; `since` is the first day, in the service's time zone, None for all."""
     first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
     for entry in chain.from_iterable(services.authorization.record.hours(user.id, since=first)):
         if as_json:

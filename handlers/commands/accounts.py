@@ -57,7 +57,8 @@ def rename_account(services: Services, report: Report, *, user: User, account: s
 
 
 def hide_account(services: Services, report: Report, *, user: User, account: str, is_hidden: bool) -> None:
-    """Leave an account out of everything that apps see, or show it again; its data are kept and go on growing."""
+    """Leave an account out of everything that apps see or, unless `is_hidden`, show it again; its data are kept and go
+    on growing."""
     chosen = accounts.resolve(services.everybody, user.id, account)
     now = services.clock.now()
     services.change(

@@ -62,9 +62,9 @@ def _end_consent(session: Session, connection: StoredConnection, end: datetime) 
 def connect_folder(
     services: Services, report: Report, *, folder: str, user: User, bank: str | None, account: str | None = None
 ) -> None:
-    """Connect a folder whose statement files every sync reads and moves away, or renew that connection, and sync it;
-    files that do not name their account are about `account`. CommandError for a folder that holds other files, or a
-    name that is in use."""
+    """Connect a folder whose statement files every sync reads and moves away, or renew that connection, and sync it.
+    The connection is called `bank`, or like the folder; files that do not name their account are about `account`.
+    CommandError for a folder that holds other files, or a name that is in use."""
     path = checked_folder(folder)
     name = bank_name(bank or path.name)
     _check_that_all_may_be_moved(services, path)
@@ -92,8 +92,9 @@ def connect_live(
     trace: str | None = None,
 ) -> None:
     """Connect or renew a live source (a bank or provider that is asked over the network), then sync it for the first
-    time. Its questions are asked here; a sign-in happens in the person's browser. `trace` is a new file for the masked
-    requests to the provider. CommandError if nothing was connected."""
+    time. `bank` is the name of the connection, and renews one of that name; `given` are answers for which the source
+    then need not ask. Its questions are asked here; a sign-in happens in the person's browser. `trace` is a new file
+    for the masked requests to the provider. CommandError if nothing was connected."""
     with _trace_into(trace) if trace is not None else nullcontext():
         named = {"bank_name": bank_name(bank)} if bank else {}
         known = [each for each in connections.of_user(services.everybody, user.id) if each.connector == source]

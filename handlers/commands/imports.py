@@ -167,7 +167,8 @@ def _keep(
     read: ReadBatch,
 ) -> None:
     """Import one file as one job, all in one transaction, which a dry run or an interrupt rolls back, and complete
-    `outcome`. CommandError while the connection is being synced."""
+    `outcome`. `choice` is the id of the account of a file that does not name its own; without it, AccountUnclear is
+    raised where the account cannot be told. CommandError while the connection is being synced."""
     label = f"{Path(outcome.name).name}: storing, {sum(len(each.places) for each in read.statements):,} rows"
 
     def work(session: Transaction) -> None:

@@ -36,7 +36,8 @@ Id = str | int
 
 
 class RpcError(Exception):
-    """Ends a request with a JSON-RPC error; `str(error)` is its sentence, which repeats nothing the client sent."""
+    """Ends a request with a JSON-RPC error; `str(error)` is its sentence, which repeats nothing the client sent. `code`
+    is that of JSON-RPC, `status` that of HTTP, `id` the request's, and `data` a further member of the error."""
 
     def __init__(
         self, code: int, message: str, *, id_: Id | None = None, status: int = 400, data: Json | None = None

@@ -49,7 +49,8 @@ def change_rule(
     services: Services, request: Request, *, id: str, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
     """Change a rule without moving it, and apply the rules to stored bookings; a field that is left out stays as it is,
-    and null removes what the rule gave. Return it with the number of bookings that changed. Raises NotFound."""
+    and null removes what the rule gave. Return it with the number of bookings that changed. A dry run answers the same
+    and stores nothing. Raises NotFound and BadRequest."""
 
     kept, changed = _change_rules(
         services, request, lambda known: with_edited(known, id, body), is_dry_run=dry_run, include=include
@@ -61,7 +62,7 @@ def order_rules(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
     """Put the rules into the order of `ids`, in which they are asked, and apply them to stored bookings; return how
-    many changed."""
+    many changed. A dry run answers the same and stores nothing. Raises BadRequest unless every rule is named once."""
 
     return _change_rules(
         services, request, lambda known: in_order(known, body["ids"]), is_dry_run=dry_run, include=include

@@ -138,8 +138,8 @@ class SimpleFinEndpoint:
         version: str | None,  # noqa: ARG002 - an answer fits both versions
     ) -> Answer:
         """The accounts that the app may see, or those of them that it names, with their transactions from `start_date`
-        on (90 days ago if none is given) and before `end_date`; without transactions for `balances_only`, and for a
-        grant of figures only."""
+        on (90 days ago if none is given) and before `end_date`, both in seconds since 1970, pending ones for `pending`
+        "1". Without transactions for `balances_only` "1", and for a grant of figures only."""
         services, caller = self._services, request.principal
         now = services.clock.now()
         seconds = Fraction(aware(now).timestamp())

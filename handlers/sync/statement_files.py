@@ -211,7 +211,8 @@ class UploadedFiles:
         render: Callable[[FileImport], bytes],
     ) -> FileImport:
         """Begin to import the file in a thread, or only to try it (`is_dry_run`), and return its report, which grows;
-        the file is closed in the end. `render` makes the JSON of the report, which the store keeps. Raises
+        the file is closed in the end. `choice` is the id of the account of a file that does not name its own, `layout`
+        how the person wants it to be read. `render` makes the JSON of the report, which the store keeps. Raises
         TooManyFiles, after closing the file."""
         report = FileImport(user_id=user.id, name=name, is_dry_run=is_dry_run, layout=layout)
         with self._lock:

@@ -34,7 +34,8 @@ def list_targets(services: Services, report: Report, *, user: User, month: str |
 def set_target(
     services: Services, report: Report, *, user: User, place: str, amount: str, period: str, month: str | None
 ) -> None:
-    """Set the target at a place from a month (None: this one) on; 0 ends the one that held."""
+    """Set the amount to compare with what is spent at a place in each `period` (month or year), from a month (None:
+    this one) on; 0 ends the target that held."""
     first = _month(services, month)
     if not AMOUNT.fullmatch(amount) or amount.startswith("-"):
         raise CommandError("An amount is 0 or more, such as 400 or 12.50.")

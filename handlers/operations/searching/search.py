@@ -205,7 +205,8 @@ def _limited_to(selection: Selection, span: Span) -> Selection:
 
 def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sums], Json]) -> Json:
     """As JSON, at most `limit` groups (the latest ones, in order of time, where the first key is a time; else those
-    with the highest expenses first), and the sums of all others as one."""
+    with the highest expenses first), and the sums of all others as one; each with its sums in `before`, if an earlier
+    span is compared."""
 
     def shape_group(group: Group) -> Json:
         return {**shape(group.sums), **({} if group.compared is None else {"compared": shape(group.compared)})}

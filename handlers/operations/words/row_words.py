@@ -58,7 +58,8 @@ def words_of(reading: UserData, caller: Principal, leaf: Shown | None) -> Callab
 
 
 def with_words(rows: Sequence[bytes], reading: UserData, caller: Principal, leaf: Shown | None) -> list[bytes]:
-    """The rows of a page, which are JSON already, with the members of `words_of` at their end. Raises Forbidden."""
+    """The rows of a page, which are JSON already, with the members that `words_of` (with this `leaf`) gives at their
+    end. Raises Forbidden for a caller who may not read them."""
     check_words(caller, ASKED, None)
     said = words_of(reading, caller, leaf)
     each = [orjson.loads(row) for row in rows]
