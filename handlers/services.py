@@ -205,7 +205,7 @@ def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
 
 def content_of(setting: str, file: Path | None) -> str:
     """The content of a file that the operator named in a setting, such as a client's secret, trimmed; raises
-    Misconfigured for a file that is missing, unreadable or empty."""
+    Misconfigured if none is named, and for a file that is missing, unreadable or empty."""
     try:
         text = file.read_text("utf-8").strip() if file is not None else ""
     except (OSError, ValueError) as error:
@@ -282,8 +282,8 @@ def open_services(
     reader = Reader(store, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
 
     def after_import(user_id: str) -> None:
-        """Detect the user's recurring payments again and, if their data are in memory and they so are likely to ask
-        soon, their forecast."""
+        """Detect the user's recurring payments again; and if their data are in memory, so that they are likely to ask
+        soon, find the flows for their forecast, too."""
         today, looking = clock.today(), reader.cache.users()
         detect_after_import(store.of(user_id), [user_id], today=today)
         find_ahead(store.of, [user_id] if user_id in looking else [], today=today, is_over=sync_engine.stopped.is_set)

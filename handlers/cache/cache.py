@@ -40,7 +40,8 @@ class Cache:
         return self._users.get(user_id)
 
     def touch(self, user_id: str) -> None:
-        """Count a hit, a request answered from a user's data in memory, and have them dropped later than others."""
+        """Count a hit, a request answered from a user's data in memory, and note the user as the one seen last, to be
+        dropped last."""
         with self._lock:
             self.hits += 1
             if user_id in self._users:
@@ -94,8 +95,8 @@ class Cache:
             return list(self._users)
 
     def weigh(self, user_id: str, data: UserData) -> None:
-        """Measure a user's data again if they are in memory, because they may have grown, and drop those least recently
-        used if all are too large now."""
+        """Measure a user's data again if `data` are those in memory, because they may have grown, and drop those least
+        recently used if all are too large now."""
         if self._users.get(user_id) is data and self._sizes.get(user_id) != data.size:
             self._put(user_id, data)
 

@@ -63,7 +63,8 @@ class Reader:
         only: str | None = None,
     ) -> UserData:
         """The user's data as this session sees them, with these needs loaded; `data` are completed if they are of the
-        same state, else new ones are returned. `only` as in `open`. The data of a user who does not exist are empty."""
+        same state, else new ones are returned. With `only`, new data have no booking but the one with this id, and are
+        not whole. The data of a user who does not exist are empty."""
         known = users.state_and_currency(session, user_id, with_parts=only is None and bool(needs & OF_BOOKINGS))
         state, home_currency, has_parts = known or (None, "", False)
         if data is None or data.state != state:

@@ -20,8 +20,8 @@ from storage.users import User
 def print_token(
     services: Services, report: Report, *, user: User, scope: str, seconds: int, for_assistants: bool = False
 ) -> None:
-    """Issue an access token for a user and print it, alone on standard output. `scope` is separated by spaces;
-    CommandError for an unknown one."""
+    """Issue an access token for a user and print it, alone on standard output. It is for the data interface or, with
+    `for_assistants`, for the assistants' address. `scope` is separated by spaces; CommandError for an unknown one."""
     scopes = frozenset(scope.split())
     if not scopes or not scopes <= frozenset(ALL_SCOPES):
         raise CommandError(f"--scope accepts one or more of {', '.join(ALL_SCOPES)}, separated by spaces.")

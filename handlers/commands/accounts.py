@@ -23,7 +23,8 @@ AMOUNT = re.compile(r"-?[0-9]{1,15}([.][0-9]{1,5})?", re.ASCII)
 
 
 def list_accounts(services: Services, report: Report, *, user: User | None) -> None:
-    """List the accounts of one user or of everybody, hidden ones too, one a line, with what tells them apart."""
+    """List the accounts of one user or of everybody, hidden ones too, one a line: id, user, name, IBAN, bank, balance,
+    number of bookings, and whether it is shown, hidden, or perhaps the same as another one."""
     for owner in [user] if user else users.everyone(services.everybody):
         for each in accounts.every(services.everybody, owner.id):
             count = transactions.count(services.everybody, owner.id, Selection(account_ids=[each.id]))

@@ -38,8 +38,9 @@ def connect_bank(
     fault: str | None,
     consent_days: int | None = None,
 ) -> None:
-    """Make a connection of this connector (on the command line the demo bank's) with its first sync, or renew it.
-    `fault` is simulated from the next sync on, and the consent ends after `consent_days`."""
+    """Make a connection of this connector (on the command line the demo bank's) with its first sync, or renew it;
+    `bank` is its name, by default Musterbank. `fault` is simulated from the next sync on, and the consent ends after
+    `consent_days`."""
     name = bank_name(bank or "Musterbank")
     wanted = {**settings, "bank_name": name}
     stored = _make_or_renew(services, user, connector=connector, bank_name=name, settings=wanted)
@@ -145,8 +146,9 @@ def list_connections(services: Services, report: Report, *, user: User | None) -
 
 
 def remove_connection(services: Services, report: Report, *, user: User, connection_id: str) -> None:
-    """End a connection, and the access at its provider, which is noted in the user's access record; the accounts and
-    bookings that it brought stay readable. CommandError for an unknown id."""
+    """End the access at a connection's provider, then the connection, and note that in the user's access record; a
+    provider that failed is reported. The accounts and bookings that it brought stay readable. CommandError for an
+    unknown id."""
     ended = [each for each in connections.of_user(services.everybody, user.id) if each.id == connection_id]
     if not ended:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")

@@ -132,7 +132,8 @@ def ask(
     on_interrupt: OnInterrupt = lambda _: nullcontext(),
 ) -> None:
     """Have the server of this folder carry out a command, passing to `report` what it says; raises NoServer,
-    CommandError and Interrupted. After Ctrl-C, wait until the server reports the outcome."""
+    CommandError and Interrupted. In the context that `on_interrupt` makes, the first Ctrl-C asks the server to stop the
+    command, and its outcome is still awaited."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             with _SocketAddress(folder / FILE_NAME) as address:

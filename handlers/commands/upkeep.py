@@ -80,8 +80,8 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
 
 
 def compact(services: Services, report: Report) -> None:
-    """Sort the stored transactions again into the order that makes reading them fast; CommandError for PostgreSQL,
-    which does so by itself."""
+    """Sort the stored transactions again into the order that makes reading them fast, and report how many; CommandError
+    for PostgreSQL, which does so by itself."""
     if services.store.is_shared:
         raise CommandError("PostgreSQL keeps its tables in order by itself (autovacuum).")
     report.line(f"Sorted {quantity(compaction.compact(services.everybody), 'transaction')}.")

@@ -91,7 +91,7 @@ def read(body: Any, headers: Headers) -> Message:
 
 
 def result_answer(message: Message, result: Json, headers: Mapping[str, str] | None = None) -> Answer:
-    """The answer with the result of a request, to which the modern era adds that it is complete."""
+    """The answer with the result of a request; in the modern era with the member `resultType` "complete" added."""
     body = {"resultType": "complete", **result} if message.is_modern else result
     return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": body}, headers=headers or {})
 

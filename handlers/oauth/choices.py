@@ -105,7 +105,7 @@ def preset_choices(details: AccountInformation | None, owned: Sequence[StoredAcc
 
 
 def choices_of(terms: Terms, owned: Sequence[StoredAccount]) -> Choices:
-    """The choices that match the terms of a grant, and AS_BEFORE for its end."""
+    """The choices that a form shows for a grant of these terms; for its end, AS_BEFORE."""
     coverage = coverage_of(terms)
     return Choices(
         accounts=frozenset(account.id for account in owned if coverage is None or coverage.covers(account.id)),

@@ -33,7 +33,7 @@ def create_rule(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
     """Add a rule after the others, and apply the rules to stored bookings; return it with the number of bookings that
-    changed. A dry run answers the same and stores nothing."""
+    changed. A dry run answers the same and stores nothing. Raises BadRequest for an invalid rule."""
     added: list[Rule] = []
 
     def behind(known: Sequence[Rule]) -> Sequence[Rule]:
@@ -86,8 +86,8 @@ def _of_id(kept: Sequence[Rule], id_: str) -> Json:
 
 
 def rules_with(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
-    """The rules of a text (JSON lines) under ids that no known rule has, and the known rules followed by these; raises
-    InvalidRule."""
+    """The rules of a text (JSON lines), with another id for each whose id a known rule has, and the known rules
+    followed by these; raises InvalidRule."""
     added = with_free_ids(known, parse_rules(text))
     wanted = [*known, *added]
     parse_rules(render_rules(wanted))  # raises InvalidRule if all rules together are not valid

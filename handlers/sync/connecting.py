@@ -360,8 +360,8 @@ def _new_state(user_id: str) -> str:
 
 
 def _bank_name(text: str) -> str:
-    """The bank's name from the source as one printable line of at most 70 characters that clients may show; `Bank`
-    where nothing is left."""
+    """The bank's name, as the person or the source gives it, as one printable line of at most 70 characters that
+    clients may show; `Bank` where nothing is left."""
     return "".join(letter for letter in text if letter.isprintable()).strip()[:BANK_NAME_CHARACTERS_MAX] or "Bank"
 
 

@@ -55,8 +55,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
     after_import: Callable[[str], None]
 
     def take(self, wanted: Job) -> None:
-        """Lease the job and do what it needs next; nothing if another process has the lease, or no connection is
-        left."""
+        """Lease the job, do what it needs next (begin at the source, ask whether it is ready, or import) and store the
+        outcome, be it a failure. Does nothing if another process has the lease, or no connection is left."""
         database, holder = self.store.of(wanted.user_id), self.leases.holder
         job = database.atomically(lambda session: jobs.lease(session, wanted, holder=holder, now=self.clock.now()))
         connection = connections.find(database, job.user_id, job.connection_id) if job is not None else None
@@ -145,8 +145,9 @@ class JobStep(Struct, frozen=True, kw_only=True):
         *,
         keeps_cursor: bool,
     ) -> tuple[Batch | LeftOut, str | None, Sequence[str]] | None:
-        """Read and store the next batch, whole or not at all; a refusal is stored in the job. Returns the batch, why it
-        was refused or is incomplete (else None), and the ids of the accounts it is about; None after the last one.
+        """Read and store the next batch, whole or not at all; a refusal is stored in the job, and so are warnings about
+        a local batch. The batch's cursor is stored only if `keeps_cursor`. Returns the batch, why it was refused or is
+        incomplete (else None), and the ids of the accounts it is about; None after the last one.
 
         A local source keeps its turn in the import lane while it is read; an answer over a network takes long, so it is
         read before the turn begins.

@@ -79,7 +79,8 @@ class Outcomes:
         jobs.put_off(self._of(job), job, until=until)
 
     def complete(self, job: Job) -> None:
-        """Complete the job. Refused batches do not fail it, unless there were some and nothing at all was imported."""
+        """Complete the job. Refused batches do not fail it, unless there were some and nothing at all was imported:
+        then it fails with the reason of the last one."""
         now = self._clock.now()
         # Read again, with what earlier steps of the job have stored
         found = jobs.find(self._of(job), job.user_id, job.id)
@@ -90,7 +91,8 @@ class Outcomes:
 
     def refuse(self, job: Job, connection: StoredConnection, error: SourceError, *, is_local: bool) -> None:
         """Put the job off if the source asks for a pause of at most a minute; else fail it with the error as its
-        reason. A source that is not local, could not be reached and names no time rests longer after each failure."""
+        reason, and give the connection the status that STATUS_AFTER has for the error. A source that is not local,
+        could not be reached and names no time rests longer after each failure."""
         now, pause = self._clock.now(), error.retry_after
         if pause is not None and pause <= retries.IN_JOB_MAX.seconds:
             with suppress(JobEnded):

@@ -232,7 +232,8 @@ class UploadedFiles:
 
     def find(self, user_id: str, import_id: str) -> StoredReport | None:
         """The stored report on the user's import with this id; None where it was deleted or never there. Where the
-        process that read the file has died, the report says so. A preview ends unless this is called now and then."""
+        process that read the file has died, the report says so. If only this process serves the store, a preview ends
+        once this is not called for a minute."""
         report = self._at_work.get(import_id)
         stored = file_imports.find(self._store.of(user_id), user_id, import_id, now=self._clock.now())
         if stored is not None and report is not None:

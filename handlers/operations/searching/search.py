@@ -149,7 +149,7 @@ def _refunds(
     reading: UserData, filters: Filters, selected: SelectedAccounts, parts: Sequence[pl.DataFrame]
 ) -> pl.Series:
     """The ids of the booked refunds of the selected accounts and, if pending rows are asked for, of the refunds among
-    those; whether a pending row is a refund is decided by the same bookings."""
+    those; whether a pending row is a refund is decided by the user's booked rows, too."""
     booked = reading.entries.refunds(selected.ids)
     if filters.status == "booked":
         return booked
