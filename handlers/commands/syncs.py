@@ -45,9 +45,10 @@ def sync(services: Services, report: Report, *, user: User | None, is_forced: bo
 def first_sync(
     services: Services, report: Report, connection: StoredConnection, job_id: str | None = None
 ) -> Job | None:
-    """Run the sync that belongs to connecting a bank, outside the usual turns (decision 25), and return its finished
-    job; a sync that was cut off is resumed. None if the connection was synced too recently for another one.
-    CommandError if the sync fails."""
+    """Run the sync that belongs to connecting a bank, which begins no cool-down (decision 25), and return its finished
+    job; `job_id` is the id of a new one. A sync that is running, or was cut off, is followed instead. None if the
+    connection was synced too recently, or its source still wants a pause. CommandError if the sync fails or may not be
+    started."""
     started = services.sync_engine.start(connection, is_first=True, job_id=job_id)
     if started.job is None and started.error is None:
         started = Started(job=jobs.find_running(services.everybody, connection.user_id, connection.id))

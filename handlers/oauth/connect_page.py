@@ -201,8 +201,8 @@ def _attempt(
 
 def _redirect_to_step(site: Site, visit: Visit, attempt: Attempt, *, is_early: bool = False) -> Response:
     """Redirect to the page of the attempt's step, which says that the step is not done yet if the person came back too
-    early (`is_early`). Starts the first sync of a connection that this very step has made or renewed, outside the usual
-    turns (decision 25), and only once, however often the last form is sent."""
+    early (`is_early`). Starts the first sync of a connection that this very step has made or renewed, which begins no
+    cool-down (decision 25), and only once, however often the last form is sent."""
     if attempt.connection is not None and attempt.is_new:
         site.services.sync_engine.sync_now(attempt.connection, visit.person, is_first=True)
     return site.redirect(_step_address(site, attempt, is_early=is_early and attempt.waits_seconds is not None))

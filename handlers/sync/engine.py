@@ -44,7 +44,7 @@ log = logging.getLogger("bankdata.sync")
 
 class Started(Struct, frozen=True, kw_only=True):
     """The outcome of a wish to sync one connection: a job, a reason why there is none, or neither (synced too recently,
-    or being synced).
+    being synced, or the source still wants a pause).
 
     A pending job goes on when it is read (`SyncEngine.read`) or advanced. Once it is final, its `refusals` name every
     file that could not be imported and say why, even if the job is completed.
@@ -114,14 +114,15 @@ class SyncEngine:
         keeps_plan: bool = False,
         attended: Person | None = None,
     ) -> Started:
-        """Start a job for the connection, if its state, the cool-down (`cooldown`, or without it the engine's) and the
-        source's quota allow one; it is stored, and not advanced yet. A job of the connection that made no progress for
-        too long is ended first, and a consent that has run out is marked.
+        """Start a job for the connection, if its state, an earlier job's cool-down and the source's quota allow one; it
+        is stored, and not advanced yet. It begins a cool-down until the next job: `cooldown`, or without it the
+        engine's. A job of the connection that made no progress for too long is ended first, and a consent that has run
+        out is marked.
 
         `is_forced`, for the operator alone, ignores our own cool-down, never the limits of the source. `attended` is
         the person who is certainly present and asks for this: then the quota that the law sets for their absence
         (PSD2_SYNCS_MAX) does not count. With `keeps_plan`, the part of the quota that planned syncs need is left to
-        them. `is_first` is the sync that belongs to connecting or renewing: it ignores the cool-down (decision 25), and
+        them. `is_first` is the sync that belongs to connecting or renewing: it begins no cool-down (decision 25), and
         its user has just been present.
         """
         now, user_id = self._clock.now(), connection.user_id

@@ -74,8 +74,8 @@ def get_forecast(
 def _add(
     streams: defaultdict[tuple[str, date], list[Stream]], recurring: pl.DataFrame, found: Basis, today: date
 ) -> None:
-    """Add each recurring payment that was added by hand to the streams of its account and of its currency, unless
-    detection found it there; changes `streams`."""
+    """Add each recurring payment that was added by hand to today's streams of its account and of its currency, unless
+    it is among them already, as detection found it too; changes `streams`, which are by key of the series and day."""
     charges = _charges(found.rows)
     by_key = {each.key: each for each in found.of_accounts}
     for row in recurring.filter(pl.col("added_to").is_in(list(by_key))).iter_rows(named=True):
