@@ -99,7 +99,8 @@ class Services(Struct):
     _was_ready: bool = True
 
     def of(self, user_id: str) -> Database:
-        """The store, limited to this user's rows: operations, tools, pages and their threads have no other access."""
+        """The store, limited to this user's rows: the access of operations, tools, pages and their threads to a user's
+        data."""
         return self.store.of(user_id)
 
     def user(self, user_id: str) -> User:

@@ -80,9 +80,9 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def fetch(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
-    """Start a sync of the connection in the form at the wish of a person who is present, and redirect to the page,
-    which says whether it began; only of such a sync the bank is told that somebody is there (decision 94). Raises
-    Mistake for a connection of no live source."""
+    """Start a sync of the connection in the form at the wish of a person who is present, of whom the bank is told
+    (decision 94), and redirect to the page, which says whether it began. Raises Mistake for a connection of no live
+    source."""
     connection = _connection_of(site, user, visit.form.get("connection", ""))
     if connection is None or connection.connector not in site.services.connecting.sources:
         raise Mistake("bad_form")

@@ -45,8 +45,8 @@ ACCOUNT_NOT_FOUND = "Account not found"
 
 
 def list_hidden_accounts(services: Services, request: Request) -> Json:
-    """List the hidden accounts, which no other operation lists: hidden by the user, or until they say whether it is the
-    same as another one (`perhapsSameAs`)."""
+    """List the hidden accounts, which no other operation lists. They are hidden by the user, or until the user says
+    whether they are the same as another account (`perhapsSameAs`)."""
     user_id = owner_of(request)
     owned = accounts.every(services.of(user_id), user_id)
     return {"accounts": [_shape(each) for each in owned if each.is_hidden]}

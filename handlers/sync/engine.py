@@ -119,11 +119,11 @@ class SyncEngine:
         engine's. A job of the connection that made no progress for too long is ended first, and a consent that has run
         out is marked.
 
-        `is_forced`, for the operator alone, ignores our own cool-down, never the limits of the source. `attended` is
-        the person who is certainly present and asks for this: then the quota that the law sets for their absence
-        (PSD2_SYNCS_MAX) does not count. With `keeps_plan`, the part of the quota that planned syncs need is left to
-        them. `is_first` is the sync that belongs to connecting or renewing: it begins no cool-down (decision 25), and
-        its user has just been present.
+        `is_forced`, for the operator and for news at a local source, ignores our own cool-down, never the limits of the
+        source. `attended` is the person who is certainly present and asks for this: then the quota that the law sets
+        for their absence (PSD2_SYNCS_MAX) does not count. With `keeps_plan`, the part of the quota that planned syncs
+        need is left to them. `is_first` is the sync that belongs to connecting or renewing: it begins no cool-down
+        (decision 25), and its user has just been present.
         """
         now, user_id = self._clock.now(), connection.user_id
         database = self._store.of(user_id)
