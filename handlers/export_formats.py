@@ -44,7 +44,8 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
 
     `selection` None: all bookings, and each account's balance too (with only some of the bookings, no statement would
     add up). `may_read` says which accounts may be named as the other side of a transfer. `leaf` turns the code of a
-    finer category into the name that is exported; None leaves finer categories out.
+    finer category into the name that is exported; None leaves finer categories out. `words` None leaves the user's own
+    words out.
     """
 
     user_id: str
@@ -92,7 +93,7 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
             yield piece.with_columns(is_readable.then(pl.col(*TRANSFER)).name.keep()) if hidden else piece
 
     def each(self, session: Session, account: StoredAccount) -> Iterator[Mapping[str, Any]]:
-        """The rows of `rows` one by one."""
+        """The account's bookings one by one, as `rows` gives them."""
         for piece in self.rows(session, account):
             yield from piece.iter_rows(named=True)
 
@@ -128,7 +129,7 @@ def write(session: Session, export: Export, format_: str, stream: BinaryIO) -> i
 
 def _with_distinct_keys(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
     """The accounts, each with a key of its own: where several connections use the same key for accounts without IBAN in
-    one currency, it gets the end of our account id."""
+    one currency, the end of the account's id is added to the key of each."""
     uses = Counter((account.stable_key, account.currency) for account in owned if account.iban is None)
     return [
         replace(account, stable_key=f"{account.stable_key[:KEY_CHARACTERS_MAX]}-{account.id[-8:]}")

@@ -14,7 +14,7 @@ log = logging.getLogger("bankdata.store")
 
 def keep_building(store: Store, stopped: threading.Event) -> None:
     """Build the missing indexes and fill in finer categories, then end; after a StoreError, and while another process
-    builds, try again each minute."""
+    builds, try again each minute. Ends early once `stopped` is set."""
     said = ""
     while not stopped.is_set():
         try:

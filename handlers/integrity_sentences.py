@@ -69,7 +69,7 @@ def taken_back_lately(
 
 
 def sentence(problem: LedgerProblem, currency: str) -> str:
-    """The problem as a sentence with its days and amount."""
+    """The problem as an English sentence, with its days and, if it is known, its amount."""
     days = {"first": _day(problem.first), "last": _day(problem.last)}
     if problem.amount is None:
         return MISSING.format(**days)

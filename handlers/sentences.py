@@ -26,7 +26,7 @@ def in_german(sentence: str) -> str | None:
 
 
 def words_of_page(language: str, names: Collection[str]) -> Mapping[str, str]:
-    """The browser page's texts under these names, in the language `en` or `de`."""
+    """The browser page's texts under these names, in the language `en` or `de`; unknown names are left out."""
     text = (resources.files("handlers.page") / "static" / f"words-{language}.js").read_text("utf-8")
     return {name: json.loads(word) for name, word in WORD.findall(text) if name in names}
 

@@ -78,7 +78,7 @@ def application(
     validate_responses: bool = False,
 ) -> ASGIApp:
     """The whole service as one ASGI application. Making it registers the service's own OAuth clients in the store. When
-    it ends, it closes `services` and the control socket.
+    it ends, it closes `services` and the control socket `listener`, if there is one.
 
     `listens_at` is the address of the listening socket. `answered_by` replaces the service's own operations, by
     operation id. `is_cut_off` is set if an import or a source was still at work at the end: then the process has to

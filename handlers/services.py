@@ -99,7 +99,8 @@ class Services(Struct):
     _was_ready: bool = True
 
     def of(self, user_id: str) -> Database:
-        """The store, limited to this user's rows: operations, tools, pages and their threads have no other access."""
+        """The store, limited to this user's rows: the access of operations, tools, pages and their threads to a user's
+        data."""
         return self.store.of(user_id)
 
     def user(self, user_id: str) -> User:
@@ -133,8 +134,8 @@ class Services(Struct):
 
     @property
     def rates(self) -> pl.DataFrame:
-        """The reference rates of the European Central Bank, loaded when a selection first mixes currencies and kept
-        until `forget_rates`."""
+        """The reference rates of the European Central Bank, loaded when they are first needed and kept until
+        `forget_rates`."""
         if self._rates is None:
             self.sharing.fetch_rates()
             self._rates = current_rates(self.settings.data_dir)
@@ -160,8 +161,9 @@ class Services(Struct):
         self.reader.cache.clear()
 
     def is_ready(self) -> bool:
-        """Whether the store answers and, if it is a database elsewhere, can be written to; logs when it stops answering
-        and when it answers again. Its schema needs no check: it was brought up to date when it was opened."""
+        """Whether the store answers and, if it is a database elsewhere, can be written to; False whatever goes wrong.
+        Logs when it stops answering and when it answers again. Its schema needs no check: it was brought up to date
+        when it was opened."""
         answers = is_ready = False
         # Whatever goes wrong, the answer to the monitor is no
         with contain(log, "not ready", is_expected=lambda: not self._was_ready):
@@ -183,7 +185,8 @@ class Services(Struct):
 
 
 def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
-    """The sources on other machines that a person can connect with a sign-in or a token, by name."""
+    """The sources on other machines that a person can connect with a sign-in or a token, by name; also those that the
+    settings do not set up (`is_set_up`)."""
     enable_banking = EnableBanking(
         settings.enable_banking_url,
         application=settings.enable_banking_application,
@@ -203,7 +206,7 @@ def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
 
 def content_of(setting: str, file: Path | None) -> str:
     """The content of a file that the operator named in a setting, such as a client's secret, trimmed; raises
-    Misconfigured for a file that is missing, unreadable or empty."""
+    Misconfigured if none is named, and for a file that is missing, unreadable or empty."""
     try:
         text = file.read_text("utf-8").strip() if file is not None else ""
     except (OSError, ValueError) as error:
@@ -280,8 +283,8 @@ def open_services(
     reader = Reader(store, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
 
     def after_import(user_id: str) -> None:
-        """Detect the user's recurring payments again and, if their data are in memory and they so are likely to ask
-        soon, their forecast."""
+        """Detect the user's recurring payments again; and if their data are in memory, so that they are likely to ask
+        soon, find the flows for their forecast, too."""
         today, looking = clock.today(), reader.cache.users()
         detect_after_import(store.of(user_id), [user_id], today=today)
         find_ahead(store.of, [user_id] if user_id in looking else [], today=today, is_over=sync_engine.stopped.is_set)

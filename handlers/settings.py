@@ -40,7 +40,8 @@ def _secret_setting(default: Any, parse: Callable[[str], Any], help_: str) -> An
 
 
 def _text(pattern: str, expected: str) -> Callable[[str], str]:
-    """The parser of a text in which a pattern matches everything; `expected` says in words what that is."""
+    """A parser that returns a text if the pattern matches all of it, else raises ValueError with `expected`, which says
+    in words what is allowed."""
 
     def parse(text: str) -> str:
         if not re.fullmatch(pattern, text):

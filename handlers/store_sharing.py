@@ -134,7 +134,7 @@ class SharedStore(StoreSharing):
         store_facts.remember(self._everybody, IS_WRITABLE, "yes")
 
     def background(self, sync_engine: SyncEngine) -> Sequence[tuple[str, Callable[[], object]]]:
-        """The threads that renew leases, and finish what an upgrade has left to do."""
+        """The names and functions of the threads that renew leases, and finish what an upgrade has left to do."""
         return (
             ("leases", sync_engine.leases.keep_renewing),
             ("indexes", partial(keep_building, self._store, sync_engine.stopped)),

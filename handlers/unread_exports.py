@@ -53,9 +53,9 @@ class UnreadExports:
         self._lock = threading.RLock()
 
     def write(self, user_id: str, write: Callable[[BinaryIO], object]) -> BufferedReader:
-        """A file with all that `write` writes. It has no name, so only this process can read it, and the caller closes
-        it. Raises TooManyExports: before writing if there are too many exports, after it if they would be too large
-        together."""
+        """A file, open at its beginning, with all that `write` writes. It has no name, so only this process can read
+        it, and the caller closes it. Raises TooManyExports: before writing if there are too many exports or bytes,
+        after it if this one makes them too large together."""
         place = self._take_place(user_id)
         leave = partial(self._leave, place)
         with undo_on_failure(leave), tempfile.TemporaryFile(prefix="bankdata-") as file:

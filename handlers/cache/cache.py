@@ -17,7 +17,8 @@ class Cache:
     for little more than half of `bytes_max` at most, however large their data are: so one user with a long history
     stays in memory, beside all users that fit into the other half; of two such users, one is dropped.
 
-    `state` returns the present state of a user's data. Whoever takes data by `at_hand` has to compare it.
+    `state` returns the number of the present state of a user's data. `at_hand` does not compare it; its callers have
+    to.
     """
 
     def __init__(self, *, bytes_max: int, state: Callable[[str], int]) -> None:
@@ -39,7 +40,8 @@ class Cache:
         return self._users.get(user_id)
 
     def touch(self, user_id: str) -> None:
-        """Count a hit, a request answered from a user's data in memory, and have them dropped later than others."""
+        """Count a hit, a request answered from a user's data in memory, and note the user as the one seen last, to be
+        dropped last."""
         with self._lock:
             self.hits += 1
             if user_id in self._users:
@@ -48,11 +50,11 @@ class Cache:
     def fetch(
         self, user_id: str, *, is_enough: Callable[[UserData], bool], read: Callable[[UserData | None], UserData]
     ) -> UserData:
-        """The user's data of the present state, with everything that `is_enough` checks for.
+        """The user's data of the present state, with everything that `is_enough` checks for. Counts a hit or a miss.
 
         `read` completes the data in memory, or loads new ones if these are of an earlier state (it then gets None); the
-        result is kept if `is_whole`. One caller reads; others of the same user wait for the result, and raise
-        StoreUnavailable if that takes longer than ten seconds or the store does not answer.
+        result is kept if `is_whole`. One caller at a time reads; others of the same user wait for that one, then look
+        for themselves. They raise StoreUnavailable if it takes longer than ten seconds or the store did not answer it.
         """
         read_now, is_answered = self._next(user_id), True
         try:
@@ -76,8 +78,9 @@ class Cache:
             read_now.set_result(is_answered)
 
     def _next(self, user_id: str) -> Future[bool]:
-        """Wait until nobody reads this user's data, and return a new future, for which later callers wait. Raises
-        StoreUnavailable if that takes too long or the store did not answer the one before."""
+        """Wait until nobody reads this user's data, and register and return a new future, for which later callers wait:
+        the caller sets whether the store answered. Raises StoreUnavailable if an earlier reader takes longer than ten
+        seconds, or got no answer from the store."""
         while True:
             with self._lock:
                 others = self._reading.get(user_id)
@@ -92,8 +95,8 @@ class Cache:
             return list(self._users)
 
     def weigh(self, user_id: str, data: UserData) -> None:
-        """Measure a user's data again if they are in memory, because they may have grown, and drop those least recently
-        used if all are too large now."""
+        """Measure a user's data again if `data` are those in memory, because they may have grown, and drop those least
+        recently used if all are too large now."""
         if self._users.get(user_id) is data and self._sizes.get(user_id) != data.size:
             self._put(user_id, data)
 

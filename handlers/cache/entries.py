@@ -41,10 +41,12 @@ Shown = Callable[[str | None], str | None]
 
 class Entries:
     """Booked transactions with the columns of `storage.transactions.KEPT`, latest booking date first, then by id
-    descending, with or without the columns of DETAILS; `render` makes the JSON of a row. The frame passed in is
-    changed, so the caller must not use it any more.
+    descending, with or without the columns of DETAILS; `render` makes the JSON of a row. `parts` are those into which
+    the user divided some of them: a category finds a booking by its parts, too. The frame passed in is changed, so the
+    caller must not use it any more.
 
-    Columns are chosen in brackets: `select` and `drop` make a plan for each frame, which takes longer than the rest.
+    The code chooses columns by `frame[[...]]`, because `select` and `drop` make a plan for each frame, which takes
+    longer than all the rest.
     """
 
     def __init__(
@@ -76,12 +78,13 @@ class Entries:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The position of each row, by its id."""
+        """The position of each row in the list, from 0, by its id; made when first needed."""
         self.size += len(self) * INDEX_BYTES
         return {id_: at for at, id_ in enumerate(self.rows["id"].to_list())}
 
     def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, Sequence[int]]:
-        """The number of rows in the selection, and the positions of those on one page."""
+        """The number of rows in the selection, and the positions of those on one page: `limit` rows of the selection
+        from its row `offset` on."""
         found, first, end = self._found(selection)
         return end - first, found[min(first + offset, end) : min(first + offset + limit, end)]
 
@@ -113,7 +116,7 @@ class Entries:
 
     @property
     def has_details(self) -> bool:
-        """Whether single rows can be shown with all their details."""
+        """Whether the columns of DETAILS are there, so that `find` can be called."""
         return self._details is not None
 
     def add_details(self, details: pl.DataFrame) -> None:
@@ -133,7 +136,8 @@ class Entries:
         return None if at is None else {**self.rows.row(at, named=True), **self._details.row(at, named=True)}
 
     def _found(self, selection: Selection) -> tuple[Sequence[int], int, int]:
-        """Positions of rows, ascending, and the part of them (first and end index) that the selection contains."""
+        """Ascending positions of rows, and the first and end index of that slice of them which is the selection. The
+        slice applies its days, the positions everything else."""
         first = bisect_left(self._days, -_days_since_1970(selection.date_to)) if selection.date_to else 0
         end = bisect_right(self._days, -_days_since_1970(selection.date_from)) if selection.date_from else len(self)
         found: Sequence[int] = range(len(self))
@@ -148,7 +152,7 @@ class Entries:
         return found, first, end
 
     def leaves(self, positions: Sequence[int]) -> list[str | None]:
-        """The finer categories of the rows at these positions."""
+        """The codes of the finer categories of the rows at these positions, None for a row without one."""
         return self.rows["detailed_category"].gather(positions).to_list()
 
     def json(self, positions: Sequence[int]) -> list[bytes]:
@@ -174,8 +178,8 @@ class Entries:
         return [self._json[at] for at in positions]
 
     def _positions_of(self, selection: Selection) -> Sequence[int]:
-        """The positions of the selection's rows, whatever its days; kept, because whoever reads one page mostly reads
-        the next."""
+        """The ascending positions of the rows that the selection's category, finer category, accounts and words match,
+        whatever its days and ids; kept, because whoever reads one page mostly reads the next."""
         accounts = tuple(sorted(selection.account_ids)) if selection.account_ids is not None else None
         words = tuple(dict.fromkeys((selection.search or "").split()))
         key = selection.category, selection.detailed_category, accounts, words
@@ -195,7 +199,7 @@ class Entries:
 
 
 def with_leaf(json: bytes, leaf: str | None) -> bytes:
-    """The JSON of a row with the member `detailedCategory` added, null for None."""
+    """The JSON of a row with the member `detailedCategory` added: the code `leaf`, null for None."""
     return b'%b,"detailedCategory":%b}' % (json[:-1], orjson.dumps(leaf))
 
 

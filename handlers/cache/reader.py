@@ -26,8 +26,8 @@ class Reader:
         self.cache = Cache(bytes_max=bytes_max, state=store.state)
 
     async def is_present(self, user_id: str, data: UserData) -> bool:
-        """Whether these data are certainly of the present state, as far as the event loop can tell without a thread; if
-        so, they count as used (`Cache.touch`)."""
+        """Whether these data are certainly of the present state, as far as the event loop can tell without a thread;
+        False if it cannot tell. If True, they count as used (`Cache.touch`)."""
         if await self._store.state_without_thread(user_id) != data.state:
             return False
         self.cache.touch(user_id)
@@ -36,8 +36,8 @@ class Reader:
     @contextmanager
     def open(self, user_id: str, needs: Need, *, only: str | None = None) -> Iterator[UserData]:
         """A context with the user's data, all of one state, with these needs loaded; they stay in memory afterwards. If
-        the user is not in memory and `only` is given, only the booking with this id is read, and nothing is kept:
-        whoever has seen the list will want more of it."""
+        `only` is given and nothing of the present state is in memory, just the booking with this id is read, and
+        nothing is kept: somebody who wants more of the user's bookings has mostly listed them before."""
 
         def read(data: UserData | None) -> UserData:
             with self._store.reading(user_id) as (session, learn):
@@ -63,7 +63,8 @@ class Reader:
         only: str | None = None,
     ) -> UserData:
         """The user's data as this session sees them, with these needs loaded; `data` are completed if they are of the
-        same state, else new ones are returned. `only` as in `open`. The data of a user who does not exist are empty."""
+        same state, else new ones are returned. With `only`, new data have no booking but the one with this id, and are
+        not whole. The data of a user who does not exist are empty."""
         known = users.state_and_currency(session, user_id, with_parts=only is None and bool(needs & OF_BOOKINGS))
         state, home_currency, has_parts = known or (None, "", False)
         if data is None or data.state != state:

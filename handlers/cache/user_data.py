@@ -44,7 +44,8 @@ class Need(Flag):
 
 class UserData:
     """One user's accounts, and the parts that somebody has needed so far (`loaded`); the attribute of any other part
-    does not exist."""
+    does not exist. `state` is the number of the state that they belong to, None if there is no such user. Only data
+    that are whole (`is_whole`) may be kept in a cache."""
 
     statuses: Mapping[str, Status]  # of connections by id
     own_rules: Sequence[Rule]  # of classification
@@ -80,7 +81,7 @@ class UserData:
         return needs in self.loaded
 
     def now_has(self, needs: Need) -> None:
-        """Note that these parts have been loaded, and measure what is loaded now."""
+        """Note that these parts have been loaded, and estimate anew the memory that all loaded parts take."""
         self.loaded |= needs
         frames = [] if self.parts.is_empty() else [self.parts]
         if Need.PENDING in self.loaded:
@@ -95,9 +96,9 @@ class UserData:
         return self._answers.get(key)
 
     def note_asked(self, key: Hashable) -> bool:
-        """Remember a request, and return whether the same one came recently. Answers that are quickly made are kept
-        only then: most pages are read once, and memory that was not used recently is slower than making the answer
-        again."""
+        """Remember a request, and return whether it was remembered already, among up to a hundred. The caller keeps an
+        answer that is quickly made only then: most pages are read once, and memory that was not used recently is slower
+        than making the answer again."""
         asked = hash(key)
         if asked in self._asked:
             return True
@@ -108,7 +109,7 @@ class UserData:
 
     def keep_answer(self, key: Hashable, answer: Answer) -> None:
         """Keep an answer, whose body has to be bytes, unless one is kept for this key already; the oldest ones are
-        dropped if there are too many."""
+        dropped if there are too many, or too many bytes."""
         assert isinstance(answer.body, bytes), "only finished bytes are kept"
         answer = replace(answer, body=fit_copy(answer.body))
         size = len(answer.body) + ANSWER_OVERHEAD_BYTES
@@ -124,8 +125,8 @@ class UserData:
     def page(
         self, selection: Selection, *, limit: int, offset: int, leaf: Shown | None = None
     ) -> tuple[int, list[bytes]]:
-        """The number of rows in the selection, and the JSON of those on one page, with finer categories as `leaf` shows
-        them; without `leaf`, without finer categories."""
+        """The number of rows in the selection, and the JSON of those on one page (`limit` rows from row `offset` on),
+        with finer categories as `leaf` shows them; without `leaf`, without finer categories."""
         total, positions = self.entries.page(selection, limit=limit, offset=offset)
         rows = self.entries.json(positions)
         if leaf is None:
@@ -135,7 +136,7 @@ class UserData:
         ]
 
     def search_rows(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
-        """The booked rows of the selection as analytics.frames.SEARCHED, or the pending ones."""
+        """The booked rows of the selection as analytics.frames.SEARCHED; with `pending`, its pending rows instead."""
         if not pending:
             return self.entries.search_rows(selection)
         return for_search(self.waiting.filter(selection.expression()), pending=True)
@@ -146,8 +147,8 @@ class UserData:
         return self.waiting.select(*BOOKINGS)
 
     def rows_by_id(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
-        """The booked rows with these ids, with the columns of a list, by id; or the pending ones. Raises KeyError for
-        an unknown id of a booked row."""
+        """The booked rows with these ids, with the columns of a list, by id; KeyError for an unknown id. With
+        `pending`, the pending rows instead, without unknown ids."""
         if pending:
             rows = self.waiting.filter(pl.col("id").is_in(list(ids)))
         else:

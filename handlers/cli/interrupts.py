@@ -15,7 +15,7 @@ from typing import NoReturn
 def interruptible() -> Iterator[None]:
     """A context in which Ctrl-C, and what else asks a command to end, raises KeyboardInterrupt at once in Python code,
     and as soon as Polars returns in Polars: its compiled code expects no exception, and a person would see a panic with
-    a backtrace instead of "Aborted!"."""
+    a backtrace instead of "Aborted!". Changes nothing outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread is interrupted
         return
@@ -31,7 +31,8 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def first_interrupt(act: Callable[[], None]) -> Iterator[None]:
-    """A context in which the first Ctrl-C calls `act` while the work goes on; the second one ends the work as usual."""
+    """A context in which the first Ctrl-C calls `act` while the work goes on; the second one ends the work as usual.
+    Changes nothing outside the main thread, which alone is interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -139,8 +139,9 @@ def open_service(
     has_live_demo: bool = False,
     sends_webhooks: bool = False,
 ) -> "Services":
-    """The open service of these settings; says on standard error when it made a store, or lacks a key. A store that
-    cannot be opened ends the program, and so does a missing one unless this command `may_make` it."""
+    """The open service of these settings; says on standard error when it made a store and, unless it is `for_server`,
+    when this machine lacks a key. A store that cannot be opened ends the program, and so does a missing one unless this
+    command `may_make` it."""
     is_new = not _has_store(settings)
     if not may_make:
         check_store(settings)

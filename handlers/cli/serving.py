@@ -105,8 +105,8 @@ def _check_that_many_can_serve(settings: Settings) -> None:
 
 
 def _settings(host: str, port: int, data_dir: Path | None) -> Settings:
-    """The settings of a server that listens at this host and port; stops the command where clients could not reach
-    it."""
+    """The settings of a server that listens at this host and port. A host that means all addresses stops the command
+    where BANKDATA_PUBLIC_URL is not set, since clients would be told an address they cannot reach."""
     settings = settings_of(data_dir, address=_address(host, port))
     if host in EVERYWHERE and not os.environ.get("BANKDATA_PUBLIC_URL"):
         stop(

@@ -69,8 +69,9 @@ class Terminal:
         return int(click.prompt("Which one", type=click.IntRange(1, len(choices)), err=True)) - 1
 
     def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
-        """A line that the person types (or the next one of standard input where that is no terminal), trimmed. None at
-        the end of the input, and if no line comes within `seconds`. A secret is not shown while it is typed."""
+        """A line that the person types (or the next one of standard input where that is no terminal), trimmed, except
+        for a secret typed at a terminal. None at the end of the input, and if no line comes within `seconds`. A secret
+        is not shown while it is typed, unless `seconds` is given."""
         self.end()
         if seconds is None and is_secret and sys.stdin.isatty():
             return str(click.prompt(question, hide_input=True, err=True))
@@ -79,8 +80,8 @@ class Terminal:
         return self._line(None if seconds is None else time.monotonic() + seconds)
 
     def _line(self, until: float | None) -> str | None:
-        """The next line of standard input, read without a buffer: `select` would overlook further lines that lie in
-        one."""
+        """The next line of standard input, trimmed; None at its end, and once the time `until` (by the monotonic clock)
+        has come. Read without a buffer: `select` would overlook further lines that lie in one."""
         while b"\n" not in self._typed:
             left = None if until is None else max(0.0, until - time.monotonic())
             if self._has_ended:
@@ -126,8 +127,8 @@ def confirm(question: str) -> None:
 
 @contextmanager
 def writing(place: str = "standard output") -> Iterator[None]:
-    """A context in which the result is written to this place. If that fails the command ends: with the reason, or
-    without a word where the reader has gone."""
+    """A context for code that writes the result; `place` says where, for the message. If writing fails the command
+    ends: with the reason, or without a word where the reader has gone."""
     try:
         yield
     except BrokenPipeError:

@@ -33,8 +33,8 @@ def _changes(
     no_splits: bool,
     **given: Any,
 ) -> dict[str, Any]:
-    """The arguments of the command: `changes`, what becomes different about the booking, and `tags`, those that it gets
-    besides those that it has (with --no-tags, they stand in `changes` and replace all)."""
+    """The arguments of the command `annotate`: `changes` of the booking, and `tags` to add to its present ones. With
+    --no-tags, the typed tags stand in `changes` instead, where they replace all present ones."""
     changes: dict[str, object] = {} if note is None else {"note": note}
     if no_tags:
         changes["tags"] = list(tags)

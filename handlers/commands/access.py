@@ -20,8 +20,8 @@ from storage.users import User
 def print_token(
     services: Services, report: Report, *, user: User, scope: str, seconds: int, for_assistants: bool = False
 ) -> None:
-    """Issue an access token for a user and print it, alone on standard output. `scope` is separated by spaces;
-    CommandError for an unknown one."""
+    """Issue an access token for a user and print it, alone on standard output. It is for the data interface or, with
+    `for_assistants`, for the assistants' address. `scope` is separated by spaces; CommandError for an unknown one."""
     scopes = frozenset(scope.split())
     if not scopes or not scopes <= frozenset(ALL_SCOPES):
         raise CommandError(f"--scope accepts one or more of {', '.join(ALL_SCOPES)}, separated by spaces.")
@@ -35,7 +35,7 @@ def print_setup_token(
     services: Services, report: Report, *, user: User, app_name: str, accounts: list[str], figures_only: bool, days: int
 ) -> None:
     """Make a setup token for an app that speaks SimpleFIN and print it, alone on standard output. `accounts` are ids,
-    IBANs or names (none: all accounts); the app's access lasts `days`."""
+    IBANs or names (none: all accounts); the app's access lasts `days`. CommandError where SimpleFIN is off."""
     if not services.settings.simplefin_server:
         raise CommandError("SimpleFIN is not served: BANKDATA_SIMPLEFIN_SERVER is off.")
     named = [stored_accounts.resolve(services.everybody, user.id, each).id for each in accounts]
@@ -85,7 +85,8 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
 
 
 def list_grants(services: Services, report: Report, *, user: User | None) -> None:
-    """List which apps are connected to which users, or to this one, the newest grant first, one a line."""
+    """List the live grants that apps use, the newest first, one a line: id, user, app, scope. `user` None: those of all
+    users."""
     wanted = user.id if user else None
     for each in services.authorization.grants.connected_apps(wanted):
         report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")
@@ -99,8 +100,8 @@ def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
 
 
 def show_record(services: Services, report: Report, *, user: User, since: str | None, as_json: bool) -> None:
-    """Print a user's access record by hour, the latest hour first, in UTC; `since` is the first day, in the service's
-    time zone."""
+    """Print a user's access record by hour, the latest hour first, in UTC, one line (of JSON, if `as_json`) for each
+    operation; `since` is the first day, in the service's time zone, None for all."""
     first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
     for entry in chain.from_iterable(services.authorization.record.hours(user.id, since=first)):
         if as_json:

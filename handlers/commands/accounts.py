@@ -23,7 +23,8 @@ AMOUNT = re.compile(r"-?[0-9]{1,15}([.][0-9]{1,5})?", re.ASCII)
 
 
 def list_accounts(services: Services, report: Report, *, user: User | None) -> None:
-    """List the accounts of one user or of everybody, hidden ones too, one a line, with what tells them apart."""
+    """List the accounts of one user or of everybody, hidden ones too, one a line: id, user, name, IBAN, bank, balance,
+    number of bookings, and whether it is shown, hidden, or perhaps the same as another one."""
     for owner in [user] if user else users.everyone(services.everybody):
         for each in accounts.every(services.everybody, owner.id):
             count = transactions.count(services.everybody, owner.id, Selection(account_ids=[each.id]))
@@ -57,7 +58,8 @@ def rename_account(services: Services, report: Report, *, user: User, account: s
 
 
 def hide_account(services: Services, report: Report, *, user: User, account: str, is_hidden: bool) -> None:
-    """Leave an account out of everything that apps see, or show it again; its data are kept and go on growing."""
+    """Leave an account out of everything that apps see or, unless `is_hidden`, show it again; its data are kept and go
+    on growing."""
     chosen = accounts.resolve(services.everybody, user.id, account)
     now = services.clock.now()
     services.change(

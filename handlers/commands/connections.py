@@ -38,8 +38,9 @@ def connect_bank(
     fault: str | None,
     consent_days: int | None = None,
 ) -> None:
-    """Make a connection of this connector (on the command line the demo bank's) with its first sync, or renew it.
-    `fault` is simulated from the next sync on, and the consent ends after `consent_days`."""
+    """Make a connection of this connector (on the command line the demo bank's) with its first sync, or renew it;
+    `bank` is its name, by default Musterbank. `fault` is simulated from the next sync on, and the consent ends after
+    `consent_days`."""
     name = bank_name(bank or "Musterbank")
     wanted = {**settings, "bank_name": name}
     stored = _make_or_renew(services, user, connector=connector, bank_name=name, settings=wanted)
@@ -62,9 +63,9 @@ def _end_consent(session: Session, connection: StoredConnection, end: datetime) 
 def connect_folder(
     services: Services, report: Report, *, folder: str, user: User, bank: str | None, account: str | None = None
 ) -> None:
-    """Connect a folder whose statement files every sync reads and moves away, or renew that connection, and sync it;
-    files that do not name their account are about `account`. CommandError for a folder that holds other files, or a
-    name that is in use."""
+    """Connect a folder whose statement files every sync reads and moves away, or renew that connection, and sync it.
+    The connection is called `bank`, or like the folder; files that do not name their account are about `account`.
+    CommandError for a folder that holds other files, or a name that is in use."""
     path = checked_folder(folder)
     name = bank_name(bank or path.name)
     _check_that_all_may_be_moved(services, path)
@@ -92,8 +93,9 @@ def connect_live(
     trace: str | None = None,
 ) -> None:
     """Connect or renew a live source (a bank or provider that is asked over the network), then sync it for the first
-    time. Its questions are asked here; a sign-in happens in the person's browser. `trace` is a new file for the masked
-    requests to the provider. CommandError if nothing was connected."""
+    time. `bank` is the name of the connection, and renews one of that name; `given` are answers for which the source
+    then need not ask. Its questions are asked here; a sign-in happens in the person's browser. `trace` is a new file
+    for the masked requests to the provider. CommandError if nothing was connected."""
     with _trace_into(trace) if trace is not None else nullcontext():
         named = {"bank_name": bank_name(bank)} if bank else {}
         known = [each for each in connections.of_user(services.everybody, user.id) if each.connector == source]
@@ -144,8 +146,9 @@ def list_connections(services: Services, report: Report, *, user: User | None) -
 
 
 def remove_connection(services: Services, report: Report, *, user: User, connection_id: str) -> None:
-    """End a connection, and the access at its provider, which is noted in the user's access record; the accounts and
-    bookings that it brought stay readable. CommandError for an unknown id."""
+    """End the access at a connection's provider, then the connection, and note that in the user's access record; a
+    provider that failed is reported. The accounts and bookings that it brought stay readable. CommandError for an
+    unknown id."""
     ended = [each for each in connections.of_user(services.everybody, user.id) if each.id == connection_id]
     if not ended:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
@@ -267,8 +270,8 @@ def _make_or_renew(
 
 
 def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:
-    """Sync and report what came; False if the connection was synced too recently for another sync. CommandError if the
-    sync failed, or a file was refused."""
+    """Sync the connection, and report what came and which accounts may be the same as others; False if it was synced
+    too recently for another sync. CommandError if the sync failed, or a file was refused."""
     known = {each.id for each in accounts.every(services.everybody, owner.id)}
     job = first_sync(services, report, connection)
     if job is None:

@@ -66,7 +66,7 @@ class Dialogue(Report, Protocol):
 
     def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
         """A line that the person types, or that stands on standard input; None at its end, or when no line comes within
-        `seconds`. A secret is not shown while it is typed."""
+        `seconds`. A secret is not shown while it is typed, unless `seconds` is given."""
         ...
 
 
@@ -108,7 +108,7 @@ class ControlServer:
 
     def close(self, *, within: float) -> bool:
         """Stop listening, wait up to `within` seconds for running commands, and return whether all have ended. A
-        command that is cut off after that stores nothing."""
+        command that is cut off after that stores nothing more."""
         self._server.shutdown()
         self._server.server_close()
         self._path.unlink(missing_ok=True)
@@ -132,7 +132,8 @@ def ask(
     on_interrupt: OnInterrupt = lambda _: nullcontext(),
 ) -> None:
     """Have the server of this folder carry out a command, passing to `report` what it says; raises NoServer,
-    CommandError and Interrupted. After Ctrl-C, wait until the server reports the outcome."""
+    CommandError and Interrupted. In the context that `on_interrupt` makes, the first Ctrl-C asks the server to stop the
+    command, and its outcome is still awaited."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             with _SocketAddress(folder / FILE_NAME) as address:

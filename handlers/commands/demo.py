@@ -29,7 +29,7 @@ ABOUT = {
 
 def prepare(services: Services, report: Report) -> None:
     """Create the five demo users where they are missing, mark the store as a demo, and sync their demo banks up to
-    today; raises CommandError in a store of real users."""
+    today; a sync that fails is only noted. Raises CommandError in a store of real users."""
     if store_facts.recall(services.everybody, IS_DEMO) is None:
         if users.everyone(services.everybody):
             raise CommandError(

@@ -21,7 +21,8 @@ from storage.words import annotations
 def export_bookings(
     services: Services, report: Report, *, user: User, format_: str, path: str, has_words: bool = False
 ) -> None:
-    """Export all booked transactions of a user's accounts, hidden ones left out, into a file, and report how many."""
+    """Export all booked transactions of a user's accounts, hidden ones left out, into a file, with the user's own words
+    if `has_words`, and report how many."""
     now, today = services.clock.now(), services.clock.today()
     count = export(services.everybody, user.id, format_, Path(path), now=now, today=today, has_words=has_words)
     report.note(f"Exported {quantity(count, 'transaction')}.")

@@ -38,15 +38,15 @@ SENTENCES = (
 
 
 def why_unreadable(error: OSError) -> str:
-    """The reason why a file cannot be read, as a part of a sentence. Nobody can go back in a pipe, as reading a
-    statement file does."""
+    """The reason why a file cannot be read, as a part of a sentence. A pipe fails because statement files are read from
+    the beginning more than once."""
     return "it is a pipe" if isinstance(error, UnsupportedOperation) else error.strerror or str(error)
 
 
 @contextmanager
 def failures_in_words(place: Path | None = None) -> Iterator[None]:
-    """A context in which every expected failure becomes a CommandError; `place` is what is read or written where the
-    operating system does not say."""
+    """A context in which every expected failure becomes a CommandError; `place` is the file or folder that is named in
+    an OSError's sentence if the operating system names none."""
     try:
         yield
     except SENTENCES as error:

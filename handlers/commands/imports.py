@@ -45,8 +45,8 @@ def import_files(
     is_json: bool = False,
 ) -> None:
     """Import the files one after the other, each whole or not at all, and report on each; raises CommandError if a file
-    was refused. `account` is the id, IBAN or name of the account that they are about; without it, the person is asked
-    where a file does not say. A dry run stores nothing."""
+    was refused. `account` is the id, IBAN or name of the account of files that do not name theirs; without it, the
+    person is asked. Afterwards recurring payments are detected again. A dry run stores nothing."""
     choice = accounts.resolve(services.everybody, user.id, account).id if account else None
     profiles = services.own_profiles.of_user(user.id)
     target = bank_name(connection) if connection else CONNECTION_DEFAULT
@@ -167,7 +167,8 @@ def _keep(
     read: ReadBatch,
 ) -> None:
     """Import one file as one job, all in one transaction, which a dry run or an interrupt rolls back, and complete
-    `outcome`. CommandError while the connection is being synced."""
+    `outcome`. `choice` is the id of the account of a file that does not name its own; without it, AccountUnclear is
+    raised where the account cannot be told. CommandError while the connection is being synced."""
     label = f"{Path(outcome.name).name}: storing, {sum(len(each.places) for each in read.statements):,} rows"
 
     def work(session: Transaction) -> None:

@@ -44,7 +44,9 @@ def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
 
 
 def _copy(file: Path, place: Path) -> None:
-    """Copy the file of a store, which no process may have open, so that the original is never written."""
+    """Copy a store's file and its write-ahead log (.wal), if there is one, into a folder, so that the move works on the
+    copy and never writes to the original. Raises StoreInUse if another process has the store open, and
+    StoreUnreadable."""
     check_free(file)
     for each in (file, file.with_name(file.name + ".wal")):
         if each.exists():
@@ -96,7 +98,8 @@ def distribute(settings: Settings, report: Report) -> None:
 
 
 def build_indexes(settings: Settings, report: Report) -> None:
-    """Build at once the indexes that an upgrade leaves to the servers' background work; raises CommandError."""
+    """Build at once the indexes that an upgrade leaves to the servers' background work, and report each; raises
+    CommandError if some are still missing, because another process is building."""
     with _postgresql(settings, "whose indexes are to be built") as store:
         for name in later_indexes.build(store):
             report.line(f"Built {name}.")

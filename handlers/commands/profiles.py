@@ -13,8 +13,8 @@ from storage.users import User
 
 
 def list_profiles(services: Services, report: Report, *, user: User | None = None) -> None:
-    """List name and bank of each profile in the order in which they are tried; with `user`, id and file of each layout
-    that this user keeps."""
+    """List name and bank of each of the operator's profiles, in the order in which they are tried; with `user`, instead
+    id and file of each layout that this user keeps."""
     if user is not None:
         for layout in kept_layouts.of_user(services.everybody, user.id):
             report.line(f"{layout.id}\t{layout.file_name}")

@@ -90,9 +90,9 @@ def _copy(folder: Path, data_dir: Path) -> Iterator[Path]:
 
 @contextmanager
 def open_restored(what: str, settings: Settings, report: Report) -> Iterator[Services]:
-    """A context with the service that this program opens over a restored store. It reports the migration steps and what
-    the store holds, builds the missing indexes, and raises CommandError where the steps changed what the store
-    holds."""
+    """A context with the service that this program opens over a restored store, which the report calls `what`. It
+    reports the migration steps and what the store holds, builds the missing indexes, and raises CommandError where the
+    steps changed what the store holds."""
     with closing(open_database(settings.database_url, prepare=settings.database_prepare)) as store:
         version, size = runner.current_version(store.for_everybody()), store.bytes
         before = _holdings(store)

@@ -21,7 +21,8 @@ STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3
 def sync(services: Services, report: Report, *, user: User | None, is_forced: bool = False) -> None:
     """Sync the connections of one user or of everybody, one after the other, and report on each, under the same
     cool-down as POST /sync unless `is_forced`; the limits of a source always hold. A sync that is under way or was cut
-    off is followed to its end instead. CommandError at the end if one failed or refused a file."""
+    off is followed to its end instead. CommandError at the end if a sync failed, refused a file or was left incomplete
+    by its bank."""
     who = [user] if user else users.everyone(services.everybody)
     failed, done = 0, []
     for each in who:
@@ -45,9 +46,10 @@ def sync(services: Services, report: Report, *, user: User | None, is_forced: bo
 def first_sync(
     services: Services, report: Report, connection: StoredConnection, job_id: str | None = None
 ) -> Job | None:
-    """Run the sync that belongs to connecting a bank, outside the usual turns (decision 25), and return its finished
-    job; a sync that was cut off is resumed. None if the connection was synced too recently for another one.
-    CommandError if the sync fails."""
+    """Run the sync that belongs to connecting a bank, which begins no cool-down (decision 25), and return its finished
+    job; `job_id` is the id of a new one. A sync that is running, or was cut off, is followed instead. None if the
+    connection was synced too recently, or its source still wants a pause. CommandError if the sync fails or may not be
+    started."""
     started = services.sync_engine.start(connection, is_first=True, job_id=job_id)
     going = _or_under_way(services, connection, started)
     return _watch(services, report, connection, going) if going is not None else None
@@ -69,8 +71,8 @@ def new_transactions(job: Job) -> str:
 
 
 def check_completeness(services: Services, done: Iterable[tuple[StoredConnection, Job]]) -> None:
-    """Raise CommandError if these syncs refused files, or a bank that answers by itself left something out; a job's
-    notes on guesses about accepted files do not count."""
+    """Raise CommandError if these syncs refused files, or a live source (a bank or provider asked over the network)
+    left something out; a job's notes on guesses about accepted files do not count."""
     files, banks = 0, list[str]()
     for connection, job in done:
         refusals = sum(not each.reason.startswith(GUESSED) for each in job.refusals)
@@ -85,7 +87,8 @@ def check_completeness(services: Services, done: Iterable[tuple[StoredConnection
 
 def _watch(services: Services, report: Report, connection: StoredConnection, started: Started) -> Job:
     """Follow a sync to its end, report refused files and contradictions between bookings and balances, and return its
-    job; raises CommandError when it fails, and Interrupted while it goes on in the server."""
+    job. Raises CommandError if it was not started, fails, or is left unfinished by a server that stops, and Interrupted
+    while it goes on in the server."""
     job = started.job
     if job is None:
         raise CommandError(started.error or f"{connection.bank_name} was synced recently. Try again later.")

@@ -130,7 +130,8 @@ def perform(services: Services, name: str, arguments: Mapping[str, Any], report:
 
 
 def _id_of_changed(services: Services, command: str, arguments: Mapping[str, Any]) -> str | None:
-    """The id of the user whom a command of `users` adds or changes; None where there is none (yet)."""
+    """The id of the user whom a command of `users` adds or changes; None for other commands, and where the user does
+    not exist (yet)."""
     is_about = command.startswith("users ") and "name" in arguments
     user = stored_users.find_by_name(services.everybody, arguments["name"]) if is_about else None
     return user.id if user else None

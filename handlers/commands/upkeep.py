@@ -54,8 +54,9 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
 
 
 def contradictions(services: Services, report: Report) -> list[str]:
-    """A sentence, beginning with the user's name, for each contradiction between anybody's bookings and balances;
-    reports how many accounts were compared."""
+    """A sentence, beginning with the user's name, for everything that is doubtful about anybody's accounts
+    (`integrity_sentences.warnings_of`): what does not add up, but also bookings taken back and accounts that may be the
+    same. Reports how many accounts were compared."""
     faults, today, count = [], services.clock.today(), 0
     for user in users.everyone(services.everybody):
         ids = [account.id for account in accounts.every(services.everybody, user.id)]
@@ -79,8 +80,8 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
 
 
 def compact(services: Services, report: Report) -> None:
-    """Sort the stored transactions again into the order that makes reading them fast; CommandError for PostgreSQL,
-    which does so by itself."""
+    """Sort the stored transactions again into the order that makes reading them fast, and report how many; CommandError
+    for PostgreSQL, which does so by itself."""
     if services.store.is_shared:
         raise CommandError("PostgreSQL keeps its tables in order by itself (autovacuum).")
     report.line(f"Sorted {quantity(compaction.compact(services.everybody), 'transaction')}.")

@@ -38,7 +38,8 @@ class Addresses:
 
     def _forwarded_for(self, peer: str, headers: list[tuple[bytes, bytes]]) -> str:
         """The address that X-Forwarded-For states for the client behind `peer`: the header is read from its end while
-        each sender is a trusted proxy, since entries further left may be forged. `peer` itself if it is not trusted."""
+        each sender is a trusted proxy and the entry is an address, since entries further left may be forged. `peer`
+        itself if it is not trusted."""
         sent = b",".join(value for name, value in headers if name == b"x-forwarded-for").decode("latin-1")
         host = peer
         named = [part.strip() for part in sent.rsplit(",", PROXIES_MAX)[-PROXIES_MAX:]]

@@ -83,9 +83,10 @@ def create_app(
     `guard` admits requests, unless their API has a guard of its own. `hosts` are the hosts that requests may name; None
     accepts any, which is for tests. `rate` limits the contract's operations, None does not. `routes` are HTML pages and
     documents that are no operations. `shared_paths` are beginnings of paths, besides the contract's own, that scripts
-    of other origins may read (oauth.md 2.11). `unknown_page` is shown to people who open an address that does not
-    exist. `unavailable` are failures that pass and are answered with 503, `is_failure` tells failures from orders to
-    end. `turns` is given where something else calls the operations too, so that both wait in the same line.
+    of other origins may read (oauth.md 2.11). `lifespan` is a context around all serving. `unknown_page` is shown to
+    people who open an address that does not exist. `unavailable` are failures that pass and are answered with 503,
+    `is_failure` tells failures from orders to end. `validate_responses` also checks answers against the descriptions.
+    `turns` is given where something else calls the operations too, so that both wait in the same line.
     """
     main = Api(description=contract, operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]

@@ -44,8 +44,8 @@ def admission(
     """The step that checks origin, token and subscription, in this order, and raises Unauthorized or Forbidden, or sets
     the request's caller. Its challenge names all three of SCOPES, so that one consent is enough.
 
-    `rate` bounds refusals for wrong tokens per network address. With a valid token each grant has a budget of its own,
-    because all users of a hosted assistant come from few addresses.
+    `rate` bounds refusals for wrong tokens per network address (TooManyRequests). Calls with a valid token are limited
+    by grant instead, in `Endpoint`, because all users of a hosted assistant come from few addresses.
     """
     own = {_origin(address) for address in own_addresses}
     challenge = scope_challenge(public_url, SCOPES)

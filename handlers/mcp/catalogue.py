@@ -117,7 +117,8 @@ def _without_words(schema: Json) -> Json:
 
 
 def _sentence(error: ValidationError | None, properties: Mapping[str, Json]) -> str:
-    """A sentence on what is allowed, made from the schema alone, never from what came."""
+    """A sentence on what is allowed, made from the schema alone, never from what came; without an error, that the
+    arguments have to be an object."""
     if error is None or not error.absolute_path:
         if error is not None and error.validator == "required":
             return in_words("{}: must be given.", error)

@@ -98,9 +98,10 @@ def bank_text(
     is_known: bool = False,
     withholds: bool = True,
 ) -> tuple[dict[str, str], list[str]]:
-    """The `bank_text` object of a row, with its texts fenced by name and empty ones left out; and the row's flags,
-    sorted, `more_flags` included. With `withholds`, as in lists, all texts of a row that looks like an attack are
-    replaced by the reasons; but if its counterpart `is_known`, a plain request for money is no attack."""
+    """The `bank_text` object of a row, with its texts fenced by name (`limit` and `shows_numbers` as in `fence`) and
+    empty ones left out; and the row's flags, sorted, `more_flags` included. With `withholds`, as in lists, all texts of
+    a row that looks like an attack are replaced by the reasons; but if its counterpart `is_known`, a plain request for
+    money is no attack."""
     fenced = {name: fence(text, limit=limit, shows_numbers=shows_numbers) for name, text in texts.items() if text}
     flags = sorted(more_flags.union(*(each.flags for each in fenced.values())))
     ordered = [each for each in fenced.values() if INSTRUCTIONS in each.flags]

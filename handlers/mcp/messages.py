@@ -36,7 +36,8 @@ Id = str | int
 
 
 class RpcError(Exception):
-    """Ends a request with a JSON-RPC error; `str(error)` is its sentence, which repeats nothing the client sent."""
+    """Ends a request with a JSON-RPC error; `str(error)` is its sentence, which repeats nothing the client sent. `code`
+    is that of JSON-RPC, `status` that of HTTP, `id` the request's, and `data` a further member of the error."""
 
     def __init__(
         self, code: int, message: str, *, id_: Id | None = None, status: int = 400, data: Json | None = None
@@ -90,7 +91,7 @@ def read(body: Any, headers: Headers) -> Message:
 
 
 def result_answer(message: Message, result: Json, headers: Mapping[str, str] | None = None) -> Answer:
-    """The answer with the result of a request, to which the modern era adds that it is complete."""
+    """The answer with the result of a request; in the modern era with the member `resultType` "complete" added."""
     body = {"resultType": "complete", **result} if message.is_modern else result
     return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": body}, headers=headers or {})
 

@@ -55,7 +55,8 @@ class ContractOperations:
 
     async def ask(self, caller: Principal, operation_id: str, **arguments: Any) -> tuple[Json, Mapping[str, str]]:
         """Body and headers of an operation's answer to `caller`, in the user's turn; `arguments` have the contract's
-        names, None is left out. Numbers with decimals are exact, with the digits that the operation wrote."""
+        names, None is left out, and no request body is given. Numbers with decimals are exact, with the digits that the
+        operation wrote."""
         described = self._descriptions[operation_id]
         given = {name: f"{value}" for name, value in arguments.items() if value is not None}
         in_path = {name: value for name, value in given.items() if f"{{{name}}}" in described.path}

@@ -31,9 +31,10 @@ class Relations(Struct, frozen=True, kw_only=True):
     own: Collection[str]
 
     def flags(self, row: Json) -> frozenset[str]:
-        """The flags of one row: less than one unit of money from or to somebody never paid before, a new payee, a name
-        like that of the user's bank at another account. Where there is an account number, it alone decides who was
-        paid, since anybody can use the name of somebody known."""
+        """The flags of one row: less than one unit of money, from somebody never paid or as the first payment to
+        somebody; the first payment to an account number, if 90 days are known before it; a name like that of the user's
+        bank at another account number. Where there is an account number, it alone decides who was paid, since anybody
+        can use the name of somebody known. A row of the user's own accounts gets none."""
         amount, on, iban = row["amount"], _day(row), row["counterpartIban"]
         if iban in self.own or not (iban or row["counterpartName"]):
             return frozenset()

@@ -357,8 +357,8 @@ def _list_entry(payment: Json) -> Json:
 
 
 def _derivation(why: Json, *, is_text: bool, shows_numbers: bool) -> Json:
-    """The contract's Derivation, with strangers' texts fenced: a merchant's name is one, and the reason of a user's own
-    rule, which is replaced by a fixed sentence, may quote one."""
+    """The contract's Derivation, with strangers' texts fenced: its value if `is_text`, as with a merchant's name, and
+    the reason of a user's own rule, which may quote one and is replaced by a fixed sentence."""
     is_users = (why["rule"] or "").startswith(f"{BY_USER}:")
     rule, reason = (BY_USER, "A rule of the user's own says so.") if is_users else (why["rule"], why["reason"])
     foreign = {"value": why["value"] if is_text else None, "reason": why["reason"] if is_users else None}

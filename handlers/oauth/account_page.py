@@ -322,7 +322,7 @@ def _account(
 ) -> Response:
     """The account page, with an error at one of its forms: `at` is "password", "simplefin", "calendar" or the id of a
     grant. `outcome` is that of a password check that failed, `error` another reason. `chosen` are the choices that the
-    person had made in the form."""
+    person had made in the form. `notice` names the text on what another form has done."""
     sessions, owned = site.server.sessions, site.accounts_of(user.id)
     apps = connected_apps(site.server, user.id)
     record, deeds = record_page.overview(site, user.id)

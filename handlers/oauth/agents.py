@@ -1,4 +1,4 @@
-"""Names a browser from its User-Agent header; only this name is kept."""
+"""Names a browser from its User-Agent header; sessions keep only this name."""
 
 # The first match counts: most browsers also name others that they are compatible with
 BROWSERS = (

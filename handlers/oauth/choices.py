@@ -34,8 +34,8 @@ class Choices(Struct, frozen=True, kw_only=True):
     def terms(self, owned: Sequence[StoredAccount], *, held: Terms = EVERYTHING) -> Terms:
         """The terms of a grant with these choices, for a form that showed the accounts `owned`. Accounts added later
         are covered if their box is ticked. Accounts that the form does not show, such as hidden ones, stay covered or
-        left out as under the terms `held`. Raises NothingChosen, and Mistake for a ticked account that is not one of
-        `owned`."""
+        left out as under the terms `held`; if the box for later accounts was changed, some follow it. Raises
+        NothingChosen, and Mistake for a ticked account that is not one of `owned`."""
         ids = {account.id for account in owned}
         if not self.accounts <= ids:
             raise Mistake("bad_form")
@@ -105,7 +105,7 @@ def preset_choices(details: AccountInformation | None, owned: Sequence[StoredAcc
 
 
 def choices_of(terms: Terms, owned: Sequence[StoredAccount]) -> Choices:
-    """The choices that match the terms of a grant, and AS_BEFORE for its end."""
+    """The choices that a form shows for a grant of these terms; for its end, AS_BEFORE."""
     coverage = coverage_of(terms)
     return Choices(
         accounts=frozenset(account.id for account in owned if coverage is None or coverage.covers(account.id)),

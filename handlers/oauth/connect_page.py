@@ -80,9 +80,9 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def fetch(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
-    """Start a sync of the connection in the form at the wish of a person who is present, and redirect to the page,
-    which says whether it began; only of such a sync the bank is told that somebody is there (decision 94). Raises
-    Mistake for a connection of no live source."""
+    """Start a sync of the connection in the form at the wish of a person who is present, of whom the bank is told
+    (decision 94), and redirect to the page, which says whether it began. Raises Mistake for a connection of no live
+    source."""
     connection = _connection_of(site, user, visit.form.get("connection", ""))
     if connection is None or connection.connector not in site.services.connecting.sources:
         raise Mistake("bad_form")
@@ -200,8 +200,9 @@ def _attempt(
 
 
 def _redirect_to_step(site: Site, visit: Visit, attempt: Attempt, *, is_early: bool = False) -> Response:
-    """Redirect to the page of the attempt's step. Starts the first sync of a connection that this very step has made or
-    renewed, outside the usual turns (decision 25), and only once, however often the last form is sent."""
+    """Redirect to the page of the attempt's step, which says that the step is not done yet if the person came back too
+    early (`is_early`). Starts the first sync of a connection that this very step has made or renewed, which begins no
+    cool-down (decision 25), and only once, however often the last form is sent."""
     if attempt.connection is not None and attempt.is_new:
         site.services.sync_engine.sync_now(attempt.connection, visit.person, is_first=True)
     return site.redirect(_step_address(site, attempt, is_early=is_early and attempt.waits_seconds is not None))

@@ -15,7 +15,8 @@ WAITING_LENGTH_MAX = 2_800  # browsers keep 4,096 bytes of a cookie, and base64 
 
 
 class Cookies:
-    """Sets and reads the cookies of the pages, each for this host alone and hidden from scripts."""
+    """Sets and reads the cookies of the pages, each for this host alone and hidden from scripts; over https alone, if
+    the pages are (`is_https`)."""
 
     def __init__(self, *, is_https: bool) -> None:
         self._is_https = is_https

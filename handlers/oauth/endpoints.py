@@ -97,7 +97,8 @@ def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Au
 
 
 def description(path_before: str) -> dict[str, Any]:
-    """The content of handlers/oauth/oauth-api.json, with its endpoints moved under the path of `auth_url`."""
+    """The content of handlers/oauth/oauth-api.json, with its endpoints moved under `path_before`, the path of
+    `auth_url`."""
     document: dict[str, Any] = orjson.loads((resources.files("handlers.oauth") / "oauth-api.json").read_bytes())
     document["paths"] = {
         (path_before + path if path.startswith("/oauth/") else path): item for path, item in document["paths"].items()

@@ -34,8 +34,8 @@ def passkeys_page(site: Site, visit: Visit, browser: Browser, user: User) -> Res
 
 
 def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Check the password again, then show the page whose script asks the browser to make a passkey. Back to the page
-    where browsers can make none."""
+    """Check the password again, then show the page whose script asks the browser to make a passkey. If browsers make
+    none for this host, redirects to the page as it was."""
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
@@ -45,8 +45,8 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
 
 
 def add(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Store the passkey that the device has made, under the name given before, and redirect to the page; shows an error
-    where the answer is not accepted."""
+    """Store the passkey that the device has made, under the name in the form, and redirect to the page; shows an error
+    where the device's answer is not accepted."""
     if not site.server.passkeys.add(user, browser, visit.form.get("passkey", ""), name=_name(visit)):
         return _page(site, visit, browser, user, outcome=Outcome(), is_refused=True)
     return site.redirect(site.address("/account/passkeys"))

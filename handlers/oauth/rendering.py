@@ -65,7 +65,8 @@ def unknown_address(policy: Policy) -> UnknownPage:
 
 
 def page_headers(form_action: str, *, is_scripted: bool = False) -> dict[str, str]:
-    """The headers of every page; `form_action` is a further origin to which its form may lead, empty for none."""
+    """The headers of every page; `form_action` is a further origin to which its form may lead, empty for none, and
+    `is_scripted` lets the passkeys' script run."""
     scripts = "script-src 'self'; " if is_scripted else ""
     return {
         "content-security-policy": (

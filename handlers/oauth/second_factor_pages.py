@@ -78,7 +78,8 @@ def factor_page(site: Site, visit: Visit, browser: Browser, user: User) -> Respo
 
 
 def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
-    """Check the password again, then make and show a new seed for the authenticator app, as letters and QR code."""
+    """Check the password again, then make and show a new seed for the authenticator app, as letters and QR code. If the
+    second factor is on already, redirects to its page."""
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)

@@ -46,6 +46,7 @@ def page_routes(site: Site) -> list[BaseRoute]:
 def authorize(site: Site, visit: Visit) -> Response:
     """The authorization endpoint: check and store the request, then redirect the browser to the sign-in or, if somebody
     is signed in, to the consent page. Errors are redirected to the app, or shown (Mistake) where it cannot be trusted.
+    An app that is described by a document is looked up only once somebody has signed in.
 
     Only this server's own page gets its code at once where somebody is signed in: its identity is certain.
     """

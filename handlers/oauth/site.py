@@ -45,8 +45,9 @@ RETURN_PAGES = frozenset({BANKS_PAGE, SETUP_PAGE, "/account/second-factor", "/ac
 
 
 class Visit(Struct, frozen=True, kw_only=True):
-    """A browser's request to a page, with its parameters and form decoded, and the session of its cookie; `browser` is
-    None without a live one, `known_browser` the content of that cookie."""
+    """A browser's request to a page, with its parameters and form decoded. `browser` is the session that its cookie
+    names, None without a live one; `known_browser` is the content of the cookie of a browser in which somebody signed
+    in before, None without it."""
 
     parameters: Mapping[str, tuple[str, ...]]
     waiting_query: str  # of an authorization request that somebody has to sign in for, or one of RETURN_PAGES
@@ -200,7 +201,8 @@ class Site:
         return browser, user
 
     def check_password(self, visit: Visit, browser: Browser, user: User) -> Outcome:
-        """The outcome of checking the password in the form's field current_password, limited and logged."""
+        """The outcome of checking the password in the form's field current_password, limited and logged; its `browser`
+        is None if the password was not accepted."""
         password = visit.form.get("current_password", "")
         return self.server.sign_in.check_password(user, browser, password=password, address=visit.address)
 

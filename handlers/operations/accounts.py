@@ -45,7 +45,8 @@ ACCOUNT_NOT_FOUND = "Account not found"
 
 
 def list_hidden_accounts(services: Services, request: Request) -> Json:
-    """List the accounts that the user has hidden, which no other operation lists."""
+    """List the hidden accounts, which no other operation lists. They are hidden by the user, or until the user says
+    whether they are the same as another account (`perhapsSameAs`)."""
     user_id = owner_of(request)
     owned = accounts.every(services.of(user_id), user_id)
     return {"accounts": [_shape(each) for each in owned if each.is_hidden]}
@@ -146,9 +147,9 @@ def _find(services: Services, user_id: str, account_id: str) -> StoredAccount:
 
 
 class Merged(Struct, frozen=True, kw_only=True):
-    """The outcome of a merge: how many bookings the first account had, how many of those the second one had too, the
-    balance of the merged account with its day, and how many apps could read the second account but not the first one,
-    and so do not see the merged one."""
+    """The outcome of a merge: how many `bookings` the source account had, how many of those the target account had too
+    (`in_both`), the balance of the merged account with its day, and how many apps could read the target but not the
+    source, and so may not read the merged account (`access_narrowed`)."""
 
     rebuilt: Rebuilt
     bookings: int
@@ -159,8 +160,9 @@ class Merged(Struct, frozen=True, kw_only=True):
 
 
 def merge(services: Services, user: User, source: StoredAccount, target: StoredAccount, *, is_dry_run: bool) -> Merged:
-    """Make the first account a part of the second one, exclude the merged account from the grants that excluded the
-    first one, and return the outcome; a dry run only computes it. Raises NotOneAccount."""
+    """Make `source` a part of `target`, which is first excluded from the grants that cover it but not `source`, and
+    return the outcome; a dry run only computes it. No grant is narrowed for a new `source`, about which the user is
+    still being asked. Raises NotOneAccount."""
     grants = services.authorization.grants
 
     def work(session: Transaction) -> tuple[Rebuilt, StoredAccount]:

@@ -19,8 +19,8 @@ Light = Callable[[UserData, dict[str, Any]], bool]
 
 
 class CachedOperation(Struct, frozen=True, kw_only=True):
-    """One operation bound to the services, whose answers are kept until the user's data change; called in a thread,
-    unless `at_once` has the answer already."""
+    """One operation bound to the services, with a cache of its answers, kept until the user's data change. `at_once`
+    answers on the event loop what is cached or quickly made from memory; everything else is called in a thread."""
 
     name: str
     services: Services

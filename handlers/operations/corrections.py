@@ -62,8 +62,9 @@ def list_corrections(services: Services, request: Request) -> Json:
 
 
 def delete_correction(services: Services, request: Request, *, id: str) -> Json:
-    """Delete a correction, be it of a counterpart or of a batch of bookings. The bookings get back the category they
-    had before, or the derived one; `changed` is the number of those for which that is another one. Raises NotFound."""
+    """Delete a correction. The bookings of a batch get back what the user had chosen for them before, unless something
+    else has been chosen since; those of a counterpart are classified anew. `changed` is the number of bookings that
+    differ then. Raises NotFound."""
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> Json:

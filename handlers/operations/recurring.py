@@ -112,7 +112,7 @@ class NoSuchPayment(Exception):
 
 def confirm_subscription(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
     """Store whether the user confirms or dismisses a recurring payment, or takes that back, and return its present
-    form. Raises NotFound."""
+    form; see `decide`. Raises NotFound."""
     try:
         return decide(services, owner_of(request), id, body["confirmation"])
     except NoSuchPayment:

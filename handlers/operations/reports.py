@@ -86,7 +86,8 @@ def get_balances(
     per_account: bool,
 ) -> Answer:
     """List the accounts' balances at the end of each day, week or month, the earliest first, at most up to today, whose
-    point equals the snapshot. A grant of figures only gets months alone, and Forbidden for anything else."""
+    point equals the snapshot. A grant of figures only gets the ends of months and today, and Forbidden if `every` is
+    day or week."""
     check_window(date_from, date_to)
     today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)

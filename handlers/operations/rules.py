@@ -33,7 +33,7 @@ def create_rule(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
     """Add a rule after the others, and apply the rules to stored bookings; return it with the number of bookings that
-    changed. A dry run answers the same and stores nothing."""
+    changed. A dry run answers the same and stores nothing. Raises BadRequest for an invalid rule."""
     added: list[Rule] = []
 
     def behind(known: Sequence[Rule]) -> Sequence[Rule]:
@@ -49,7 +49,8 @@ def change_rule(
     services: Services, request: Request, *, id: str, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
     """Change a rule without moving it, and apply the rules to stored bookings; a field that is left out stays as it is,
-    and null removes what the rule gave. Return it with the number of bookings that changed. Raises NotFound."""
+    and null removes what the rule gave. Return it with the number of bookings that changed. A dry run answers the same
+    and stores nothing. Raises NotFound and BadRequest."""
 
     kept, changed = _change_rules(
         services, request, lambda known: with_edited(known, id, body), is_dry_run=dry_run, include=include
@@ -61,7 +62,7 @@ def order_rules(
     services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
 ) -> Json:
     """Put the rules into the order of `ids`, in which they are asked, and apply them to stored bookings; return how
-    many changed."""
+    many changed. A dry run answers the same and stores nothing. Raises BadRequest unless every rule is named once."""
 
     return _change_rules(
         services, request, lambda known: in_order(known, body["ids"]), is_dry_run=dry_run, include=include
@@ -85,8 +86,8 @@ def _of_id(kept: Sequence[Rule], id_: str) -> Json:
 
 
 def rules_with(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
-    """The rules of a text (JSON lines) under ids that no known rule has, and the known rules followed by these; raises
-    InvalidRule."""
+    """The rules of a text (JSON lines), with another id for each whose id a known rule has, and the known rules
+    followed by these; raises InvalidRule."""
     added = with_free_ids(known, parse_rules(text))
     wanted = [*known, *added]
     parse_rules(render_rules(wanted))  # raises InvalidRule if all rules together are not valid
@@ -94,8 +95,8 @@ def rules_with(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]
 
 
 def with_edited(known: Sequence[Rule], id_: str, changes: Mapping[str, Any]) -> list[Rule]:
-    """All rules in their order, the one with this id with the changes, which name fields of the contract; raises
-    NotFound and InvalidRule. Unknown fields are ignored, as everywhere in a body."""
+    """All rules in their order, with these changes made to the one with this id; they name fields of the contract, and
+    unknown fields are ignored, as everywhere in a body. Raises NotFound and InvalidRule."""
     wanted = {FIELDS[name]: value for name, value in _whole_place(changes).items() if name in FIELDS and name != "id"}
     edited = [replace(rule, **wanted) for rule in known if rule.id == id_]
     if not edited:
@@ -121,8 +122,8 @@ def in_order(known: Sequence[Rule], ids: Sequence[str]) -> list[Rule]:
 
 
 def _whole_place(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes, completed so that the place is consistent: a new category drops what lay below the old one, and a
-    finer or own category brings along what it lies below."""
+    """The changes, completed so that the place is consistent: a new category removes the finer and own category of the
+    old one, and a new finer or own category removes the members above it, which then follow from it."""
     whole = dict(changes)
     if "category" in changes:
         whole = {"detailedCategory": None, "ownCategoryId": None, **whole}

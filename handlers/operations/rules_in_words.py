@@ -63,7 +63,7 @@ CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN on the other side", "me
 
 def reason(sentences: Mapping[str, str], rule: str | None, users: Sequence[Rule]) -> str:
     """The sentence for the stored name of a rule, from one of the tables above (`sentences`), or about the user's own
-    rule, which is among `users` if it still exists."""
+    rule, which is among `users` if it still exists. None has a sentence too: no rule gave a value."""
     if rule is None:
         return "No rule gave a value."
     name, _, detail = rule.partition(":")
@@ -74,7 +74,8 @@ def reason(sentences: Mapping[str, str], rule: str | None, users: Sequence[Rule]
 
 
 def transfer_reason(row: Mapping[str, Any]) -> str:
-    """A sentence on whether the booking is a transfer between two accounts of the user, and on its other leg."""
+    """A sentence on whether the booking is a transfer between two accounts of the user, how that was found, and whether
+    the booking on the other account is there yet."""
     if row["transfer_rule"] is None:
         return "Nothing shows that the other side is an account of yours."
     known = TRANSFER[row["transfer_rule"]]

@@ -14,8 +14,8 @@ UNKNOWN = "accountIds: contains an id that is not one of your accounts. GET /acc
 
 
 def covered_accounts(owned: Sequence[StoredAccount], caller: Principal) -> list[StoredAccount]:
-    """Those of a user's accounts that the caller may read, in the same order; every operation decides by this
-    function."""
+    """Those of a user's accounts that the caller may read, in the same order; operations decide by this function or,
+    about a single account, by `Principal.covers`."""
     if caller.coverage is None:
         return list(owned)
     return [account for account in owned if caller.covers(account.id)]

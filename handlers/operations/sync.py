@@ -27,7 +27,8 @@ def start_sync(
     services: Services, request: Request, *, account_ids: str | None, body: Mapping[str, Any] | None
 ) -> Answer:
     """Start a sync job for every selected connection that was not synced too recently (decisions 6, 25, 27), and answer
-    with the jobs (202). Raises NotFound without connections, and TooManyRequests if all were synced recently."""
+    with the jobs (202); one that cannot be synced is among them as failed, with the reason. Raises NotFound without
+    connections, and TooManyRequests if all were synced recently."""
     user_id = request.principal.user_id
     meant = _connections_of(
         services, request.principal, listed_ids(account_ids) | set((body or {}).get("accountIds") or ())

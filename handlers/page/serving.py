@@ -61,7 +61,8 @@ def _scripts_and_styles(folder: Traversable) -> dict[str, bytes]:
 
 
 def _without_comments(content: bytes) -> bytes:
-    """The content of one of our files without comments and indentation, an eighth of what a browser would load."""
+    """The content of one of our files without comments and indentation, which are an eighth of what a browser would
+    load."""
     lines = COMMENT.sub("", content.decode()).splitlines()
     return "\n".join(line.lstrip() for line in lines if line.strip()).encode()
 

@@ -29,9 +29,9 @@ EPOCH = date(1970, 1, 1).toordinal()
 
 
 def asked_days(start: Fraction, end: Fraction | None, *, today: date, now: Fraction) -> tuple[date, date] | None:
-    """The first and last day of bookings that are posted from `start` on and before `end`, as far as the calendar goes;
-    None for an empty range. Today's bookings may be stamped later than now; they are included in a window that ends
-    now."""
+    """The first and last day of bookings that are posted from `start` on and before `end` (None: without end), as far
+    as the calendar goes; None for an empty range. All moments are in seconds since 1970. Today's bookings may be
+    stamped later than now; they are included in a window that ends now."""
     last = _day(end) - 1 if end is not None else date.max.toordinal()
     if end is not None and end >= now - NOW_SECONDS:
         last = max(last, today.toordinal() - EPOCH)

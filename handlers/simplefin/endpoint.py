@@ -138,8 +138,8 @@ class SimpleFinEndpoint:
         version: str | None,  # noqa: ARG002 - an answer fits both versions
     ) -> Answer:
         """The accounts that the app may see, or those of them that it names, with their transactions from `start_date`
-        on (90 days ago if none is given) and before `end_date`; without transactions for `balances_only`, and for a
-        grant of figures only."""
+        on (90 days ago if none is given) and before `end_date`, both in seconds since 1970, pending ones for `pending`
+        "1". Without transactions for `balances_only` "1", and for a grant of figures only."""
         services, caller = self._services, request.principal
         now = services.clock.now()
         seconds = Fraction(aware(now).timestamp())
@@ -168,8 +168,9 @@ class SimpleFinEndpoint:
 
 
 def failure_answer(error: BaseException) -> Answer | None:
-    """The failure in a form that apps of both versions of SimpleFIN read; for a setup token, one word that all apps
-    know. None for an error that is no Refusal (`call.FailureAnswer`)."""
+    """The failure in a form that apps of both versions of SimpleFIN read; for a setup token (InvalidGrant), a plain
+    text that begins with the one word that all apps know. None for any other error that is no Refusal
+    (`call.FailureAnswer`)."""
     if isinstance(error, InvalidGrant):
         return _plain("Forbidden: this setup token is unknown, over or used", status=403)
     if not isinstance(error, Refusal):

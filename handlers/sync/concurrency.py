@@ -26,8 +26,8 @@ class _QueuedCall(Work, kw_only=True):
 
 
 class SourceCalls:
-    """Runs calls to sources in threads: only so many at once in all, per provider and per user. Others wait in line,
-    and users take turns (`FairOrder`)."""
+    """Runs steps of sync jobs, which call sources, in threads: only so many at once in all, per provider and per user.
+    Others wait in line, and users take turns (`FairOrder`)."""
 
     def __init__(
         self,
@@ -45,18 +45,19 @@ class SourceCalls:
 
     def submit(self, work: Callable[[], None], *, provider: str, user_id: str) -> None:
         """Have `work` done in a thread, with the context variables of the caller, as soon as the bounds allow; does not
-        wait for it. After `close`, it is never done."""
+        wait for it. After `close`, it is never done, and no error says so."""
         with self._lock:
             self._waiting.add(_QueuedCall(provider=provider, user_id=user_id, work=carry(work), cost=0))
             self._begin()
 
     @property
     def running(self) -> int:
-        """The number of calls under way."""
+        """The number of calls now running in threads."""
         return len(self._running)
 
     def close(self, *, within: float) -> bool:
-        """Begin no more calls, wait up to `within` seconds for those under way, and return whether all have ended."""
+        """Start no more calls, wait up to `within` seconds for those that are running, and return whether all of them
+        have ended. Calls still in line, and any submitted later, are never run; no error says so."""
         with self._lock:
             self._is_closed = True
             running = list(self._running)
@@ -157,7 +158,7 @@ class ImportLane:
             return job_id in self._jobs
 
     def close(self) -> None:
-        """Give no more turns; an import that has one keeps it to its end."""
+        """Give no more turns; an import that has one keeps it to its end, and those that wait for one raise Closed."""
         with self._lock:
             self._is_closed = True
 

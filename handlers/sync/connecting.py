@@ -148,8 +148,8 @@ class Connecting:
         return user_id, self._step(stored, {}, parameters)
 
     def remove(self, ended: StoredConnection) -> Sequence[tuple[StoredConnection, str]]:
-        """End the access at the connection's provider, then the connection in the store, whether or not the first
-        worked; its accounts and bookings stay. Returns what `disconnect` returns."""
+        """End the access at the provider of the connection `ended`, then, whether or not that worked, mark the
+        connection as removed; its accounts and bookings stay. Returns as `disconnect` does."""
         left = self.disconnect([ended])
         self._store.of(ended.user_id).atomically(
             lambda session: connections.remove(session, ended.user_id, ended.id, now=self._clock.now())
@@ -159,8 +159,9 @@ class Connecting:
     def disconnect(
         self, ended: Sequence[StoredConnection], *, within: float = DISCONNECT_WITHIN
     ) -> Sequence[tuple[StoredConnection, str]]:
-        """End the access to these connections at their providers, in parallel and within so many seconds; the store is
-        not changed. Returns those for which that failed, each with the reason as a sentence."""
+        """End the access to the connections `ended` at their providers, in parallel and within so many seconds; the
+        store is not changed. Returns those for which that failed or took longer, each with the reason as a sentence.
+        Connections of no live source have nothing to end."""
         why: dict[str, str] = {}
         threads = []
         for each in ended:
@@ -243,9 +244,10 @@ class Connecting:
     def _same_or_new(
         self, owner: User, stored: StoredAttempt, done: Done, name: str
     ) -> tuple[StoredConnection | None, str]:
-        """The connection that this login renews although the person did not choose one (else None), and the name of a
-        new one: a second login at a bank gets a connection beside the first, with a number. A disconnected one of the
-        name is used again; where the source cannot tell logins apart, one that waits for its user is."""
+        """The connection that this login renews although the person did not choose one, None if there is none; and the
+        name for a new one, with a number behind where the bank's name is taken. A connection is renewed that is of the
+        same login, as the source says; else a disconnected one or, where the source cannot tell logins apart, one that
+        waits for its user."""
         waits: StoredConnection | None = None
         number, called = 1, name
         while (known := self._connection_named(owner, stored, called)) is not None:
@@ -283,8 +285,8 @@ class Connecting:
     def _connect(
         self, stored: StoredAttempt, done: Done, given: Mapping[str, Any], renewed: StoredConnection | None
     ) -> Attempt:
-        """Store the new or renewed connection with its secrets, and end the attempt, in one transaction; a job of it
-        that is running fails. Records the deed for the user."""
+        """Store the new or renewed connection (`renewed` None: `_same_or_new` decides) with its secrets, and end the
+        attempt, in one transaction; a job of it that is running fails. Records the deed for the user."""
         name = _bank_name(given.get("bank_name") or done.bank_name)
 
         def work(session: Session) -> tuple[StoredConnection, Deed]:
@@ -322,8 +324,9 @@ class Connecting:
 
 
 def _disconnect(live: LiveSource, left: source.Connection, *, now: datetime, why: dict[str, str]) -> None:
-    """End one access at its provider, and delete its reason from `why` or set why it failed. Does not use the store,
-    because a slow provider may take longer than the process keeps the store open."""
+    """End the access to the connection `left` at its provider, and delete its entry in `why` or, on failure, set that
+    to the reason. Does not use the store, because a slow provider may take longer than the process keeps the store
+    open."""
     with contain(log, "%s could not be ended at the provider", left.id):
         try:
             live.disconnect(left, now=now)
@@ -350,8 +353,8 @@ def _new_state(user_id: str) -> str:
 
 
 def _bank_name(text: str) -> str:
-    """The bank's name from the source as one printable line of at most 70 characters that clients may show; `Bank`
-    where nothing is left."""
+    """The bank's name, as the person or the source gives it, as one printable line of at most 70 characters that
+    clients may show; `Bank` where nothing is left."""
     return "".join(letter for letter in text if letter.isprintable()).strip()[:BANK_NAME_CHARACTERS_MAX] or "Bank"
 
 

@@ -44,7 +44,7 @@ log = logging.getLogger("bankdata.sync")
 
 class Started(Struct, frozen=True, kw_only=True):
     """The outcome of a wish to sync one connection: a job, a reason why there is none, or neither (synced too recently,
-    or being synced).
+    being synced, or the source still wants a pause).
 
     A pending job goes on when it is read (`SyncEngine.read`) or advanced. Once it is final, its `refusals` name every
     file that could not be imported and say why, even if the job is completed.
@@ -99,7 +99,8 @@ class SyncEngine:
 
     @property
     def source_calls(self) -> int:
-        """The number of requests to sources under way."""
+        """The number of steps of sync jobs now running in threads. A step calls a source and also stores what it
+        got."""
         return self._calls.running
 
     def start(
@@ -113,14 +114,16 @@ class SyncEngine:
         keeps_plan: bool = False,
         attended: Person | None = None,
     ) -> Started:
-        """Start a job for the connection, if its state, the cool-down and the source's quota allow one; it is stored,
-        and not advanced yet. A job of the connection that made no progress for too long is ended first, and a consent
-        that has run out is marked.
+        """Start a job for the connection, if its state, an earlier job's cool-down and the source's quota allow one; it
+        is stored, and not advanced yet. It begins a cool-down until the next job: `cooldown`, or without it the
+        engine's. A job of the connection that made no progress for too long is ended first, and a consent that has run
+        out is marked.
 
-        `is_forced`, for the operator alone, ignores our own cool-down, never the limits of the source. `attended` is
-        the person who is certainly present and asks for this. With `keeps_plan`, the part of the quota that planned
-        syncs need is left to them. `is_first` is the sync that belongs to connecting or renewing: it ignores the
-        cool-down (decision 25), and its user has just been present.
+        `is_forced`, for the operator and for news at a local source, ignores our own cool-down, never the limits of the
+        source. `attended` is the person who is certainly present and asks for this: then the quota that the law sets
+        for their absence (PSD2_SYNCS_MAX) does not count. With `keeps_plan`, the part of the quota that planned syncs
+        need is left to them. `is_first` is the sync that belongs to connecting or renewing: it begins no cool-down
+        (decision 25), and its user has just been present.
         """
         now, user_id = self._clock.now(), connection.user_id
         database = self._store.of(user_id)
@@ -170,8 +173,8 @@ class SyncEngine:
         return self._secrets is None or self._secrets.can_read(connection)
 
     def quota(self, session: Session, connection: StoredConnection, *, now: datetime) -> SyncQuota | None:
-        """How many syncs the connection's source allows in 24 hours, and when past ones were; None if the source has no
-        limit or is unknown to this program."""
+        """How many syncs without a person present the connection's source allows in 24 hours, and when past ones were;
+        None if the source has no limit or is unknown to this program."""
         connector = self._connectors.get(connection.connector)
         limit = connector.unattended_syncs_max if connector is not None else None
         if limit is None:
@@ -181,8 +184,9 @@ class SyncEngine:
     def sync_now(
         self, connection: StoredConnection, attended: Person | None = None, *, is_first: bool = False
     ) -> Started:
-        """Start a job for the connection as `start` does, and have its first step done: for a person who looks at the
-        page, or `is_first`, as part of connecting. It goes on even if nobody reads it."""
+        """Start a job for the connection as `start` does, and begin its first step in a thread: for a person who looks
+        at the page, or `is_first`, as part of connecting. Waits for nothing; the job goes on even if nobody reads
+        it."""
         started = self.start(connection, is_first=is_first, attended=attended)
         if started.job is not None:
             self.advance(started.job)
@@ -202,7 +206,7 @@ class SyncEngine:
     async def wait_for(self, user_id: str, job_id: str) -> Job | None:
         """The user's job after its next step, for requests; None where there is none. Waits up to about 8 seconds and
         holds no thread meanwhile, so that any number of readers of slow banks delay nobody. A job that is not due
-        within a second is only read."""
+        within a second is only read. Unlike `read`, raises no StoreFull."""
         database = self._store.of(user_id)
         job = await run_in_threadpool(jobs.find, database, user_id, job_id)
         if job is None or job.is_final:
@@ -243,8 +247,8 @@ class SyncEngine:
         return step
 
     def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
-        """Whether only another machine of a shared store can advance the job: its folder is not on this one (after a
-        minute the folder counts as missing, and the job fails with that), or its bank's key is not."""
+        """Whether only another machine of a shared store can advance the job, because this one lacks its folder (after
+        a minute the folder counts as missing, and the job fails with that) or the key of its connection's secrets."""
         if not self._store.is_shared:
             return False
         if not self.has_key(connection):
@@ -264,7 +268,8 @@ class SyncEngine:
                     step.set_result(None)
 
     def close(self) -> bool:
-        """Stop, wait three seconds at most, whatever the sources do, and return whether nothing is running any more."""
+        """Stop, wait up to three seconds for steps that are running, whatever the sources do, and return whether all
+        have ended."""
         self.stop()
         return self._calls.close(within=STOP_WITHIN)
 

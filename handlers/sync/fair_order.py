@@ -30,8 +30,8 @@ class FairOrder(Generic[W]):
     """Waiting work, ordered by when it would end if each user had a machine of their own, all equally fast (fair
     queueing with the clock of Goyal, Vin and Cheng 1996).
 
-    A user with much waiting work gets one turn, then others do. Short work overtakes long work, but of each other user
-    no more than its own cost, COST_MOST at most. Not thread-safe.
+    A user with much waiting work gets one turn, then others do. Short work overtakes long work, but each other user
+    overtakes a long piece with no more work than that piece costs, COST_MOST at most. Not thread-safe.
     """
 
     def __init__(self) -> None:

@@ -55,8 +55,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
     after_import: Callable[[str], None]
 
     def take(self, wanted: Job) -> None:
-        """Lease the job and do what it needs next; nothing if another process has the lease, or no connection is
-        left."""
+        """Lease the job, do what it needs next (begin at the source, ask whether it is ready, or import) and store the
+        outcome, be it a failure. Does nothing if another process has the lease, or no connection is left."""
         database, holder = self.store.of(wanted.user_id), self.leases.holder
         job = database.atomically(lambda session: jobs.lease(session, wanted, holder=holder, now=self.clock.now()))
         connection = connections.find(database, job.user_id, job.connection_id) if job is not None else None
@@ -115,8 +115,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
         asked: source.Connection,
         handle: source.Json,
     ) -> None:
-        """Fetch and store batch by batch, then complete the job; raises what the source or the store raises. In any
-        case what follows an import is begun if something was stored."""
+        """Fetch and store batch by batch, then complete the job; raises what the source or the store raises. Even then
+        `after_import` is called if the job has stored any batch, unless the process is about to end."""
         batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self.clock.today())
         reported: set[str] = set()
         is_whole = True  # a cursor past a refused batch would skip that batch's bookings forever
@@ -145,8 +145,9 @@ class JobStep(Struct, frozen=True, kw_only=True):
         *,
         keeps_cursor: bool,
     ) -> tuple[Batch | LeftOut, str | None, Sequence[str]] | None:
-        """Read and store the next batch, whole or not at all; a refusal is stored in the job. Returns the batch, why it
-        was refused or is incomplete (else None), and the ids of the accounts it is about; None after the last one.
+        """Read and store the next batch, whole or not at all; a refusal is stored in the job, and so are warnings about
+        a local batch. The batch's cursor is stored only if `keeps_cursor`. Returns the batch, why it was refused or is
+        incomplete (else None), and the ids of the accounts it is about; None after the last one.
 
         A local source keeps its turn in the import lane while it is read; an answer over a network takes long, so it is
         read before the turn begins.
@@ -179,8 +180,8 @@ class JobStep(Struct, frozen=True, kw_only=True):
         self._of(job).atomically(lambda session: jobs.refuse(session, job, refusal))
 
     def _warn_of_missing_accounts(self, job: Job, reported: Collection[str]) -> None:
-        """Add a refusal to the job for each account that the connection brought before and the source now leaves out:
-        the sync is not complete for it."""
+        """Add a refusal to the job for each account that the connection brought before and the source now leaves out,
+        unless a refusal names it already: the sync is not complete for it."""
         brought = connections.account_ids(self._of(job), job.user_id, job.connection_id)
         found = jobs.find(self._of(job), job.user_id, job.id)
         assert found is not None, "a job vanished"
@@ -198,8 +199,9 @@ class JobStep(Struct, frozen=True, kw_only=True):
         *,
         may_be_empty: bool,
     ) -> tuple[Sequence[str], bool]:
-        """Store the batch, and the cursor if there is one. Returns the ids of the accounts it is about, and whether it
-        lacks bookings that it should have repeated; then the cursor is not moved."""
+        """Store the batch, and the cursor if there is one. Returns the ids of the accounts it is about, and whether the
+        source was silent: it reported no booking, not even those it must report again. Then the cursor is not stored.
+        `may_be_empty` says that silence is no fault."""
 
         def store(session: Transaction) -> tuple[Sequence[str], bool]:
             reports = runs.store_batch(

@@ -68,8 +68,8 @@ class Outcomes:
         self._clock = clock
 
     def wait(self, job: Job, handle: dict[str, object], seconds: float) -> None:
-        """Put the job off for so many seconds, as its source, not ready yet, asked; fail it now if these are 15 minutes
-        or more, which no job may go without progress."""
+        """Store the source's `handle`, and put the job off for so many seconds, as the source, not ready yet, asked;
+        fail the job now if these are 15 minutes or more, which no job may go without progress."""
         now = self._clock.now()
         until = now + timedelta(seconds=seconds)
         if seconds >= sync_time_limits.PROGRESS_MAX.total_seconds():
@@ -79,7 +79,8 @@ class Outcomes:
         jobs.put_off(self._of(job), job, until=until)
 
     def complete(self, job: Job) -> None:
-        """Complete the job. Refused batches do not fail it, unless there were some and nothing at all was imported."""
+        """Complete the job. Refused batches do not fail it, unless there were some and nothing at all was imported:
+        then it fails with the reason of the last one."""
         now = self._clock.now()
         # Read again, with what earlier steps of the job have stored
         found = jobs.find(self._of(job), job.user_id, job.id)
@@ -90,7 +91,8 @@ class Outcomes:
 
     def refuse(self, job: Job, connection: StoredConnection, error: SourceError, *, is_local: bool) -> None:
         """Put the job off if the source asks for a pause of at most a minute; else fail it with the error as its
-        reason. A source that is not local, could not be reached and names no time rests longer after each failure."""
+        reason, and give the connection the status that STATUS_AFTER has for the error. A source that is not local,
+        could not be reached and names no time rests longer after each failure."""
         now, pause = self._clock.now(), error.retry_after
         if pause is not None and pause <= retries.IN_JOB_MAX.seconds:
             with suppress(JobEnded):

@@ -158,8 +158,8 @@ class Scheduler:
                 self._engine.start(connection)
 
     def _retry_at(self, due: Due) -> datetime | None:
-        """When, after a failed sync, its source has rested long enough and a sync is allowed; None unless the last one
-        failed."""
+        """When to retry the connection after its last sync failed: not before its source has rested and a sync is
+        allowed. None if the last sync did not fail."""
         connection = due.connection
         if not connection.failures_in_row:
             return None

@@ -204,7 +204,8 @@ class UploadedFiles:
         render: Callable[[FileImport], bytes],
     ) -> FileImport:
         """Begin to import the file in a thread, or only to try it (`is_dry_run`), and return its report, which grows;
-        the file is closed in the end. `render` makes the JSON of the report, which the store keeps. Raises
+        the file is closed in the end. `choice` is the id of the account of a file that does not name its own, `layout`
+        how the person wants it to be read. `render` makes the JSON of the report, which the store keeps. Raises
         TooManyFiles, after closing the file."""
         report = FileImport(user_id=user.id, name=name, is_dry_run=is_dry_run, layout=layout)
         with self._lock:
@@ -224,7 +225,8 @@ class UploadedFiles:
 
     def find(self, user_id: str, import_id: str) -> StoredReport | None:
         """The stored report on the user's import with this id; None where it was deleted or never there. Where the
-        process that read the file has died, the report says so. A preview ends unless this is called now and then."""
+        process that read the file has died, the report says so. If only this process serves the store, a preview ends
+        once this is not called for a minute."""
         report = self._at_work.get(import_id)
         stored = file_imports.find(self._store.of(user_id), user_id, import_id, now=self._clock.now())
         if stored is not None and report is not None:
@@ -243,8 +245,9 @@ class UploadedFiles:
         self._store.of(user_id).atomically(lambda session: file_imports.remove(session, user_id, import_id))
 
     def _check_wanted(self, report: FileImport) -> None:
-        """Raise GivenUp if a preview's report was deleted, or nobody has asked for it for a minute. In a shared store
-        requests go to other processes too, so only the lease, which goes with the report, tells."""
+        """Raise GivenUp for a preview whose report was deleted or, if only this process serves the store, about which
+        nobody has asked for a minute. In a shared store other processes may be asked instead, so only the lease, which
+        goes with the report, tells."""
         is_asked = self._store.is_shared or time.monotonic() - report.asked_at < ASKED_WITHIN
         if report.is_dry_run and (report.is_given_up or not is_asked or not self._leases.has(report.id)):
             raise GivenUp

@@ -21,7 +21,7 @@ FREQUENCIES = {"week": "weekly", "two-weeks": "biweekly", "month": "monthly", "q
 
 def list_subscriptions(services: Services, report: Report, *, user: User) -> None:
     """List every recurring payment of a user with its id, incoming and outgoing, ended and dismissed ones too, one a
-    line."""
+    line; those added by hand come last."""
     everything = accounts.everything(services.everybody, user.id)
     streams = recurring_of(services.everybody, user.id, everything, today=services.clock.today())
     for row in streams.iter_rows(named=True):
@@ -35,7 +35,8 @@ def decide_subscription(
     services: Services, report: Report, *, user: User, subscription_id: str, confirmation: str
 ) -> None:
     """Store what a person says about a recurring payment (confirmed, dismissed, or none, which only removes what was
-    said), replacing what they said before. CommandError for an unknown id."""
+    said), replacing what they said before. One added by hand is removed unless confirmed. CommandError for an unknown
+    id."""
     try:
         payment = decide(services, user.id, subscription_id, confirmation)
     except NoSuchPayment:

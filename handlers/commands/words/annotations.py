@@ -19,8 +19,8 @@ UNKNOWN = "The user has no transaction with this id."
 def annotate(
     services: Services, report: Report, *, user: User, transaction_id: str, changes: dict[str, Any], tags: list[str]
 ) -> None:
-    """Change what the user says about one booking (its category, note, tags or parts) and classify it anew; `tags` are
-    added to its present ones. CommandError for an unknown booking."""
+    """Change what the user says about one booking (its category, note, tags or parts), classify it anew, and detect
+    recurring payments again; `tags` are added to its present ones. CommandError for an unknown booking."""
     now = services.clock.now()
 
     def work(session: Transaction) -> None:

@@ -30,7 +30,8 @@ def list_categories(services: Services, report: Report, *, user: User) -> None:
 
 
 def add_category(services: Services, report: Report, *, user: User, name: str, below: str) -> None:
-    """Add an own category below a category or a finer one, given by its code (`below`)."""
+    """Add an own category below a category or a finer one, given by its code (`below`). CommandError for an unknown
+    code, and a name that is taken there."""
     if below not in LEAVES and below not in CATEGORIES:
         raise CommandError(UNKNOWN)
     place = (category_of(below), below if below in LEAVES else None)
@@ -39,7 +40,8 @@ def add_category(services: Services, report: Report, *, user: User, name: str, b
 
 
 def rename_category(services: Services, report: Report, *, user: User, name: str, new_name: str) -> None:
-    """Rename an own category; its bookings stay in it."""
+    """Rename an own category, given by its name or id; its bookings stay in it. CommandError for an unknown or
+    ambiguous one, and a name that is taken there."""
     _keep(
         services,
         user,
@@ -50,8 +52,8 @@ def rename_category(services: Services, report: Report, *, user: User, name: str
 
 
 def remove_category(services: Services, report: Report, *, user: User, name: str) -> None:
-    """Remove an own category; its bookings stay in the category or finer category above it. Reports how many bookings
-    changed."""
+    """Remove an own category, given by its name or id; its bookings stay in the category or finer category above it.
+    Reports how many bookings changed. CommandError for an unknown or ambiguous one."""
     now = services.clock.now()
 
     def work(session: Transaction) -> int:

@@ -18,7 +18,7 @@ from storage.words import annotations
 
 def list_targets(services: Services, report: Report, *, user: User, month: str | None) -> None:
     """List the targets that hold in a month (None: this one), with what was spent in that month or its year and what is
-    left."""
+    left; bookings without a reference rate are left out."""
     everything = Principal(
         user_id=user.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=user.has_subscription
     )
@@ -34,7 +34,8 @@ def list_targets(services: Services, report: Report, *, user: User, month: str |
 def set_target(
     services: Services, report: Report, *, user: User, place: str, amount: str, period: str, month: str | None
 ) -> None:
-    """Set the target at a place from a month (None: this one) on; 0 ends the one that held."""
+    """Set the amount to compare with what is spent at a place in each `period` (month or year), from a month (None:
+    this one) on; 0 ends the target that held."""
     first = _month(services, month)
     if not AMOUNT.fullmatch(amount) or amount.startswith("-"):
         raise CommandError("An amount is 0 or more, such as 400 or 12.50.")

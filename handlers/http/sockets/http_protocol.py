@@ -263,8 +263,8 @@ class HttpProtocol(HttpToolsProtocol):
         return self.flow.write_paused or self.transport.is_closing() or self._has_ended
 
     def _state(self) -> tuple[object, float | None]:
-        """The part of the state that has to change, and within how many seconds; None instead of seconds where the
-        client owes nothing."""
+        """A value that has to change within so many seconds, else the client is overdue; None instead of seconds where
+        the client owes nothing."""
         unread = self.transport.get_write_buffer_size()
         if unread:
             return unread, SEND_SECONDS

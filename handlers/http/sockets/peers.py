@@ -151,8 +151,8 @@ class Peers:
                 del self._of[key]
 
     def close_overdue(self, now: float) -> None:
-        """Close the connections whose clients have been owing something for too long, or are idle; `now` is in seconds
-        of a monotonic clock."""
+        """Close the connections whose clients have been owing something, or have been idle, for too long; `now` is in
+        seconds of a monotonic clock."""
         for peer in list(self):
             peer.close_if_overdue(now)
 

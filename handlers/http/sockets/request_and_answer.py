@@ -96,7 +96,8 @@ class RequestAndAnswer(RequestResponseCycle):
         return content[begin:]
 
     async def _until_read(self, content: Content) -> None:
-        """Wait until the client has read what was written, while this content is held in memory."""
+        """Wait until the client has read what was written, and count this content as held in memory meanwhile; a
+        memoryview counts as nothing, because its bytes are shared."""
         self.connection.waits_for_reader(0 if isinstance(content, memoryview) else len(content))
         try:
             await self.flow.drain()

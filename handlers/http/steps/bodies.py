@@ -42,8 +42,9 @@ class Body:
         self._assumed = "" if self._required else next(iter(described["content"]))
 
     async def read(self, scope: Scope, receive: Receive) -> Any:
-        """The body as JSON values that fit their schema; None if it is empty, even if its type is stated. Raises
-        BadRequest, ContentTooLarge and UnsupportedMediaType."""
+        """The body as JSON values that fit their schema; None for an empty one that is not required, even if its type
+        is stated. Raises BadRequest, ContentTooLarge, UnsupportedMediaType, and ClientDisconnect if the client goes
+        away."""
         headers = scope["headers"]
         content = await _content(headers, receive)
         if not content:

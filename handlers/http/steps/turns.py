@@ -37,8 +37,8 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, user_id: str) -> AsyncIterator[None]:
-        """A context in which only one reader of this user is at a time; others wait for it. Raises `away` for one
-        before whom another failed with it while they waited."""
+        """A context for one reader of this user at a time; others wait for it to end. Raises `away` at once for a
+        reader who was waiting when another one of this user failed with it."""
         turn = self._of_user.get(user_id)
         if turn is None:
             turn = self._of_user[user_id] = _ReadersLine()

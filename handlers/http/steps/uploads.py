@@ -28,7 +28,8 @@ class Upload:
 
     async def read(self, scope: Scope, receive: Receive) -> BufferedReader:
         """The received file, open at its beginning and readable by this system user alone (0600); the caller closes it.
-        Its connection may send this much from here on. Raises BadRequest, ContentTooLarge and UnsupportedMediaType."""
+        From here on the connection may send content of the largest size. Raises BadRequest for an empty file,
+        ContentTooLarge and UnsupportedMediaType."""
         headers = scope["headers"]
         check_length(headers, self._bytes_max)
         if header(headers, b"content-encoding") not in ("", "identity"):

@@ -17,9 +17,9 @@ NO_OWN_CATEGORY = "ownCategoryId: must be one that GET /categories lists"
 
 
 def place_after(before: Place, changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> Place:
-    """The place after these changes of `category`, `detailedCategory` and `ownCategoryId`: a finer category also sets
-    the category above it, an own category sets both, and null removes one. `own` has the own categories by id. Raises
-    BadRequest for unknown ones and for contradictions."""
+    """The place after these changes of `category`, `detailedCategory` and `ownCategoryId`: a category removes what lay
+    below the old one, a finer category also sets the category above it, an own category sets both, and null removes
+    one. `own` has the own categories by id. Raises BadRequest for unknown ones and for contradictions."""
     category, leaf, own_id = before
     if "category" in changes:
         category, leaf, own_id = changes["category"], None, None

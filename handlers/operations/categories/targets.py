@@ -85,8 +85,9 @@ def put(
     period: str,
     first: date,
 ) -> Target:
-    """Store a target, in the currency of the figures over all accounts, and return it; the caller has already held the
-    user (`Transaction.hold`). Raises BadRequest for too many digits, a too large amount, or too many targets."""
+    """Store a target from the month on that begins on the day `first`, in the currency of the figures over all
+    accounts, and return it; `period` is "month" or "year". The caller has already held the user (`Transaction.hold`).
+    Raises BadRequest for too many digits, a too large amount, or too many targets."""
     reading = services.reader.read(session, user_id, Need.ACCOUNTS)
     currency = currency_of(services, reading, reading.accounts)
     if amount != in_digits(amount, currency):

@@ -20,9 +20,10 @@ EXPIRED = "This cursor is of no use any more: start again without it, and drop w
 
 
 class FeedCursor(Struct, frozen=True, kw_only=True):
-    """A position in a feed. The client knows all changes up to state `base`; of newer ones it has those up to the
-    position (`state`, `id`), and of removed rows only those removed after state `floor`. `since` is when `base` became
-    known, in seconds since 1970."""
+    """A client's position in a feed. The client has all changes up to state `base` (a row added later counts as added,
+    else as modified) and, of the newer ones, those up to (`state`, `id`). Rows removed in state `floor` or before are
+    not reported: the client never had them, or knows. `since`, in seconds since 1970, is when the client was last up to
+    date or began; from it follows when the cursor is renewed or expires."""
 
     base: int
     state: int

@@ -43,29 +43,31 @@ class _Poll(Struct, frozen=True, kw_only=True):
     account_ids: str | None
 
     def may_stay(self, state: int | None) -> bool:
-        """Whether the client may keep its cursor in this state of the data, because nothing is new; False without a
-        cursor."""
+        """Whether the client may keep its cursor in this state of the data, because nothing is new and the cursor is
+        less than a day old; False without a cursor."""
         return self.known is not None and self.known.may_stay(state, self.now)
 
 
 class Feed(Struct, frozen=True, kw_only=True):
-    """One feed of changes bound to the services; called in a thread, unless `at_once` can tell that nothing is new."""
+    """One feed of changes bound to the services; called in a thread, unless `at_once` can answer that nothing is
+    new."""
 
     services: Services
     kind: str
     changes: Callable[[Services, _Poll], Json]
 
     def __call__(self, request: Request, **arguments: Any) -> Json:
-        """The next page of changes, from one state of the data; where nothing is new, no row is read. Raises BadRequest
-        and Gone for a cursor that cannot be used."""
+        """Return the next page of changes, all read from one state of the data. If nothing is new, the page is empty
+        and no changes are read, unless the cursor is a day old: then it is renewed, so that it does not expire. Raises
+        BadRequest and Gone for a cursor that cannot be used."""
         poll = self._poll(request, **arguments)
         if poll.may_stay(self.services.store.state(poll.caller.user_id)):
             return _nothing_new(arguments["cursor"])
         return self.changes(self.services, poll)
 
     async def at_once(self, request: Request, **arguments: Any) -> Answer | None:
-        """The answer if nothing is new and the event loop can tell that from the number of the data's state alone; else
-        None. Raises BadRequest and Gone for a cursor that cannot be used."""
+        """The empty page of a client that may keep its cursor, if the event loop can tell that from the number of the
+        data's state alone; else None. Raises BadRequest and Gone for a cursor that cannot be used."""
         poll = self._poll(request, **arguments)
         if poll.known is None or not poll.may_stay(await self.services.store.state_without_thread(poll.caller.user_id)):
             return None
@@ -137,7 +139,8 @@ def list_account_changes(services: Services, poll: _Poll) -> Json:
 
 
 def _start(session: Session, poll: _Poll) -> tuple[FeedCursor, int]:
-    """The cursor after which the page begins, and the present state; raises Gone for a cursor from a later state."""
+    """The cursor after which the page begins (a fresh one for a client without any), and the present state; raises Gone
+    for a cursor from a later state."""
     state, known = state_in(session, poll.caller.user_id), poll.known
     if known is None:
         return FeedCursor.fresh(state, poll.now), state
@@ -151,8 +154,8 @@ def _nothing_new(cursor: str | None) -> Json:
 
 
 def _page(changed: Sequence[_Change], start: FeedCursor, poll: _Poll, state: int) -> Json:
-    """The page with the first `poll.limit` of these changes; if it holds all of them, its cursor stands at the present
-    state."""
+    """The page with the first `poll.limit` of these changes. Its cursor stands at the present state if it holds all of
+    them, else at the last one that it holds."""
     shown = sorted(changed, key=lambda each: each.at)[: poll.limit]
     has_more = len(changed) > poll.limit
     following = FeedCursor.at_rest(state, poll.now)

@@ -207,7 +207,8 @@ class Deliverer:
         self._services.of(delivery.user_id).atomically(lambda session: deliveries.settle(session, delivery, **said))
 
     def _settle(self, outcome: Mapping[str, Any]) -> None:
-        """Store the outcome of one attempt; nothing if its lease is over."""
+        """Store the outcome of one attempt: whether the delivery has succeeded, failed, or is due again, and whether
+        its webhook is failing or is to be disabled. Does nothing if the lease is over."""
         sent = self._on_its_way.pop(outcome["id"], None)
         if sent is None:
             return  # its lease is over

@@ -31,7 +31,7 @@ def get_forecast(
     services: Services, request: Request, _reading: UserData, *, days: int, account_ids: str | None
 ) -> Answer:
     """Forecast the balances of the coming days for each account and each currency, with a formula that anyone can
-    check. A grant of figures only gets sums of whole months."""
+    check. A grant of figures only gets sums by month, for days to the end of the last month."""
     caller, today = request.principal, services.clock.today()
     if caller.figures_only:  # of two answers that end a day apart the difference is what is due on that day
         days = (last_day(today + timedelta(days=days)) - today).days
@@ -74,8 +74,8 @@ def get_forecast(
 def _add(
     streams: defaultdict[tuple[str, date], list[Stream]], recurring: pl.DataFrame, found: Basis, today: date
 ) -> None:
-    """Add each recurring payment that was added by hand to the streams of its account and of its currency, unless
-    detection found it there; changes `streams`."""
+    """Add each recurring payment that was added by hand to today's streams of its account and of its currency, unless
+    it is among them already, as detection found it too; changes `streams`, which are by key of the series and day."""
     charges = _charges(found.rows)
     by_key = {each.key: each for each in found.of_accounts}
     for row in recurring.filter(pl.col("added_to").is_in(list(by_key))).iter_rows(named=True):

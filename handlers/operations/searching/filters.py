@@ -79,9 +79,9 @@ class Filters(Struct, kw_only=True):
         )
 
     def ids(self, reading: UserData, caller: Principal, selection: Selection | None = None) -> Sequence[str] | None:
-        """The ids of the bookings with this tag and in this own category; None if neither is given. A booking that is
-        divided into parts only counts if one of its parts is in the own category and in the category and finer category
-        of `selection`. Raises BadRequest for an own category that the caller does not know."""
+        """The ids, in no order, of the bookings with this tag and in this own category; None if neither is given. A
+        booking that is divided into parts only counts if one of its parts is in the own category and in the category
+        and finer category of `selection`. Raises BadRequest for an own category that the caller does not know."""
         if not self.needs_words:
             return None
         words = reading.words

@@ -131,8 +131,9 @@ def sum_transactions(
 
 
 def _read(reading: UserData, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
-    """The rows of the selection, booked, pending or both, the latest booking date first; those with the tag and own
-    category that the filters name."""
+    """Return the rows of the selection that are booked, pending or both, as `filters.status` asks, and have the tag and
+    own category that the filters name; the latest booking date first. The caller applies the other filters
+    (`Filters.query`)."""
     parts = []
     if filters.status != "pending":
         parts.append(reading.search_rows(selection))
@@ -148,7 +149,7 @@ def _refunds(
     reading: UserData, filters: Filters, selected: SelectedAccounts, parts: Sequence[pl.DataFrame]
 ) -> pl.Series:
     """The ids of the booked refunds of the selected accounts and, if pending rows are asked for, of the refunds among
-    those; whether a pending row is a refund is decided by the same bookings."""
+    those; whether a pending row is a refund is decided by the user's booked rows, too."""
     booked = reading.entries.refunds(selected.ids)
     if filters.status == "booked":
         return booked
@@ -204,7 +205,8 @@ def _limited_to(selection: Selection, span: Span) -> Selection:
 
 def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sums], Json]) -> Json:
     """As JSON, at most `limit` groups (the latest ones, in order of time, where the first key is a time; else those
-    with the highest expenses first), and the sums of all others as one."""
+    with the highest expenses first), and the sums of all others as one; each with its sums in `before`, if an earlier
+    span is compared."""
 
     def shape_group(group: Group) -> Json:
         return {**shape(group.sums), **({} if group.compared is None else {"compared": shape(group.compared)})}

@@ -29,7 +29,8 @@ NOT_BY_A_BANK = "category: this entry was written by the service and is in no ca
 
 
 def get_annotation(services: Services, request: Request, *, id: str) -> Json:
-    """Show what the user says about a booking: category, note, tags and parts. Raises NotFound."""
+    """Show what the user says about a booking: category, note, tags and parts; parts that no longer fit the booking's
+    amount stand apart as `sleepingSplits`. Raises NotFound."""
     user_id = request.principal.user_id
     with services.of(user_id).transaction() as session:
         row = readable(transactions.find(session, user_id, id), request.principal)
@@ -38,7 +39,8 @@ def get_annotation(services: Services, request: Request, *, id: str) -> Json:
 
 def change_annotation(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
     """Change what the user says about a booking, and return it: members left out stay, null or an empty list removes
-    one. If its category changes, it is derived anew, and so are recurring payments. Raises NotFound and BadRequest."""
+    one. If the category of the booking or of a part changes, the booking is classified anew and recurring payments are
+    detected again. Raises NotFound and BadRequest."""
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Transaction) -> tuple[Json, bool]:
@@ -81,8 +83,9 @@ def annotation_after(
     now: datetime,
     caller: Principal | None = None,
 ) -> Annotation:
-    """The annotation after these changes by `caller`, or by the user themselves if None, not stored yet; raises
-    BadRequest for values beyond their bounds, unknown categories, and an entry that the service wrote itself."""
+    """The annotation after these changes by `caller`, or by the user themselves if None, not stored yet. Raises
+    BadRequest for values beyond their bounds, unknown categories, and a category or parts for an entry that the service
+    wrote itself."""
     if row["is_adjusting_entry"] and any(changes.get(name) for name in PLACES):
         raise BadRequest(NOT_BY_A_BANK)
     if "note" in changes:

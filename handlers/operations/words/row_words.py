@@ -27,7 +27,8 @@ def asks_for_words(include: str | None) -> bool:
 
 
 def wants_words(arguments: Mapping[str, Any]) -> bool:
-    """Whether these arguments of an operation need annotations to be read: by `tag`, `own_category` or `include`."""
+    """Whether these arguments of an operation need annotations to be read: by a `tag` or an `own_category`, or because
+    `include` asks for annotations."""
     filters = (arguments.get("tag"), arguments.get("own_category"))
     return filters != (None, None) or asks_for_words(arguments.get("include"))
 
@@ -40,8 +41,9 @@ def check_words(caller: Principal, include: str | None, tag: str | None, own_cat
 
 
 def words_of(reading: UserData, caller: Principal, leaf: Shown | None) -> Callable[[str, str], Json]:
-    """A function from a booking's id and currency to its members `note`, `tags`, `splits` and `ownCategory`; unless
-    `leaf` is None, also the finer category of a booking in an own category, as `leaf` shows it."""
+    """A function from a booking's id and currency to its members `note`, `tags`, `splits` and `ownCategory`; with
+    `leaf`, for rows that do not show it anyway, also the finer category of a booking in an own category, as `leaf`
+    shows it."""
     words = reading.words
     names = words.names(caller.covers)
 
@@ -58,7 +60,8 @@ def words_of(reading: UserData, caller: Principal, leaf: Shown | None) -> Callab
 
 
 def with_words(rows: Sequence[bytes], reading: UserData, caller: Principal, leaf: Shown | None) -> list[bytes]:
-    """The rows of a page, which are JSON already, with the members of `words_of` at their end. Raises Forbidden."""
+    """The rows of a page, which are JSON already, with the members that `words_of` (with this `leaf`) gives at their
+    end. Raises Forbidden for a caller who may not read them."""
     check_words(caller, ASKED, None)
     said = words_of(reading, caller, leaf)
     each = [orjson.loads(row) for row in rows]

@@ -57,7 +57,8 @@ def series_of(
 
 
 def by_currency(found: Sequence[Series]) -> dict[str, Series]:
-    """A series for each currency, of all its accounts; transfers between two of them are no income or expense."""
+    """A series for each currency, by its code, of all its accounts; transfers between two of them are no income or
+    expense. For a single account it is the series of that account, under the account's id."""
     members_of: dict[str, list[Series]] = {}
     for each in found:
         members_of.setdefault(each.ledger.currency, []).append(each)

@@ -25,9 +25,9 @@ WAITING = timedelta(days=7)  # between looks at a payment, while the connection 
 
 def record_news(session: Transaction, user_id: str, found: pl.DataFrame, *, data_version: int, today: date) -> None:
     """Record events on what has changed since the last look at the user's recurring payments, and store this look;
-    `found` are those of `recurring_of` for all accounts, without those added by hand. There are no events on accounts
-    that are looked at for the first time, nor on dismissed payments. While a connection needs its user, missed charges
-    of its accounts are not reported, because they are unknown."""
+    `found` are those of `recurring_of` for all accounts, without those added by hand, in the data of version
+    `data_version`. There are no events on accounts that are looked at for the first time, nor on dismissed payments.
+    While a connection needs its user, missed charges of its accounts are not reported, because they are unknown."""
     last = looks.last_look(session, user_id) or Look(data_version=data_version, day=today, accounts=(), payments=())
     charges = transactions.rows_by_id(session, user_id, found["charge_ids"].explode().drop_nulls())
     waiting = _accounts_waiting(session, user_id)
