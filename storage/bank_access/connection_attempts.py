@@ -21,7 +21,8 @@ COLUMNS = (
 
 class StoredAttempt(Struct, frozen=True, kw_only=True):
     """One attempt to connect a bank. `content` is stored sealed: the step, the user's entries, the source's own notes.
-    `version` rises with each step that is claimed; `outcome` is None until the attempt ends."""
+    `connection_id` is the connection to be renewed, None for a new one; `browser_hash` is None for a command. `version`
+    rises with each step that is claimed; `outcome` is None until the attempt ends."""
 
     user_id: str
     id: str
@@ -117,7 +118,8 @@ def go_on(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, conten
 def end(
     session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, outcome: str, connection_id: str | None = None
 ) -> None:
-    """End the attempt with this outcome, and erase its content; the first outcome stays."""
+    """End the attempt with this outcome, and erase its content; the first outcome stays. `connection_id` is the
+    connection that was made or renewed."""
     last = {"outcome": outcome, "created_connection_id": connection_id}
     open_one = {"user_id": attempt.user_id, "id": attempt.id, "outcome": None}
     set_values(session, "connection_attempts", open_one, **last, sealed=keys.seal("{}", about=_binding(attempt.id)))

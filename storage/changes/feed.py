@@ -28,7 +28,7 @@ class Position(NamedTuple):
 
 
 class AccountFilter(NamedTuple):
-    """The accounts whose removed transactions are asked for: these, or all but these."""
+    """The accounts whose removed transactions are asked for: these, or (`is_all_but`) all but these; by default all."""
 
     ids: Collection[str] = ()
     is_all_but: bool = True
