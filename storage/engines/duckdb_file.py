@@ -193,7 +193,8 @@ class DuckDBFile:
         _harden(self._root, export_folder or path.parent / "backups")
 
     def close(self) -> None:
-        """Write everything into the file and close it."""
+        """Write everything into the file and close it; waits a second or two for a call that another thread is
+        making."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().close()
@@ -251,7 +252,8 @@ class DuckDBFile:
         return nullcontext(self.for_everybody())
 
     def copy_to(self, path: Path) -> None:
-        """Write a consistent copy to a new file below the export folder, while reading and writing go on."""
+        """Write a consistent copy to a new file below the export folder, while reading and writing go on; the copy has
+        no incarnation yet (`storage.changes.incarnation`)."""
         with self._session() as session:
             session.execute(f"ATTACH {_quote(path)} AS copy ({FILE_OPTIONS})")
             try:
@@ -404,7 +406,8 @@ def _quote(path: Path | str) -> str:
 
 
 def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
-    """Cut SQL off from files and network outside the store; DuckDB accepts these settings only in this order."""
+    """Cut SQL off from the network and from all files but the store and those in the export folder; DuckDB accepts
+    these settings only in this order."""
     connection.execute(f"SET allowed_directories = [{_quote(f'{export_folder}/')}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

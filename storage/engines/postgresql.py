@@ -185,11 +185,13 @@ class PostgreSQL:
         return state_in(self.of(user_id), user_id)
 
     async def state_without_thread(self, user_id: str) -> int | None:
-        """The state of the user's data, read without a thread; None where that fails for any reason."""
+        """The state of the user's data, read without a thread; None behind a pooler, on a cluster, and where it fails
+        for any reason."""
         return await self._asked_states.of(user_id) if self._asked_states is not None else None
 
     def of(self, user_id: str) -> Database:
-        """The store for this user; with a second wall, rows of other users are invisible."""
+        """The store for this user: with a second wall, rows of other users are invisible; without one, this is the
+        store for everybody."""
         return (
             _ServerDatabase(self._connection, self._app_pool, self._now, user_id)
             if self._app_pool is not None
@@ -264,8 +266,8 @@ class PostgreSQL:
                 pool.putconn(connection)
 
     def _note_loss(self, connection: Connection, error: psycopg.Error) -> None:
-        """Note that a connection is dead or read-only; others of the same age most likely are too, so the pools are
-        emptied."""
+        """Note and log that a connection is dead or read-only; others of the same age most likely are too, so the pools
+        are emptied."""
         if connection.opened_at <= self._gone_at:
             return
         self._gone_at = time.monotonic()
@@ -416,8 +418,8 @@ class _Statements:
                 copy.write(piece.write_csv(include_header=False, quote_style="non_numeric"))
 
     def wait_for_long(self, seconds: float = 0, user_id: str | None = None) -> None:
-        """Let each statement of this transaction take so many seconds, 0 for any, while the server is at work on it and
-        reaches the rows of this user."""
+        """Let each statement from now on in this transaction take `seconds` (0: any time), as long as the server is
+        seen to be at work on it and reaches the rows of this user, if one is named."""
         [row] = self.rows(PATIENT, f"{seconds:.0f}s")
         self._connection.patience, self._connection.awaited = LOOK_SECONDS, LongStatement(row["pid"], user_id)
 
@@ -548,7 +550,8 @@ def _type_of(dtype: pl.DataType) -> str:
 
 
 def _is_connection_lost(connection: Connection, error: psycopg.Error) -> bool:
-    """Whether the connection, or the server behind it, has failed and not just a statement."""
+    """Whether the connection, or the server behind it, has failed or takes no writes any more, and not just a statement
+    has failed."""
     return (
         connection.closed
         or (isinstance(error, psycopg.OperationalError) and (error.sqlstate or DEAD).startswith(DEAD))

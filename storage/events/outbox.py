@@ -22,8 +22,8 @@ OF_A_COMMIT = 1000  # event numbers available to each state of the data
 
 
 class StoredEvent(Struct, frozen=True, kw_only=True):
-    """Something that happened. `subject` is the id of the account, connection or recurring payment concerned; empty
-    where several are."""
+    """Something that happened to a user's data, with its number (`sequence`). `subject` is the id of the account,
+    connection or recurring payment concerned; empty where several are."""
 
     sequence: int
     type: str
@@ -133,7 +133,8 @@ def _payments(session: Session, user_id: str) -> _Found:
 
 
 def set_alert(session: Session, user_id: str, account_id: str, amount: object) -> None:
-    """Set or (None) remove the limit below which the account's balance is reported, at once if it is below already."""
+    """Set or (None) remove the limit below which the account's balance is reported; the commit reports a balance that
+    is below it already, unless one below the former limit has been reported."""
     session.changes(user_id)
     if amount is None:
         session.execute("DELETE FROM balance_alerts WHERE user_id = $1 AND account_id = $2", user_id, account_id)
