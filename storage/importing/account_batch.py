@@ -59,8 +59,9 @@ FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_par
 
 
 class AccountReport(Struct, frozen=True, kw_only=True):
-    """What the import of one batch did to one account: how many bookings it added (`new`), and how many were stored
-    already (`known`). `same_as` is the account that it seems to duplicate, if its user is being asked about that."""
+    """What the import of one batch did to one account: how many bookings it added (`new`, with those that were pending
+    or taken back before), and how many of its bookings were stored already (`known`). `same_as` is the account that it
+    seems to duplicate, if its user is being asked about that."""
 
     account_id: str
     new: int
@@ -204,8 +205,9 @@ class AccountBatch:
     def _reported_before_taken_back(
         self, reported: pl.DataFrame, found: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> pl.DataFrame:
-        """The bookings of an older file that the bank has taken back since, as FOUND; they stay taken back. Such a file
-        ends before that day and does not prove its balance. Of a live source there are none."""
+        """The pairs (FOUND) of a booking of an older file and a row that the bank took back after the last day of that
+        file; such bookings stay taken back. Days that the file proves complete by balances are left out. Empty for a
+        live source."""
         if self._teller.is_live or reported.is_empty():
             return found.clear()
         stored = self._stored.taken_back_after(reported.select(pl.max("booking_date")).item())
@@ -251,7 +253,7 @@ class AccountBatch:
     def _remaining(
         self, reported: pl.DataFrame, stored: pl.DataFrame, table: str = "transactions", *, are_lasting: bool = False
     ) -> Remaining:
-        """The matcher of these bookings and rows of the table (STORED), which loads all that both say."""
+        """The matcher of these bookings and rows of the table (STORED), with the full records of both."""
         keys = reported.select("place", "claim").rows()
         records = self._spool.records([place for place, _ in keys])
         items = [Item(record, *of_booking) for record, of_booking in zip(records, keys, strict=True)]
@@ -408,8 +410,8 @@ def _as_found(
 
 
 def _with_other_references(known: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are reported with references that are not stored yet, with all references: `id`,
-    `reference_keys`."""
+    """The stored rows whose bookings are now reported with further references, as `id` and `reference_keys`: all
+    references, in JSON."""
     in_json = pl.col("references").str.replace_all(PARTING, '","', literal=True)  # as `as_json` has it
     as_stored = pl.format('"{}"', in_json)
     is_known = pl.col("stored_references").str.contains(as_stored, literal=True)

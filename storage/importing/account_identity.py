@@ -95,8 +95,9 @@ def remember(teller: Teller, reported: AccountRecord, owner: Owner) -> None:
 
 
 def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.DataFrame, batch_id: str) -> Owner:
-    """The account for a file that names none: a new one if it is the first of its kind, else the one that already has
-    its bookings (spool.KEYS). Raises AccountUnclear if no account, or more than one, has them."""
+    """The account for a file that names none: a new one for the first such file of its kind, else the one to which this
+    very batch was imported before, else the one that already has its bookings (spool.KEYS). Raises AccountUnclear if
+    that is no account, or more than one."""
     session, user_id = teller.session, teller.user.id
     natural = owner(teller, account)
     reported = session.rows(

@@ -36,7 +36,9 @@ _blocks_of_json = msgspec.json.Decoder(list[ContributedBlock]).decode
 
 
 class Contribution(Struct, frozen=True, kw_only=True):
-    """What one batch of one import reported about one account, without its bookings (`records` reads them)."""
+    """What one batch of one import reported about one account, without its bookings (`records` reads them).
+    `account_id` is the account that has the bookings now, `source_id` the id that the account would have by its source
+    alone."""
 
     sequence: int
     job_id: str
@@ -102,9 +104,9 @@ def forget_repeat(
 def _days_of_both(
     reported: Sequence[AccountStatement], last: Contribution, before: Contribution
 ) -> dict[str, date] | None:
-    """The days (`told_from`) from which the present statement speaks for the `last` contribution too, in which no
-    booking had come since the one `before`; empty where contributions state no days, None where the statement cannot
-    speak for them."""
+    """The field `told_from` of the present statement, moved back to the first day for which only the `last`
+    contribution, and not the one `before` it, spoke, so that the statement can replace `last`. Empty where
+    contributions state no days; None where the present report states none, or is more than one statement."""
     first, until = _statement_of(last).told_from, _statement_of(before).told_until
     if first is None or until is None:
         return {}

@@ -177,8 +177,9 @@ class _Import:
         return reports
 
     def _take_over_words(self, spool: Spool, account_id: str, reported: Sequence[AccountStatement]) -> None:
-        """Take over the annotations of bookings that an export of this service contains, where the user has none
-        here."""
+        """Copy the annotations in an export of this service to the bookings of this account that they fit, except where
+        the user already has one. Bookings of the file that equal an annotated one in date, amount and currency are read
+        too, because they decide which of several equal bookings is meant."""
         keys = spool.keys(each.places for each in reported)
         about = keys.filter(pl.col("place").is_in(spool.with_words)).select("booking_date", "amount", "currency")
         places = keys.join(about.unique(), on=about.columns, how="semi")["place"].sort().to_list()
@@ -188,8 +189,8 @@ class _Import:
         self.changes.append(journal.change_rows(changed, "modified"))
 
     def _owner(self, batch: ReadBatch, account: AccountRecord, reported: Sequence[AccountStatement]) -> Owner:
-        """The account that the statements belong to: the chosen one, that of an imported export, or the one known as
-        this account."""
+        """The account that the statements belong to: the chosen one, that of an imported export, the one known as this
+        account, or, for a file that names none, the kept or proven one. Raises AccountUnclear."""
         if self.choice:
             return chosen_owner(self.teller, account, self.choice)
         keys = batch.spool.keys(each.places for each in reported)

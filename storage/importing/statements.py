@@ -151,7 +151,8 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Ro
 
 
 def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[str, Change]]:
-    """Write, resize or remove adjusting entries so that every gap between statements is explained, and no more."""
+    """Write, resize or remove adjusting entries (rows of our own for money that moved between two statements without a
+    known booking) so that every gap is explained, and no more. Returns their ids, each with what was done."""
     session, user_id = teller.session, teller.user.id
     missing = _gaps(session, user_id, account_id, last_day)
     rows = session.rows(

@@ -256,8 +256,8 @@ def _amount(one: Item | StoredRow) -> Hashable:
 
 
 def _correction(item: Item, row: StoredRow) -> tuple[int, int, int] | None:
-    """The difference between a booking and the row that it may correct: in days, in evidence, and in equal texts. None
-    if no text begins alike, or if day and amount both differ."""
+    """The difference between a booking and the row that it may correct, to be sorted by (least first): days apart, lack
+    of evidence, lack of equal texts. None if no text begins alike, or if day and amount both differ."""
     reported, stored = item.record, row.record
     days = abs((stored.booking_date - reported.booking_date).days)
     is_near = days == 0 or (days <= NEIGHBOUR_DAYS and _amount(item) == _amount(row))
@@ -365,7 +365,8 @@ def _texts(what: TransactionRecord) -> list[Hashable]:
 
 
 def _texts_and_beginnings(what: TransactionRecord) -> list[Hashable]:
-    """Its texts, and the beginnings of name and purpose, which stay the same when a text is cut."""
+    """The texts of a booking (`_texts`), and the beginnings of name and purpose, which stay the same when a text is
+    cut."""
     given = (("cut name", what.counterpart_name), ("cut purpose", what.purpose))
     beginnings = ((kind, fold_letters(whole or "")[:BEGINNING]) for kind, whole in given)
     return [*_texts(what), *(each for each in beginnings if each[1])]

@@ -82,7 +82,7 @@ def as_record(row: Row, **others: Any) -> TransactionRecord:
 
 
 def base_of(identity: str) -> pl.Expr:
-    """The key in the column `identity`, without its ordinal (`key` of `key#2`), as an expression."""
+    """The key in the column that `identity` names, without its ordinal (`key` of `key#2`), as an expression."""
     return pl.col(identity).str.strip_chars_end("0123456789").str.head(-1)
 
 
