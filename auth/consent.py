@@ -25,7 +25,8 @@ KEPT_MAX = 10_000  # waiting requests in all; beyond it the oldest are deleted
 
 
 class AccessRequest(Struct, frozen=True, kw_only=True):
-    """The content of a valid authorization request. `details` are its authorization details, None without any."""
+    """The content of a valid authorization request. `details` are its authorization details as JSON
+    (`authorization_details.as_text`), None without any."""
 
     client: Client
     redirect_uri: str
@@ -78,8 +79,8 @@ class Consent:
         return secret
 
     def allow_at_once(self, browser: Browser, asked: AccessRequest) -> str:
-        """Make a grant, without asking, for the page of this server, and return its code. Somebody must be signed
-        in."""
+        """Make a grant without asking, and return its code. The caller knows that the request is from the page of this
+        server, and that somebody is signed in with the browser."""
         user_id = browser.user_id
         assert user_id is not None, "only a signed-in browser gets a code"
         request = replace(asked, details=None).pending_request(new_secret(), browser, self._now())

@@ -122,8 +122,8 @@ class AuthorizationServer:
         )
 
     def remove_user(self, user_id: str) -> None:
-        """Delete a user's grants with their tokens, browser sessions and calendar address; their tokens are refused
-        from now on. What else is stored about them goes with the user."""
+        """Delete a user's grants with their tokens and SimpleFIN apps, browser sessions and calendar address; their
+        tokens are refused from now on. What else is stored about them goes with the user."""
 
         def work(session: Session) -> None:
             grants.remove_all(session, user_id)

@@ -144,9 +144,9 @@ class AuthorizationCodes:
         verifier: str | None,
         resource: Resource | None = None,
     ) -> TokenAnswer:
-        """Exchange a code for the first tokens of its grant (RFC 6749 section 4.1.3), for `resource` where the app
-        names one. Our own page gets no refresh token; the documentation page's earlier grants of the same user end. A
-        second use ends the code's grant. Raises InvalidGrant, InvalidRequest, InvalidTarget."""
+        """Exchange a code for the first tokens of its grant (RFC 6749 section 4.1.3). `resource`, if the app names one,
+        must be the grant's. Our own page gets no refresh token; the documentation page's earlier grants of the same
+        user end. A second use ends the code's grant. Raises InvalidGrant, InvalidRequest, InvalidTarget."""
         code_hash = stored_hash(code)
 
         def work(session: Session) -> tuple[Grant, TokenAnswer]:
