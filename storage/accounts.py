@@ -200,7 +200,8 @@ def set_balance(session: Session, *, user_id: str, account_id: str, balance: Dec
 
 
 def mark_synced(session: Session, *, user_id: str, connection_id: str, now: datetime) -> None:
-    """Set `now` as the time of the last sync of every account that the connection reports."""
+    """Set `now` as the time of the last sync of every account that the connection reports; this counts as a change of
+    the user's data."""
     session.changes(user_id)
     session.execute(
         "UPDATE accounts SET last_synced_at = $3 WHERE user_id = $1 AND id IN"

@@ -35,13 +35,14 @@ def corrections(session: Session, user_id: str) -> Mapping[str, ChosenCategory]:
 
 
 def forget_correction(session: Session, user_id: str, key: str) -> None:
-    """Delete the correction with this key; derives no booking anew."""
+    """Delete the correction with this key. The caller derives the bookings anew, and declares the change
+    (`Session.changes`)."""
     session.execute("DELETE FROM corrections WHERE user_id = $1 AND key = $2", user_id, key)
 
 
 def correct(session: Session, user_id: str, key: str, choice: ChosenCategory) -> None:
     """Store a correction (the category of all bookings of a counterpart) under its key; it replaces one with the same
-    key. Derives no booking anew."""
+    key. The caller derives the bookings anew, and declares the change (`Session.changes`)."""
     put_row(session, "corrections", ["user_id", "key"], user_id=user_id, key=key, **choice._asdict())
 
 

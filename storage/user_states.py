@@ -57,7 +57,8 @@ class States:
             return self._last
 
     def turn(self, user_id: str) -> threading.RLock:
-        """The lock that a transaction holds from before it changes this user's data until it has ended."""
+        """The user's lock, not yet taken: a transaction holds it from before it changes this user's data until it has
+        ended."""
         return self._turns.setdefault(user_id, threading.RLock())
 
     def begin(self, user_id: str) -> None:

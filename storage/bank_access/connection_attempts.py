@@ -76,14 +76,16 @@ def add(
 
 
 def find(session: Session, keys: ConnectionKeys, user_id: str, id_: str) -> StoredAttempt | None:
-    """The user's attempt with this id, ended, expired or not; None where there is none."""
+    """The user's attempt with this id, ended, expired or not; None where there is none. Raises SecretsUnreadable where
+    its content cannot be opened."""
     rows = session.rows(f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND id = $2", user_id, id_)
     return _attempt(rows[0], keys) if rows else None
 
 
 def of_state(session: Session, keys: ConnectionKeys, user_id: str, state: str) -> StoredAttempt | None:
     """The user's attempt whose last `state` is this, with which a browser returns from the bank, be it ended, expired
-    or not; None where there is none. Each state is good for one return, because `take` replaces it."""
+    or not; None where there is none. Each state is good for one return, because `take` replaces it. Raises
+    SecretsUnreadable."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND state_hash = $2", user_id, hash_of(state)
     )

@@ -46,7 +46,7 @@ def quota(session: Session, user_id: str, connection_id: str, *, limit: int, now
 
 def record(session: Session, user_id: str, connection_id: str, *, job_id: str, now: datetime) -> None:
     """Record that the source is asked for this job, and delete the user's records older than 24 hours. The caller
-    leaves out syncs that do not count (see above)."""
+    leaves out syncs that do not count, such as one that a present user asks for under the limit of PSD2."""
     session.execute("DELETE FROM source_calls WHERE user_id = $1 AND called_at <= $2", user_id, now - PERIOD)
     call = {"user_id": user_id, "job_id": job_id, "connection_id": connection_id, "called_at": now}
     add_row(session, "source_calls", **call)

@@ -513,7 +513,7 @@ def _set_utc(connection: Connection) -> None:
 
 
 def _refusal(url: str, *, prepare: bool) -> str:
-    """The reason why no connection can be made, which a pool does not say; empty where one can be made."""
+    """Try to connect, and return the reason why that fails, which a pool does not say; empty where it succeeds."""
     reason = ""
     try:
         with closing(WatchedConnection.connect(url, **_arguments(url, prepare=prepare))) as connection:

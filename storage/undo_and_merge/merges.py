@@ -133,8 +133,8 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
 
 
 def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
-    """Raise NotOneAccount where currency, kind or IBAN of two accounts differ; one's balance would replace the
-    other's."""
+    """Raise NotOneAccount for one and the same account, and where currency, kind or IBAN of two accounts differ; one's
+    balance would replace the other's."""
     if source_id == target_id:
         raise SameAccount
     one, other = (each for each in accounts.every(session, user_id) if each.id in (source_id, target_id))
@@ -144,8 +144,8 @@ def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id
 
 
 def _end_questions(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
-    """Move open questions whether an account duplicates the source to the target, and drop the target's own
-    question."""
+    """Make open questions whether an account duplicates the source ask about the target instead, and end the question
+    whether the target duplicates the source, by showing the target again."""
     own = {"user_id": user_id, "id": target_id, "perhaps_same_as": source_id}
     set_values(session, "accounts", own, hidden_at=None, perhaps_same_as=None)
     set_values(session, "accounts", {"user_id": user_id, "perhaps_same_as": source_id}, perhaps_same_as=target_id)

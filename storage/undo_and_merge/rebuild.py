@@ -99,7 +99,7 @@ def rebuild(
     parted: Collection[str] = (),
 ) -> Rebuilt:
     """Make these accounts anew from their remaining contributions, update everything that depends on them, and journal
-    what has changed.
+    what has changed. An account without contributions and baseline is gone afterwards.
 
     `joined` is an account that has become a part of another one, `parted` are accounts that were one until now; the
     user's annotations follow their bookings.
@@ -138,7 +138,8 @@ def rebuild(
 
 
 def _join_words(session: Transaction, user_id: str, account_id: str, *, now: datetime) -> None:
-    """Combine the annotations of two bookings that have become one."""
+    """Combine the annotations of two bookings that have become one, after this account was merged into another, and
+    derive the bookings anew."""
     pairs = anchors.twins(session, user_id, account_id)
     for old, kept in pairs:
         booking = transactions.find(session, user_id, kept, may_be_hidden=False)
@@ -162,7 +163,8 @@ def _bring_first(session: Session, user_id: str, reported: Sequence[Contribution
 
 
 def _batch(contribution: Contribution) -> tuple[str, str, str]:
-    """The key of what was stored together: the parts of a container (such as a ZIP file)."""
+    """The key of the contributions that were stored together: import, connection, and batch without the number of a
+    file in its container (such as a ZIP file)."""
     return contribution.job_id, contribution.connection_id, contribution.batch_id.partition("/")[0]
 
 

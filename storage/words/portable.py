@@ -234,7 +234,8 @@ def _take_over(session: Transaction, user_id: str, entry: Json, own: dict[str, O
 
 
 def _map_rule(entry: Json, own: Mapping[str, OwnCategory]) -> Json:
-    """A rule with the categories that its own category is below in this store."""
+    """The rule of a line. If it names an own category, it gets the id that this category has in this store (`own`: by
+    the id in the export), and the category and finer category above. Raises ValueError."""
     choice = _choice(entry, own) if entry.get("ownCategoryId") is not None else None
     return {**entry, **place_members(choice)} if choice else entry
 
