@@ -47,7 +47,8 @@ def correct(session: Session, user_id: str, key: str, choice: ChosenCategory) ->
 
 
 def _with_places(session: Session, user_id: str, rules: Sequence[Rule]) -> list[Rule]:
-    """The rules, with category and finer category filled in where a rule names an own category. Raises InvalidRule."""
+    """The rules, with category and finer category filled in where a rule names an own category. Raises InvalidRule for
+    an own category that is unknown, or below another category than the rule names."""
     if not any(rule.own_category_id for rule in rules):
         return list(rules)
     own = annotations.own_categories(session, user_id)

@@ -108,7 +108,8 @@ class ClientDocuments:
 
 
 def client_of_document(client_id: str, document: Document, *, now: datetime) -> Client:
-    """The client that a document describes, not stored; raises DocumentRefused."""
+    """The client that a document describes, not stored. Raises DocumentRefused for a document that is no JSON object,
+    is about another client id, holds a secret, or would be refused as a registration."""
     if not MEDIA_TYPES.fullmatch(document.media_type):
         raise DocumentRefused("It is not sent as JSON.")
     try:

@@ -9,7 +9,8 @@ from storage.oauth.grants import Terms
 
 
 def narrower(held: Terms, wanted: Terms) -> Terms:
-    """The terms that cover only what both terms cover."""
+    """The terms that cover only what both terms cover: the accounts of both, bookings if neither is limited to figures,
+    whole account numbers if both show them."""
     held_accounts, wanted_accounts = coverage_of(held), coverage_of(wanted)
     accounts, all_but = held.accounts, held.all_but
     if held_accounts is None or wanted_accounts is None:

@@ -94,7 +94,7 @@ class ConnectionKeys:
         return f"{key_id}.{_text(nonce + AESGCM(key).encrypt(nonce, text.encode(), about.encode()))}"
 
     def open(self, sealed: str, *, about: str) -> str:
-        """The decrypted text. Raises SecretsUnreadable."""
+        """The decrypted text, which must have been sealed for the same `about`. Raises SecretsUnreadable."""
         self._refresh_file()
         key_id, _, content = sealed.partition(".")
         if key_id not in self._keys:

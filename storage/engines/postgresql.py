@@ -493,7 +493,7 @@ def _check(asked: Session, url: str, *, prepare: bool) -> None:
 
 
 def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
-    """The arguments of every connection to this database, except those that its URL sets itself."""
+    """The arguments of psycopg for every connection to this database, except those that its URL sets itself."""
     given = conninfo_to_dict(url)
     wanted = {"connect_timeout": CONNECT_SECONDS, "target_session_attrs": WRITABLE, **PEER}
     options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given.get('options') or ''}".rstrip()

@@ -61,7 +61,7 @@ def _group(address: str) -> int:
 
 def _introduce(by_group: Mapping[int, str]) -> None:
     """Tell each node the present addresses of the others, then let them end transactions that were open between two
-    nodes."""
+    nodes. Raises NotRestored where a node has no backup."""
     with ExitStack() as stack:
         nodes = [
             stack.enter_context(psycopg.connect(_as_superuser(each), autocommit=True)) for each in by_group.values()

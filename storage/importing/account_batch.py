@@ -155,8 +155,8 @@ class AccountBatch:
     def _matches(
         self, source: str, reported: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The bookings that are stored already, as FOUND, and the stored rows that the source no longer reports
-        although it reports everything of their days."""
+        """The pairs (FOUND) of a booking and the row as which it is stored already, and the stored rows that the source
+        no longer reports although it reports everything of their days."""
         pairs, left, rows, are_lasting = exact_matches(reported, stored)
         found = [_as_found(pairs)]
         if left.is_empty() or rows.is_empty():
@@ -190,7 +190,8 @@ class AccountBatch:
     def _corrections(
         self, reported: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> pl.DataFrame:
-        """The bookings that correct a stored row, which has another amount or another day, as FOUND."""
+        """The pairs (FOUND) of a booking and the stored row that it corrects, which has another amount or another
+        day."""
         claimed = stored.join(reported, on="claim", how="semi")
         rows = pl.concat([gone, claimed]).unique("id", maintain_order=True)
         if rows.is_empty():

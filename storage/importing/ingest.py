@@ -98,8 +98,8 @@ def settle_words(session: Transaction, user_id: str, *, family: Collection[str] 
 def replay(
     session: Transaction, *, user: User, connection: StoredConnection, given: Sequence[Contribution], now: datetime
 ) -> None:
-    """Import contributions of one batch again, at their own time `now`; nothing is remembered or journalled a second
-    time."""
+    """Import contributions of one batch again, at their own time `now`, into the accounts that have them; nothing is
+    kept as a contribution or journalled a second time."""
     run = _Import(Teller(session, user, connection, now, connections.of_files(session, user.id)))
     for contribution in given:
         reported, spool = spool_statements(records(session, user.id, contribution))
@@ -129,7 +129,11 @@ class _Import:
     def add(self, batch: ReadBatch) -> list[AccountReport]:
         """Merge one batch, all statements of an account together, because keys are unique in a file or are no keys;
         returns what that did to each account. The files of a container are merged one after the other, because the
-        intraday and the daily report of a day contain the same bookings."""
+        intraday and the daily report of a day contain the same bookings. New accounts are added, and what was reported
+        is kept as contributions.
+
+        Raises AccountUnclear, and InvalidRecord where the user has chosen the account of a batch that is about several.
+        """
         by_account: dict[AccountRecord, list[AccountStatement]] = defaultdict(list)
         for statement in batch.statements:
             by_account[statement.account].append(statement)

@@ -177,7 +177,9 @@ def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[
 
 
 def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl.DataFrame:
-    """The money that moved between two statements without a known booking, as GAPS."""
+    """The adjusting entries that the account needs, as GAPS: one for each amount that moved between two statements
+    without a known booking. Where the earlier statements do not prove that they include every booking of their last
+    day, none is made up. Statements that close after `last_day` do not count."""
     rows = session.rows(
         "SELECT DISTINCT sequence, opening, opening_date, closing, closing_date FROM statements"
         " WHERE user_id = $1 AND account_id = $2 AND is_authoritative AND opening_date IS NOT NULL"

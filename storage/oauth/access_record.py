@@ -50,7 +50,8 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) -> None:
-    """Add counts to those of the present hour, also while other processes do; counts of deleted users are dropped."""
+    """Add counts to those of the present hour, with the present names of the apps, also while other processes do;
+    counts of deleted users are dropped."""
 
     def work(session: Transaction) -> None:
         clients = sorted({client_id for _, _, client_id, _ in counted})

@@ -203,7 +203,8 @@ def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict
 
 
 def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str, Any]]) -> None:
-    """Restore the user's settings of these accounts."""
+    """Restore the settings (name, hiding, possible duplicate) that `settings_of` returned; accounts that are gone are
+    passed over."""
     for row in settings:
         kept = {name: row[name] for name in ("given_name", "hidden_at", "perhaps_same_as")}
         set_values(session, "accounts", {"user_id": user_id, "id": row["id"]}, **kept)

@@ -181,7 +181,8 @@ def place_members(place: Sequence[str | None]) -> dict[str, str]:
 
 
 def _choice(entry: Json, own: Mapping[str, OwnCategory]) -> ChosenCategory | None:
-    """The category that a line names; None where it names none. Raises ValueError."""
+    """The category that a line names, `own` being the own categories here by their ids in the export; None where it
+    names none. Raises ValueError for an unknown one."""
     category, leaf, own_id = (entry.get(name) for name in ("category", "detailedCategory", "ownCategoryId"))
     if own_id is not None:
         if own_id not in own:

@@ -176,7 +176,7 @@ def _pair_others_words(reported: pl.DataFrame, stored: pl.DataFrame) -> pl.DataF
 
 
 def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """The bookings (`place`) in those of the pairs whose ids, or references of the same kind, differ, with
+    """Those of the pairs whose ids, or whose references of the same kind, differ: `place` of the booking,
     `has_its_references` and `is_asked_for` of the row."""
     of_row = ("has_its_references", "is_asked_for")
     theirs = stored.select(*of_row, stored_id="id", stored_references="references", stored_claim="claim")

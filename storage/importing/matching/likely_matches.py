@@ -290,7 +290,8 @@ def _words(text: str | None) -> frozenset[str]:
 
 
 def _by_content(each: Iterable[T]) -> list[deque[T]]:
-    """The bookings or rows in groups of equal content, with references of the same kinds."""
+    """Groups of bookings or rows that are alike in all that is compared, references only in their kinds; one of a group
+    stands for all."""
     found: dict[Hashable, deque[T]] = defaultdict(deque)
     for one in each:
         said: TransactionRecord = one.record
