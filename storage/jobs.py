@@ -301,7 +301,7 @@ def add_stored(session: Session, job: Job, *, new_transactions: int, now: dateti
 
 def new_transactions_of(session: Session, job: Job, account_ids: Sequence[str]) -> int:
     """The number of bookings of these accounts that the job has added, according to the journal, and that are still
-    there."""
+    there; adjusting entries do not count."""
     rows = session.rows(
         "SELECT count(*) AS added FROM journal AS j JOIN transactions AS t ON t.user_id = j.user_id"
         " AND t.id = j.transaction_id WHERE j.user_id = $1 AND t.user_id = $1 AND j.job_id = $2 AND j.change = 'added'"
@@ -353,7 +353,8 @@ def _end(
 
 
 def _forget_old(session: Session, job: Job, now: datetime) -> None:
-    """Delete earlier jobs of the connection that brought nothing and are too old for anybody to ask about."""
+    """Delete earlier jobs of the connection that brought nothing and ended more than KEPT_FOR ago, except those that
+    were undone or can be undone."""
     session.execute(
         "DELETE FROM jobs WHERE user_id = $1 AND connection_id = $2 AND id <> $3 AND updated_at < $4"
         " AND status IN ('completed', 'failed') AND coalesce(new_transactions, 0) = 0 AND undone_at IS NULL"

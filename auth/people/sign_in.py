@@ -54,7 +54,8 @@ class SignIn:
     ) -> Outcome:
         """Check a name and a password; if they are right, sign the user in under a new session in place of `before`, or
         await their second factor. Counts, logs and records the attempt, and stores a hash with outdated parameters
-        anew. `known_browser` is the content of that cookie. Raises Busy."""
+        anew. `known_browser` is the content of the cookie that `Sessions.known_browser` makes, None without one. Raises
+        Busy."""
         with self._throttles.turn(name):
             user = users.find_by_name(self._database, name) if is_storable(name) else None
             browser_name = self._sessions.knows(known_browser, user.id if user else None)

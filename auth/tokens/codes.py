@@ -108,7 +108,8 @@ class AuthorizationCodes:
         lifetime: timedelta | None = None,
     ) -> str:
         """Make a grant of what a user has just allowed, and return its code, which is valid for 60 seconds; inside the
-        caller's transaction. Also notes that the client was used."""
+        caller's transaction. A grant of our own page ends with the browser session. Also notes that the client was
+        used."""
         grant = self._grants.add(
             session,
             user_id=user_id,

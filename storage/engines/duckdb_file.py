@@ -228,7 +228,7 @@ class DuckDBFile:
         return self._states.in_memory(user_id)
 
     def of(self, user_id: str) -> Database:  # noqa: ARG002 - there is no wall between users in one file
-        """The store for this user."""
+        """The store for this user, the same as for everybody: one file has no second wall."""
         return _FileDatabase(self._session, self._states, self._now)
 
     def for_everybody(self) -> Database:

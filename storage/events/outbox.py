@@ -75,8 +75,8 @@ def _changed_transactions(session: Session, user_id: str, state: int, shown: Col
 
 
 def _changed_statuses(session: Session, user_id: str) -> _Found:
-    """Events for connections whose status differs from the one last reported, which it then is; a new connection is no
-    change."""
+    """Events for connections whose status differs from the one last reported, and note that it is reported now; a new
+    connection is no change."""
     changed = session.rows(
         "SELECT id, status, told_status FROM connections WHERE user_id = $1 AND status IS DISTINCT FROM told_status"
         " ORDER BY id",
@@ -108,8 +108,8 @@ def _ended_syncs(session: Session, user_id: str) -> _Found:
 
 
 def _low_balances(session: Session, user_id: str, balances: Mapping[str, Decimal | None]) -> _Found:
-    """Events for visible accounts whose balance has fallen below the user's limit, and note that it is: one event until
-    the balance is no longer below it."""
+    """One event for each account that is not hidden and whose balance has fallen below the user's limit. Notes which
+    balances are below it, so that the next event comes only after a balance has not been below it in between."""
     found: _Found = []
     for row in session.rows(
         "SELECT account_id, amount, is_low FROM balance_alerts WHERE user_id = $1 ORDER BY account_id", user_id

@@ -261,8 +261,8 @@ class AccountBatch:
         return Remaining(items, self._stored.rows(table, stored), are_references_lasting=are_lasting)
 
     def _as_rows(self, reported: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
-        """The bookings with `stored_id`, `identity`, `created_at` and `claims`: those of their row in `pairs`, else
-        null."""
+        """The bookings, each with `stored_id`, `identity` and `created_at` of its row in `pairs`, and the `claims` for
+        that row; null in all of them for a booking in no pair."""
         found = [
             (item.place, row.id, row.identity, row.created_at, self._claims_of_new(item, row)) for item, row in pairs
         ]

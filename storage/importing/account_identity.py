@@ -152,7 +152,7 @@ def account_of_export(teller: Teller, account: AccountRecord, records: Sequence[
 
 def chosen_owner(teller: Teller, account: AccountRecord, choice: str) -> Owner:
     """The account that the user has chosen, by its id or as NEW_ACCOUNT. What the source names goes there from now on,
-    unless it has an account already. Raises InvalidRecord where the currencies differ."""
+    unless that has an account already, or the source names none. Raises InvalidRecord where the currencies differ."""
     if choice == NEW_ACCOUNT:
         return _next_account(teller, account)
     natural = owner(teller, account)

@@ -80,9 +80,9 @@ def remember(
 def forget_repeat(
     teller: Teller, account_id: str, source_id: str, reported: list[AccountStatement]
 ) -> list[AccountStatement]:
-    """Delete the last contribution of a live source to an account if it only repeats the one before, so that any number
-    of syncs without news leaves one contribution. Returns the present statements, which then also speak for the days of
-    the deleted one."""
+    """Delete the last contribution of a live source to an account, with what it stated, if it only repeats the one
+    before, so that any number of syncs without news leaves one contribution. Returns the present statements, which then
+    also speak for the days of the deleted one."""
     session, user_id = teller.session, teller.user.id
     latest = _where(session, "account_id = $2 ORDER BY sequence DESC LIMIT 2", user_id, account_id)
     if len(latest) < 2:

@@ -36,7 +36,7 @@ class PaymentEvent(Struct, frozen=True, kw_only=True):
 
 
 def is_present(session: Session, user_id: str, *, today: date) -> bool:
-    """Whether the last look was today, at the present data."""
+    """Whether the last look was today and at the user's present data version."""
     return bool(
         session.rows(
             "SELECT t.user_id FROM recurring_told AS t JOIN users AS u ON u.id = t.user_id"

@@ -106,8 +106,8 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
 
 
 def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
-    """The user's accounts that are parts of others, because the user has merged them or has assigned what a source
-    calls so to another account; sorted by id, and described as their sources first described them."""
+    """The user's accounts that are parts of others, because the user has merged them, or has assigned an account of a
+    source to another one; sorted by id, and described as their sources first described them."""
     aliases = session.rows(
         "SELECT source_id, account_id, merged_into, given_name, hidden_at, perhaps_same_as FROM account_aliases"
         " WHERE user_id = $1 ORDER BY source_id",

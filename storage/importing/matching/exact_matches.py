@@ -146,8 +146,8 @@ def _is_lasting_id() -> pl.Expr:
 
 
 def _by_name(reported: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Pairs by an id or a reference, whatever the words; by the row's first content only on the same day, because a
-    pending booking may have booked on another day."""
+    """Pairs by an id or a reference, whatever the words; a row whose key was made of its content, by that content, but
+    only on the same day, because a pending booking may have booked on another day."""
     claimed = _pair(reported.filter(_is_lasting_id()), stored, ("claim", *MONEY))
     reported, stored = left_over(reported, stored, claimed)
     reported, stored = reported.filter(pl.col("claim").is_null()), _stored_with_base(stored)
