@@ -106,10 +106,11 @@ class Consent:
     ) -> tuple[PendingRequest, str | None] | None:
         """Take the user's answer to a waiting request, once. Returns the request, and the code of the new grant, or
         None in its place where access was refused; None alone where the request is over, of another browser or
-        answered. Logs and records the answer.
+        answered, or its client is gone. Logs and records the answer.
 
-        Of TICKED_SCOPES, only those in `ticked` are granted; where no scope is left, access is refused. `terms` limit
-        what the grant covers, and `lifetime` how long it lasts.
+        Of TICKED_SCOPES, only those in `ticked` are granted, and none about single bookings if `terms` show only
+        figures; where no scope is left, access is refused. `terms` limit what the grant covers, and `lifetime` how long
+        it lasts (None: as long as the operator allows).
         """
         user_id, now = browser.user_id, self._now()
         assert user_id is not None, "only a signed-in browser decides"

@@ -108,8 +108,9 @@ class AuthorizationServer:
         resource: Resource = "data",
         terms: Terms = EVERYTHING,
     ) -> str:
-        """Issue an access token for the operator's own use, listed and revocable like any other. Raises UserUnknown,
-        and InvalidRequest for scopes or a lifetime that cannot be had."""
+        """Issue an access token that opens this user's data to the operator, without asking the user; it is logged and
+        recorded, and listed and revocable like any other. Raises UserUnknown, and InvalidRequest for scopes or a
+        lifetime that cannot be had."""
         if not scopes or not scopes <= frozenset(ALL_SCOPES):
             raise InvalidRequest(f"The scopes are {', '.join(ALL_SCOPES)}.")
         if not timedelta() < lifetime <= self.policy.grant_lifetime:

@@ -69,7 +69,8 @@ class States:
             self._known.pop(user_id, None)
 
     def end(self, user_ids: Iterable[str]) -> None:
-        """Note that a transaction that changed these users' data has been committed or rolled back."""
+        """Note that a transaction that changed these users' data has been committed or rolled back, so that their
+        states may be kept in memory again."""
         with self._lock:
             for user_id in user_ids:
                 self._changes[user_id] += 1

@@ -183,7 +183,7 @@ class DuckDBFile:
 
     def __init__(self, path: Path, *, now: Now = utc_now, export_folder: Path | None = None) -> None:
         """Open or create the file. Raises StoreInUse and StoreUnreadable. `now` gives the time of events at each
-        commit."""
+        commit; only in `export_folder` (None: `backups` beside the file) can `copy_to` write."""
         self.path = path
         self._now = now
         self._root = _connect(path)

@@ -124,8 +124,8 @@ def _low_balances(session: Session, user_id: str, balances: Mapping[str, Decimal
 
 
 def _payments(session: Session, user_id: str) -> _Found:
-    """Events of recurring payments that `storage.recurring.looks` has noted in this transaction; they are noted no
-    longer."""
+    """The events of recurring payments that `storage.recurring.looks` has noted in this transaction; deletes these
+    notes."""
     noted = session.rows("SELECT untold FROM recurring_told WHERE user_id = $1 AND untold <> ''", user_id)
     if noted:
         set_values(session, "recurring_told", {"user_id": user_id}, untold="")

@@ -176,8 +176,8 @@ def _state(session: Session, user_id: str) -> pl.DataFrame:
 
 
 def _keep_states(session: Transaction, user_id: str, before: pl.DataFrame, rebuilt: pl.DataFrame) -> None:
-    """Give rebuilt bookings the states they had before, since they were never gone; the journal marks the changed
-    ones."""
+    """Give rebuilt bookings the states they had before, since they were never gone, and new ones the coming state; the
+    journal marks the changed ones."""
     coming = pl.lit(session.coming_state(user_id))
     known = rebuilt.select("id").join(before.select("id", *feed.STATES), on="id", how="left")
     write(session, user_id, known.with_columns(pl.col(name).fill_null(coming) for name in feed.STATES))
@@ -211,7 +211,8 @@ def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str,
 
 
 def _show_same_as(session: Session, user_id: str, gone: Sequence[str]) -> None:
-    """Show accounts that were hidden as possible duplicates of accounts that are gone."""
+    """Show accounts that were hidden as possible duplicates of accounts that are gone, and end the question about
+    them."""
     session.execute(
         "UPDATE accounts SET hidden_at = NULL, perhaps_same_as = NULL"
         " WHERE user_id = $1 AND perhaps_same_as = ANY($2::TEXT[]) AND hidden_at IS NOT NULL",

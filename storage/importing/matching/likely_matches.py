@@ -345,7 +345,7 @@ def _whole_of(parts: Sequence[Item | StoredRow], among: Sequence[T]) -> T | None
 
 
 def _may_be_whole(whole: TransactionRecord, parts: Iterable[Item | StoredRow]) -> bool:
-    """Whether the references and identifiers of the booking contradict none of those of at least one detail."""
+    """Whether there is a detail whose references and identifiers the booking does not contradict."""
     unnamed = replace(whole, counterpart_name=None, purpose=None)
     return any(
         not references_contradict(whole.references, each.record.references)
