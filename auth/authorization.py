@@ -47,8 +47,8 @@ class Untrusted(InvalidRequest):
 
 
 class AuthorizationRequest(Struct, frozen=True, kw_only=True):
-    """The parameters of an authorization request as they came in, without empty ones, and the client and resource that
-    they name.
+    """The parameters of an authorization request as they came in, without empty ones, and the client (None: unknown)
+    and resource that they name. `writing_clients` are the ids of the apps that may ask for TICKED_SCOPES.
 
     "Parameters sent without a value MUST be treated as if they were omitted from the request. The authorization server
     MUST ignore unrecognized request parameters." RFC 6749 section 3.1

@@ -44,7 +44,8 @@ class NamedAccount(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 class AccountInformation(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, rename="camel"):
     """The access that an app asks for, as a preset for the consent page. A member left out asks for everything, except
-    for `full_numbers` (whole account numbers), which has to be asked for.
+    for `full_numbers` (whole account numbers), which has to be asked for, and `later_accounts`
+    (`asks_for_later_accounts`).
 
     `accounts` that the person does not have are ignored, and the app does not learn which.
     """
@@ -75,8 +76,9 @@ class AccountInformation(msgspec.Struct, forbid_unknown_fields=True, omit_defaul
 
 
 def parse(text: str, *, resource: Resource | None, address: str) -> AccountInformation:
-    """The single object in the text of the parameter. Raises InvalidAuthorizationDetails, also for `locations` other
-    than `address`, the requested resource's, and for `full_numbers` of another resource than that of assistants.
+    """The one object in the text of the parameter authorization_details; `address` is that of the requested `resource`.
+    Raises InvalidAuthorizationDetails, also for `locations` other than this address, and for `full_numbers` of another
+    resource than that of assistants.
 
     "The AS MUST refuse to process any unknown authorization details type or authorization details not conforming to the
     respective type definition." RFC 9396 section 5
@@ -108,7 +110,8 @@ def details_of_grant(
     terms: Terms, *, scope: str, account_ids: list[str], resource: Resource, address: str
 ) -> list[dict[str, Any]]:
     """The authorization details for a token answer, as a list with one object: what tokens with this `scope` may do
-    under a grant with these terms. `account_ids` are the accounts that the grant covers at present.
+    under a grant with these terms for the `resource` at this `address`. `account_ids` are the accounts that the grant
+    covers at present.
 
     "The authorization details attached to the access token MAY differ from what the client requests." RFC 9396 section
     7.1

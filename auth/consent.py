@@ -48,8 +48,8 @@ class Consent:
         return secret
 
     def allow_at_once(self, browser: Browser, asked: AccessRequest) -> str:
-        """Make a grant, without asking, for the page of this server, and return its code. Somebody must be signed
-        in."""
+        """Make a grant without asking, and return its code. The caller knows that the request is from the page of this
+        server, and that somebody is signed in with the browser."""
         user_id = browser.user_id
         assert user_id is not None, "only a signed-in browser gets a code"
         request = _waiting(replace(asked, details=None), new_secret(), browser, self._now())
@@ -75,10 +75,11 @@ class Consent:
     ) -> tuple[PendingRequest, str | None] | None:
         """Take the user's answer to a waiting request, once. Returns the request, and the code of the new grant, or
         None in its place where access was refused; None alone where the request is over, of another browser or
-        answered. Logs and records the answer.
+        answered, or its client is gone. Logs and records the answer.
 
-        Of TICKED_SCOPES, only those in `ticked` are granted; where no scope is left, access is refused. `terms` limit
-        what the grant covers, and `lifetime` how long it lasts.
+        Of TICKED_SCOPES, only those in `ticked` are granted, and none about single bookings if `terms` show only
+        figures; where no scope is left, access is refused. `terms` limit what the grant covers, and `lifetime` how long
+        it lasts (None: as long as the operator allows).
         """
         user_id, now = browser.user_id, self._now()
         assert user_id is not None, "only a signed-in browser decides"

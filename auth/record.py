@@ -69,8 +69,8 @@ class AccessRecord:
     def note(
         self, user_id: str, operation: str, *, grant_id: str = "", client_id: str = "", is_refused: bool = False
     ) -> None:
-        """Count one more call of an operation or tool, or one more deed, in memory; dropped where 20,000 different ones
-        wait to be written."""
+        """Count one more call of an operation or tool, or one more deed, in memory. One that is not among those already
+        counted is dropped where 20,000 different ones wait to be written."""
         key = (user_id, grant_id, client_id, operation)
         with self._lock:
             count = self._counted.get(key)
@@ -109,7 +109,7 @@ class AccessRecord:
 
     def hours(self, user_id: str, *, since: datetime | None = None) -> Iterator[list[Entry]]:
         """The entries of a user by hour, the latest hour first, since a time or in all the 13 months that are kept; in
-        lists of which the first may be empty. Writes waiting counts first."""
+        lists of which the last may be empty. Writes waiting counts first."""
         self.write()
         return access_record.hours(self._database, user_id, since=since or self._now() - lifetimes.ACCESS_RECORD)
 

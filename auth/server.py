@@ -58,8 +58,8 @@ class AuthorizationServer:
     ) -> None:
         """Set up all parts; on the first start, keys are made in this folder or place. Raises KeysUnusable.
 
-        `fetch` gets the documents of apps that have one. `has_other_processes` means that several servers use the
-        store.
+        `fetch` gets the documents of apps that have one; None: no document is fetched. `has_other_processes` means that
+        several servers use the store. `passwords` hashes passwords; None: at the usual cost.
         """
         now = with_zone(now)
         self.policy = policy
@@ -108,8 +108,9 @@ class AuthorizationServer:
         resource: Resource = "data",
         terms: Terms = EVERYTHING,
     ) -> str:
-        """Issue an access token for the operator's own use, listed and revocable like any other. Raises UserUnknown,
-        and InvalidRequest for scopes or a lifetime that cannot be had."""
+        """Issue an access token that opens this user's data to the operator, without asking the user; it is logged and
+        recorded, and listed and revocable like any other. Raises UserUnknown, and InvalidRequest for scopes or a
+        lifetime that cannot be had."""
         if not scopes or not scopes <= frozenset(ALL_SCOPES):
             raise InvalidRequest(f"The scopes are {', '.join(ALL_SCOPES)}.")
         if not timedelta() < lifetime <= self.policy.grant_lifetime:
@@ -122,8 +123,8 @@ class AuthorizationServer:
         )
 
     def remove_user(self, user_id: str) -> None:
-        """Delete a user's grants with their tokens, browser sessions and calendar address; their tokens are refused
-        from now on. What else is stored about them goes with the user."""
+        """Delete a user's grants with their tokens and SimpleFIN apps, browser sessions and calendar address; their
+        tokens are refused from now on. What else is stored about them goes with the user."""
 
         def work(session: Session) -> None:
             grants.remove_all(session, user_id)

@@ -36,9 +36,10 @@ class AccountAmbiguous(Exception):
 
 
 class StoredAccount(Struct, frozen=True, kw_only=True):
-    """An account as it is stored. `balance` is the booked balance in `currency`, None where the source gives none.
-    `said_name` is the name that the user gave the account, else the one from its source. `perhaps_same_as` is the id of
-    an older account that this one may duplicate; the user has been asked."""
+    """An account as it is stored. `balance` is the booked balance in `currency` at the end of `balance_date`, None
+    where the source gives none. `said_name` is the name that the user gave the account, else the one from its source.
+    `perhaps_same_as` is the id of another account that this one may duplicate; it stays when the user has answered that
+    it does not (`same_as`)."""
 
     id: str
     connection_id: str
@@ -57,8 +58,8 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str | None:
-        """The name to show: the user's or the source's; without either, and without an IBAN, bank and number as in the
-        file."""
+        """The name to show: the user's or the source's. Without either: None if the account has an IBAN, else its bank
+        code and number as in the file, or the bank's name if the file names no account at all."""
         if self.said_name is not None or self.iban is not None:
             return self.said_name
         return self.bank_name if self.stable_key == UNNAMED else self.stable_key.replace("/", " / ")
@@ -70,8 +71,8 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
 
     @property
     def same_as(self) -> str | None:
-        """The id of the account that this one may duplicate, as long as its user is being asked about that; else
-        None."""
+        """The id of the account that this one may duplicate, while this one is hidden; None otherwise, because showing
+        it again answers that it duplicates none."""
         return self.perhaps_same_as if self.is_hidden else None
 
     def difference(self, other: "StoredAccount") -> Difference | None:
@@ -85,7 +86,7 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
 
 
 class SelectedAccounts(NamedTuple):
-    """Some or all accounts of a user, in the order in which they first appeared."""
+    """Some or all accounts of a user that are not hidden, in the order in which they first appeared."""
 
     accounts: list[StoredAccount]
     is_everything: bool
@@ -97,7 +98,8 @@ class SelectedAccounts(NamedTuple):
 
     @property
     def filter(self) -> list[str] | None:
-        """The account ids that a query has to filter by; None when all accounts of the user are selected."""
+        """The account ids that a query has to filter by; None when everything is selected, so that the query has to
+        leave out only hidden accounts."""
         return None if self.is_everything else self.ids
 
 
@@ -137,7 +139,8 @@ def resolve(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
 
 
 def rename(session: Session, *, user_id: str, account_id: str, name: str | None) -> None:
-    """Give the account the user's own name; None brings back the name from its source."""
+    """Give the account the user's own name; None brings back the name from its source. Figures made before count as
+    outdated."""
     _change(session, user_id)
     set_values(session, "accounts", {"user_id": user_id, "id": account_id}, given_name=name)
 
@@ -197,7 +200,8 @@ def set_balance(session: Session, *, user_id: str, account_id: str, balance: Dec
 
 
 def mark_synced(session: Session, *, user_id: str, connection_id: str, now: datetime) -> None:
-    """Set `now` as the time of the last sync of every account that the connection reports."""
+    """Set `now` as the time of the last sync of every account that the connection reports; this counts as a change of
+    the user's data."""
     session.changes(user_id)
     session.execute(
         "UPDATE accounts SET last_synced_at = $3 WHERE user_id = $1 AND id IN"

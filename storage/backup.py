@@ -27,7 +27,7 @@ def backup(store: Store, folder: Path, *, also: Iterable[Path] = ()) -> Path:
 
     If `folder` is taken, a number is added to its name. Readers and writers go on meanwhile, which is why the live file
     is not simply copied. The folder gets its name only when the copy is complete; a copy that fails leaves nothing
-    behind. Raises BackupFailed.
+    behind. Raises BackupFailed, and StoreError where the engine cannot be copied.
     """
     partial = folder.with_name(f".{folder.name}.part")
     with _BACKING_UP:

@@ -14,7 +14,8 @@ log = logging.getLogger("bankdata")
 
 
 class Away(Exception):
-    """Something that this program needs does not answer at present; the log need not say where that was noticed."""
+    """Something that this program needs does not answer at present; logged without a traceback, because where that was
+    noticed does not matter."""
 
 
 def is_failure(raised: BaseException) -> bool:
@@ -53,7 +54,8 @@ def join_threads(threads: Collection[threading.Thread], *, within: float) -> boo
 
 
 class contain(AbstractContextManager[None, bool]):
-    """A context that logs any failure (`is_failure`) in it and goes on after the block, except those in `passes`."""
+    """A context that logs any failure (`is_failure`) of its block and does not raise it, so that the caller goes on
+    after the block. Failures of the types in `passes` are raised, unlogged."""
 
     def __init__(
         self,

@@ -16,13 +16,14 @@ SORTED_UNTIL = "transactions sorted until"  # when the newest of them was stored
 
 
 def compact(database: Database, *, rows_at_once: int = ROWS_SORTED_AT_ONCE) -> int:
-    """Sort all transactions by user and as pages list them, without losing concurrent imports; returns how many rows
-    there are."""
+    """Sort all transactions by user, and each user's by booking date, the latest first, without losing concurrent
+    imports; returns how many rows were sorted."""
     return sum(steps(database, rows_at_once=rows_at_once))
 
 
 def is_due(session: Session) -> bool:
-    """Whether so many rows have come since the last sorting that reading becomes noticeably slower."""
+    """Whether so many rows have come since the last sorting that reading becomes noticeably slower: more than
+    LATE_ROWS_MAX and more than a tenth of all."""
     known = store_facts.recall(session, SORTED_UNTIL)
     counted = session.rows(
         "SELECT count(*) AS rows, count(CASE WHEN $1::TIMESTAMP IS NULL OR created_at > $1 THEN 1 END) AS late"
@@ -33,7 +34,8 @@ def is_due(session: Session) -> bool:
 
 
 def steps(database: Database, *, rows_at_once: int) -> Iterator[int]:
-    """Sort one slice of the table after the other, yielding the number of rows of each.
+    """Sort one slice of the table after the other, yielding the number of rows of each; at the end, note for `is_due`
+    what has been sorted.
 
     Rows imported since the last time lie unsorted at the end and are scanned by every query: about 1.5 ms for a million
     of them. Each slice moves to the end of the table in a transaction of its own, so that memory stays bounded and an

@@ -56,7 +56,7 @@ class StoredConnection(Struct, frozen=True, kw_only=True):
 
 class Due(Struct, frozen=True, kw_only=True):
     """A connection whose schedule has to be checked since `due_at`. `planned_at` is the last planned sync that was
-    begun; before `free_at` no sync may begin."""
+    begun (None: none yet); before `free_at` no sync may begin (None: one may)."""
 
     connection: StoredConnection
     due_at: datetime
@@ -92,7 +92,7 @@ def add(
 
 
 def id_of(*, user_name: str, connector: str, bank_name: str) -> str:
-    """The id of a connection with these names, which is made of nothing else."""
+    """The id of a connection, made of these names alone; the case of the user's name does not matter."""
     return "con_" + uuid5(NAMESPACE, f"{user_name.casefold()}|{connector}|{bank_name}").hex
 
 
@@ -248,8 +248,8 @@ def renew(
 def take_import(session: Session, connection: StoredConnection) -> StoredConnection:
     """Let the user import a file by command, and return the connection as it is now.
 
-    This counts as no sync, so the time of the last one does not matter; a disconnected connection becomes ACTIVE again
-    (decision 49).
+    The minimum interval since the last sync is over, because an import is no sync; a disconnected connection becomes
+    ACTIVE again (decision 49).
     """
     session.changes(connection.user_id)
     taken = session.rows(
@@ -293,7 +293,8 @@ def need_user(session: Session, user_id: str, connection_id: str) -> bool:
 
 
 def need_user_no_more(session: Session, user_id: str, connection_id: str) -> None:
-    """Make the connection ACTIVE again if it is REAUTH_REQUIRED, because the key to its bank secrets is back."""
+    """Make the connection ACTIVE again if it is REAUTH_REQUIRED; the caller has found that the key to its bank secrets
+    is back."""
     session.changes(user_id)
     needing = {"user_id": user_id, "id": connection_id, "status": "REAUTH_REQUIRED"}
     set_values(session, "connections", needing, status="ACTIVE")
@@ -338,8 +339,8 @@ def keep_consent(session: Session, user_id: str, connection_id: str, *, expires_
 
 def record_failure(session: Session, user_id: str, connection_id: str, *, status: Status | None) -> None:
     """Record a failed sync: the connection gets the status that the reason implies, or (None) ERROR if it was ACTIVE
-    and this is the third failure in a row; a DISCONNECTED one stays so. Its schedule is to be checked at once, by which
-    it is decided when to try again."""
+    and this is the third failure in a row; a DISCONNECTED one stays so. Its schedule becomes due for a check at once,
+    which decides when to try again."""
     if session.execute(
         "UPDATE connections SET failures_in_row = failures_in_row + 1, due_at = $4, status = CASE"
         " WHEN status = 'DISCONNECTED' THEN status"

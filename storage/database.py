@@ -138,7 +138,8 @@ class Database(Session, Protocol):
         ...
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
-        """The result of `work` inside a transaction, tried again when another transaction was faster."""
+        """The result of `work` inside a transaction, tried again when another transaction was faster (`retry`), so that
+        `work` may run several times."""
         ...
 
 
@@ -208,7 +209,8 @@ class Store(Protocol):
 
 
 def utc_now() -> datetime:
-    """The current time of this machine's clock, for a store that is opened without the service's clock."""
+    """The current time of this machine's clock in UTC, without a zone, for a store that is opened without the service's
+    clock."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
@@ -239,7 +241,8 @@ class _Rehearsed(Exception):
 
 
 def atomically(database: Database, work: Callable[[Transaction], T], *, is_dry_run: bool) -> T:
-    """The result of `work`, done in one transaction, which is rolled back if it is a dry run."""
+    """The result of `work`, done in one transaction (tried again as by `retry`), which is rolled back if it is a dry
+    run."""
     if not is_dry_run:
         return database.atomically(work)
     results: list[T] = []

@@ -13,8 +13,8 @@ from storage.database import Session, add_row, as_json, set_values
 
 
 def find(session: Session, user_id: str, account_ids: Iterable[str], *, day: date) -> tuple[int, pl.DataFrame | None]:
-    """The user's present data version, and the recurring payments of these accounts as stored for that version and
-    `day`, or None.
+    """The user's present data version, and the recurring payments (SUBSCRIPTIONS) that are stored for just these
+    accounts, that version and `day`; None in their place where none are.
 
     Two look-ups by key: joined, DuckDB reads the results of all users to find one, also where a condition names the
     user beside the key. A cluster needs that condition, because the user tells it the machine.
@@ -35,8 +35,8 @@ def present_version(session: Session, user_id: str) -> int:
 def keep(
     session: Session, user_id: str, account_ids: Iterable[str], *, data_version: int, day: date, found: pl.DataFrame
 ) -> None:
-    """Replace the recurring payments that are stored for these accounts. Raises Conflict where somebody else, who
-    computed them at the same time, was first."""
+    """Store the recurring payments `found` in just these accounts, at this data version and on this day, in place of
+    earlier ones. Raises Conflict where somebody else, who computed them at the same time, was first."""
     which = {"user_id": user_id, "id": _key(user_id, account_ids)}
     values = {"data_version": data_version, "day": day, "found": _text(found)}
     if not set_values(session, "detections", which, **values):
@@ -48,7 +48,7 @@ def _key(user_id: str, account_ids: Iterable[str]) -> str:
 
 
 def selection_key(account_ids: Iterable[str]) -> str:
-    """A key for a set of accounts, whatever their order."""
+    """A key for a set of accounts, whatever their order: 32 hex digits of a hash of their ids."""
     return hashlib.sha256("\n".join(sorted(set(account_ids))).encode()).hexdigest()[:32]
 
 

@@ -6,7 +6,8 @@ COUNTED = ("users", "connections", "accounts", "transactions", "pending_transact
 
 
 def holdings(session: Session) -> list[Row]:
-    """The number of rows of each kind, and the sum of all bookings per currency: `what`, `figure`."""
+    """The number of rows in each table of COUNTED, then the sum of all booked transactions of each currency, as rows of
+    `what` (the table's name or the currency) and `figure`."""
     counts = []
     for name in COUNTED:
         [found] = session.rows(f"SELECT count(*) AS number FROM {name}")

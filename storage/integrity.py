@@ -11,7 +11,8 @@ from storage.database import Session
 
 
 def is_any_booked(session: Session, user_id: str, account_ids: Sequence[str], *, first: date, last: date) -> bool:
-    """Whether these accounts of the user have a booking from `first` to `last`, both included."""
+    """Whether these accounts of the user have a booking from `first` to `last`, both included; adjusting entries do not
+    count."""
     return bool(
         session.rows(
             "SELECT id FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"

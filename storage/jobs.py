@@ -96,6 +96,7 @@ def start(
 ) -> Job | None:
     """Store a new pending job and return it, which begins the minimum interval (`cooldown`) until the next one; None
     when the connection is being synced, was synced too recently (decision 25), or its source allows no request yet.
+    Whether the connection's status allows a sync is checked by the caller.
 
     `is_forced` ignores our own minimum interval, never the source's.
     """
@@ -115,8 +116,8 @@ def start(
 
 
 def next_sync_at(session: Session, user_id: str, connection_ids: list[str]) -> datetime | None:
-    """Of those of these connections that have to wait, the earliest time at which one may be synced again; None where
-    none has to wait."""
+    """The earliest of the times until which these connections were told to wait before the next sync, which may be
+    past; None where none of them was."""
     rows = session.rows(
         "SELECT min(greatest(next_sync_at, source_retry_at)) AS at FROM connections"
         " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
@@ -237,9 +238,10 @@ def release_all(session: Session) -> None:
 
 
 def forget_impossible_pauses(session: Session, *, now: datetime) -> None:
-    """Let connections be synced again that would wait longer than any minimum interval, and look at the schedule of
-    those at which nobody would for longer than a day: a clock was ahead when that was decided. Jobs of that time go on
-    at once. `now` is by the clock of the store, so that of several processes one with a wrong clock forgets nothing."""
+    """Undo waits that are too long to be meant, because a clock was ahead: a connection whose minimum interval ends
+    more than a day from `now` may be synced, a schedule to be checked later than that is due, and an unfinished job
+    dated later goes on. `now` is by the clock of the store, so that of several processes one with a wrong clock forgets
+    nothing."""
     latest_possible = now + COOLDOWN_MAX
     session.execute("UPDATE connections SET next_sync_at = NULL WHERE next_sync_at > $1", latest_possible)
     session.execute(
@@ -298,7 +300,7 @@ def add_stored(session: Session, job: Job, *, new_transactions: int, now: dateti
 
 def new_transactions_of(session: Session, job: Job, account_ids: Sequence[str]) -> int:
     """The number of bookings of these accounts that the job has added, according to the journal, and that are still
-    there."""
+    there; adjusting entries do not count."""
     rows = session.rows(
         "SELECT count(*) AS added FROM journal AS j JOIN transactions AS t ON t.user_id = j.user_id"
         " AND t.id = j.transaction_id WHERE j.user_id = $1 AND t.user_id = $1 AND j.job_id = $2 AND j.change = 'added'"
@@ -315,7 +317,8 @@ def complete(session: Session, job: Job, *, now: datetime) -> bool:
 
 
 def fail(session: Session, job: Job, *, error: str, now: datetime, retry_at: datetime | None = None) -> bool:
-    """End the job with a reason for its user, and free its connection; False when the job had ended already.
+    """End the job with a reason for its user, and free its connection; False when the job had ended already. Older jobs
+    without news are deleted.
 
     The connection may be synced again after two minutes, never later than after a completed job (decision 25), and not
     before `retry_at` if the source named a time.
@@ -349,7 +352,8 @@ def _end(
 
 
 def _forget_old(session: Session, job: Job, now: datetime) -> None:
-    """Delete earlier jobs of the connection that brought nothing and are too old for anybody to ask about."""
+    """Delete earlier jobs of the connection that brought nothing and ended more than KEPT_FOR ago, except those that
+    were undone or can be undone."""
     session.execute(
         "DELETE FROM jobs WHERE user_id = $1 AND connection_id = $2 AND id <> $3 AND updated_at < $4"
         " AND status IN ('completed', 'failed') AND coalesce(new_transactions, 0) = 0 AND undone_at IS NULL"

@@ -21,7 +21,7 @@ def change_rows(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:
 
 def record(session: Transaction, *, user_id: str, job_id: str, changes: pl.DataFrame, now: datetime) -> int:
     """Append one row per change (CHANGES), note for clients which transactions are modified, raise the user's data
-    version, and return it; without changes it stays.
+    version, and return it. Without changes, the data version stays and only the state of the user's data rises.
 
     Runs inside the transaction that makes the changes. Added rows bear their state already.
     """

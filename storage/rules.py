@@ -35,18 +35,20 @@ def corrections(session: Session, user_id: str) -> Mapping[str, ChosenCategory]:
 
 
 def forget_correction(session: Session, user_id: str, key: str) -> None:
-    """Delete the correction with this key; derives no booking anew."""
+    """Delete the correction with this key. The caller derives the bookings anew, and declares the change
+    (`Session.changes`)."""
     session.execute("DELETE FROM corrections WHERE user_id = $1 AND key = $2", user_id, key)
 
 
 def correct(session: Session, user_id: str, key: str, choice: ChosenCategory) -> None:
     """Store a correction (the category of all bookings of a counterpart) under its key; it replaces one with the same
-    key. Derives no booking anew."""
+    key. The caller derives the bookings anew, and declares the change (`Session.changes`)."""
     put_row(session, "corrections", ["user_id", "key"], user_id=user_id, key=key, **choice._asdict())
 
 
 def _with_places(session: Session, user_id: str, rules: Sequence[Rule]) -> list[Rule]:
-    """The rules, with category and finer category filled in where a rule names an own category. Raises InvalidRule."""
+    """The rules, with category and finer category filled in where a rule names an own category. Raises InvalidRule for
+    an own category that is unknown, or below another category than the rule names."""
     if not any(rule.own_category_id for rule in rules):
         return list(rules)
     own = annotations.own_categories(session, user_id)

@@ -104,7 +104,8 @@ class Selection(NamedTuple):
 
     def expression(self) -> pl.Expr:
         """The selection as an expression on rows in memory, which have a column `search_text` and none of hidden
-        accounts: by accounts, categories, days and search alone."""
+        accounts. Only accounts, categories, also those of parts, days and search are compared; types, amounts and ids
+        are not."""
         text, places = pl.col("search_text"), self._in_place
         conditions = [
             *([pl.col("account_id").is_in(list(self.account_ids))] if self.account_ids is not None else []),
@@ -157,8 +158,8 @@ def everything(
     hidden: Sequence[str] = (),
     only: str | None = None,
 ) -> pl.DataFrame:
-    """These columns of the user's booked transactions, in no order, without those of the accounts in `hidden`; with
-    `only`, of the transaction with this id alone."""
+    """These columns of the user's booked transactions, in no order, without those of the accounts whose ids are in
+    `hidden`; with `only`, just the transaction with this id, if it is among them."""
     condition = "user_id = $1"
     values: list[object] = [user_id]
     if hidden:
@@ -179,7 +180,8 @@ def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.Data
 
 def find(session: Session, user_id: str, transaction_id: str, *, may_be_hidden: bool = True) -> Row | None:
     """One booked transaction of the user with all its details and the rules that derived them; None where there is
-    none, or its account is hidden. `may_be_hidden=False` says that the account is not, and saves looking."""
+    none, or its account is hidden. With `may_be_hidden=False`, nobody looks whether the account is hidden, and the
+    transaction is returned in any case."""
     rows = session.rows(
         f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS} FROM transactions WHERE user_id = $1 AND id = $2"
         f"{f' AND {NOT_HIDDEN}' if may_be_hidden else ''}",
@@ -212,7 +214,7 @@ def pieces(session: Session, user_id: str, account_id: str, selection: Selection
 
 
 def for_search(rows: pl.DataFrame, *, pending: bool = False) -> pl.DataFrame:
-    """Rows of KEPT converted to analytics.frames.SEARCHED; `pending` is what `is_pending` says of all."""
+    """Rows of KEPT converted to analytics.frames.SEARCHED; `pending` becomes the value of `is_pending` in every row."""
     marks = {"is_uncategorised": is_uncategorised(), "is_pending": pl.lit(pending)}
     return rows.with_columns(**marks).select(*SEARCHED)
 
@@ -251,8 +253,8 @@ def accounts_with_any(session: Session, user_id: str) -> list[str]:
 
 
 def histories(session: Session, user_id: str, account_ids: Sequence[str], *, until: date) -> list[Row]:
-    """For each account and currency with bookings up to and including `until`: the `first` booking date, the number of
-    `bookings`, and their sum (`total`)."""
+    """For each account and currency with bookings up to and including `until`, in no order: the `first` booking date,
+    the number of `bookings`, and their sum (`total`), adjusting entries included."""
     return session.rows(
         "SELECT account_id, currency, min(booking_date) AS first, count(*) AS bookings, sum(amount) AS total"
         " FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) AND booking_date <= $3"

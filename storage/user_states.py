@@ -57,7 +57,8 @@ class States:
             return self._last
 
     def turn(self, user_id: str) -> threading.RLock:
-        """The lock that a transaction holds from before it changes this user's data until it has ended."""
+        """The user's lock, not yet taken: a transaction holds it from before it changes this user's data until it has
+        ended."""
         return self._turns.setdefault(user_id, threading.RLock())
 
     def begin(self, user_id: str) -> None:
@@ -68,7 +69,8 @@ class States:
             self._known.pop(user_id, None)
 
     def end(self, user_ids: Iterable[str]) -> None:
-        """Note that a transaction that changed these users' data has been committed or rolled back."""
+        """Note that a transaction that changed these users' data has been committed or rolled back, so that their
+        states may be kept in memory again."""
         with self._lock:
             for user_id in user_ids:
                 self._changes[user_id] += 1

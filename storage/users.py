@@ -60,10 +60,11 @@ def compared_name(name: str) -> str:
 
 
 def find_by_name(session: Session, name: str) -> User | None:
-    """The user who signs in with this name, in whatever case; None where there is none.
+    """Return the user who signs in with this name, whatever its case and the encoding of its letters; None if there is
+    none.
 
-    Older versions allowed two users whose names differ only by ß: they are told apart by the exact spelling, else the
-    older one is returned.
+    Older versions allowed two users whose names differ only by ß and ss. Of these, the one spelled exactly so is
+    returned, else the one spelled so but for case, else the older one.
     """
     # Compared in Python, because lower() of a database depends on its language
     rows = session.rows("SELECT user_id FROM user_names WHERE name_key = $1 ORDER BY position", compared_name(name))
@@ -115,7 +116,8 @@ def add(
     now: datetime,
     user_id: str | None = None,
 ) -> User:
-    """Add a user without any data, and return them. Raises UserExists."""
+    """Add a user without any data, and return them; `user_id` is the id to give them, None for a new random one. Raises
+    UserExists."""
     new_id = user_id or f"u{token_hex(10)}"
 
     def work(session: Session) -> User:
@@ -150,7 +152,8 @@ def set_subscription(session: Session, user_id: str, *, active: bool) -> None:
 
 
 def set_home_currency(session: Session, user_id: str, currency: str) -> None:
-    """Set the currency into which sums over several currencies are converted (decision 19)."""
+    """Set the currency into which sums over several currencies are converted (decision 19). Figures made before count
+    as outdated."""
     session.changes(user_id)
     session.execute("UPDATE users SET home_currency = $2, data_version = state WHERE id = $1", user_id, currency)
 

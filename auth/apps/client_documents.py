@@ -31,7 +31,7 @@ _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?([0-9]{1,9})")
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """The document that was fetched from an address. `cache_control` is that header in lower case."""
+    """The document that was fetched from an address. `cache_control` is the header Cache-Control in lower case."""
 
     body: bytes
     media_type: str
@@ -84,7 +84,7 @@ class ClientDocuments:
 
     def client(self, client_id: str) -> Client:
         """The app as its document describes it, stored as a client: fetched now, or remembered for as long as
-        `lifetime` says. Raises DocumentRefused, which is logged.
+        `lifetime` says. The caller knows that this id `serves`. Raises DocumentRefused, which is logged.
 
         Errors are never remembered. Where the document has changed, open authorization requests of the app are deleted.
         """
@@ -108,7 +108,8 @@ class ClientDocuments:
 
 
 def client_of_document(client_id: str, document: Document, *, now: datetime) -> Client:
-    """The client that a document describes, not stored; raises DocumentRefused."""
+    """The client that a document describes, not stored. Raises DocumentRefused for a document that is no JSON object,
+    is about another client id, holds a secret, or would be refused as a registration."""
     if not MEDIA_TYPES.fullmatch(document.media_type):
         raise DocumentRefused("It is not sent as JSON.")
     try:

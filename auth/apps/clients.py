@@ -54,9 +54,13 @@ class Clients:
         self._registering = threading.Lock()  # counting and adding are one step in this process
 
     def register(self, document: object, *, address: str, bearer: str | None) -> Client:
-        """Register a client by its own request (RFC 7591 section 3), log that, and return it. Raises OAuthError where
-        registration is closed, `bearer` is not the required token, the document is not acceptable, or the address or
-        the server has registered too many clients."""
+        """Register a client by its own request (RFC 7591 section 3), and return it; logs that, or the refusal. Raises
+        OAuthError where registration is closed, `bearer` is not the required token, the document is not acceptable, or
+        the address or its network has registered too many clients.
+
+        Where SELF_REGISTERED_MAX clients have registered themselves, the idlest one without a grant is removed to make
+        room; if each has a grant, OAuthError is raised, too.
+        """
         try:
             client = self._register(document, address, bearer)
         except OAuthError as error:
@@ -78,15 +82,16 @@ class Clients:
         return clients.list_all(self._database)
 
     def add(self, name: str, redirect_uris: tuple[str, ...]) -> Client:
-        """Register a client for the operator, which no cleanup removes, and return it. Raises OAuthError."""
+        """Register a client for the operator, which no cleanup removes, and return it. Raises OAuthError for a name or
+        a redirect URI that cannot be used."""
         metadata = checked_client(name, redirect_uris=redirect_uris)
         client = new_client(metadata, client_id=new_client_id(), registered_by="operator", now=self._now())
         self._database.atomically(lambda session: clients.add(session, client))
         return client
 
     def remove(self, client_id: str) -> int:
-        """Delete a client with its waiting requests, and end its grants; returns how many live ones were ended. Raises
-        ClientUnknown."""
+        """Delete a client with its waiting requests, and end its grants; returns how many grants were ended that had
+        not been revoked before. Raises ClientUnknown."""
         if self.find(client_id) is None:
             raise ClientUnknown(ClientUnknown.__doc__)
         ended = self._grants.revoke_all(because="ended: client removed", client_id=client_id)

@@ -53,7 +53,8 @@ class Passkeys:
 
     def creation_options(self, user: User, browser: Browser) -> str:
         """The options for a browser to have a device make a passkey: PublicKeyCredentialCreationOptions as JSON. Stores
-        their challenge with the browser's session for five minutes, in place of an earlier one."""
+        their challenge with the browser's session for five minutes, in place of an earlier one. Call it only where
+        passkeys `are_possible`."""
         import webauthn
         from webauthn.helpers import structs
 
@@ -76,8 +77,8 @@ class Passkeys:
 
     def request_options(self, half: Browser) -> str | None:
         """The options for a browser to have a device sign: PublicKeyCredentialRequestOptions as JSON, whose challenge
-        is stored like that of `creation_options`. None where the user whose second factor is awaited has no passkey for
-        this host."""
+        is stored like that of `creation_options`. In the browser `half`, a user has entered the right password, and
+        their second factor is awaited; None where this user has no passkey for this host."""
         usable = self._usable_passkeys(half.awaits_user_id or "")
         if not usable:
             return None
@@ -123,9 +124,9 @@ class Passkeys:
         return is_added
 
     def use(self, half: Browser, answer: str) -> bool:
-        """Whether the answer is a signature over this browser's challenge, made on our pages by a passkey of the user
-        whose second factor is awaited, with a counter higher than before (if the device counts). The challenge is used
-        up in any case; the counter and the time of a valid use are stored."""
+        """Whether the answer is a signature over the challenge of the browser `half`, made on our pages by a passkey of
+        the user whose second factor is awaited there, with a counter higher than before (if the device counts). The
+        challenge is used up in any case; the counter and the time of a valid use are stored."""
         challenge, user_id = self._take_challenge(half), half.awaits_user_id or ""
         passkey = next((each for each in self._usable_passkeys(user_id) if each.id == _id_in(answer)), None)
         signed = self._verify(answer, challenge, passkey) if challenge is not None and passkey is not None else None
@@ -187,8 +188,8 @@ class Passkeys:
 
 
 def _verify_by_webauthn(verify: Callable[[], T]) -> T | None:
-    """What `verify`, a call of the webauthn library, has verified; None where it raised anything at all: the bytes from
-    outside are then no passkey or signature."""
+    """The result of `verify`, a call of the webauthn library; None where it raised anything at all, whose type is
+    logged: the bytes from outside are then no passkey or signature."""
     try:
         return verify()
     except Exception as error:

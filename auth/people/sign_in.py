@@ -54,7 +54,8 @@ class SignIn:
     ) -> Outcome:
         """Check a name and a password; if they are right, sign the user in under a new session in place of `before`, or
         await their second factor. Counts, logs and records the attempt, and stores a hash with outdated parameters
-        anew. `known_browser` is the content of that cookie. Raises Busy."""
+        anew. `known_browser` is the content of the cookie that `Sessions.known_browser` makes, None without one. Raises
+        Busy."""
         with self._throttles.turn(name):
             user = users.find_by_name(self._database, name) if is_storable(name) else None
             browser_name = self._sessions.knows(known_browser, user.id if user else None)
@@ -82,8 +83,9 @@ class SignIn:
     def second_step(
         self, half: Browser, shown: str, *, address: str, known_browser: str | None, is_passkey: bool = False
     ) -> Outcome:
-        """Check the second factor `shown` by a user whose password was right, a code or the answer of a passkey, and
-        sign them in if it is right. Counts, logs and records the attempt. Raises Busy."""
+        """Check the second factor `shown` by a user whose password was right in the browser `half`: a code, or
+        (`is_passkey`) the answer of a passkey; sign them in if it is right. Counts, logs and records the attempt.
+        Raises Busy."""
         user = users.find(self._database, half.awaits_user_id or "")
         if user is None:
             return Outcome()
@@ -109,8 +111,8 @@ class SignIn:
             return self._sign_in(user, half, address=address)
 
     def check_password(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
-        """Check a signed-in user's password once more; `browser` of the outcome is set if it is right. Wrong guesses
-        count only against this browser. Raises Busy."""
+        """Check a signed-in user's password once more; the outcome's `browser` is this one if it is right. Wrong
+        guesses count only against this browser, and are logged. Raises Busy."""
         with self._throttles.turn(user.name):
             return self._prove(user, browser, password=password, address=address)
 
@@ -173,8 +175,8 @@ class SignIn:
     def _reserve(
         self, held_up: str, *, name: str, address: str, browser: str | None, of: Guessed = "password"
     ) -> Reserved | Outcome:
-        """Count one attempt before it is made; returns the outcome with the wait where there is one, and logs
-        `held_up`."""
+        """Count one attempt as failed before it is made. If this name and address, or the browser named for counting it
+        alone, has to wait, returns the outcome with the wait instead, and logs that under the name `held_up`."""
         reserved = self._throttles.reserve(name=name, address=address, browser=browser, now=self._now(), of=of)
         if isinstance(reserved, Reserved):
             return reserved

@@ -112,8 +112,8 @@ class Throttles:
 
 
 def _remaining(known: Throttle | None, now: datetime) -> timedelta:
-    """The rest of a wait; zero where there is none, negative where it is over. Whether there is one follows from what
-    is stored, and not from which clock was read first."""
+    """The rest of a wait; zero where none was set, negative where it is over. Whether one was set is told by the stored
+    times alone, because the clocks of two processes differ."""
     is_blocked = known is not None and known.blocked_until > known.updated_at
     return known.blocked_until - now if known is not None and is_blocked else timedelta()
 

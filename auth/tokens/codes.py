@@ -108,7 +108,8 @@ class AuthorizationCodes:
         lifetime: timedelta | None = None,
     ) -> str:
         """Make a grant of what a user has just allowed, and return its code, which is valid for 60 seconds; inside the
-        caller's transaction. Also notes that the client was used."""
+        caller's transaction. A grant of our own page ends with the browser session. Also notes that the client was
+        used."""
         grant = self._grants.add(
             session,
             user_id=user_id,
@@ -144,9 +145,9 @@ class AuthorizationCodes:
         verifier: str | None,
         resource: Resource | None = None,
     ) -> TokenAnswer:
-        """Exchange a code for the first tokens of its grant (RFC 6749 section 4.1.3), for `resource` where the app
-        names one. Our own page gets no refresh token; the documentation page's earlier grants of the same user end. A
-        second use ends the code's grant. Raises InvalidGrant, InvalidRequest, InvalidTarget."""
+        """Exchange a code for the first tokens of its grant (RFC 6749 section 4.1.3). `resource`, if the app names one,
+        must be the grant's. Our own page gets no refresh token; the documentation page's earlier grants of the same
+        user end. A second use ends the code's grant. Raises InvalidGrant, InvalidRequest, InvalidTarget."""
         code_hash = stored_hash(code)
 
         def work(session: Session) -> tuple[Grant, TokenAnswer]:

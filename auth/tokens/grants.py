@@ -55,8 +55,8 @@ class Grants:
         """Make a grant inside the caller's transaction; it is listed as connected once its first tokens are fetched. It
         lasts for `lifetime`, but no longer than the operator allows, which is also the default.
 
-        A grant with the `session_hash` of a browser session ends with the session. Its single access token is all it
-        ever gets, so it only has to last until that token ends.
+        A grant with the `session_hash` of a browser session ends with the session, and has no `lifetime` of its own.
+        Its single access token is all it ever gets, so it only has to last until that token ends.
         """
         now = self._now()
         ends = now + min(lifetime or self._policy.grant_lifetime, self._policy.grant_lifetime)
@@ -116,8 +116,8 @@ class Grants:
         resource: Resource = "data",
         terms: Terms = EVERYTHING,
     ) -> str:
-        """Issue an access token with a grant of its own and no refresh token (`bankdata token`); logs and records
-        it."""
+        """Issue an access token with a grant of its own and no refresh token (`bankdata token`); logs and records it.
+        The caller knows that the operator allows this `lifetime`."""
         now = self._now()
         grant = Grant(
             id=new_grant_id(),
@@ -187,9 +187,10 @@ class Grants:
 
     def keep_exclusions(self, user_id: str, *, source_id: str, target_id: str, may_widen: Collection[str] = ()) -> None:
         """Exclude the target account from every live grant that covers it but not the source account; to be called
-        before the source is merged into the target, so that no app sees more afterwards. Logs and records each.
+        before the source is merged into the target, so that no app sees more afterwards.
 
-        Grants whose ids are in `may_widen` are left as they are: their user has agreed that they see more.
+        Grants whose ids are in `may_widen` are left as they are: their user has agreed that they see more. Logs and
+        records each grant of either kind.
         """
         now = self._now()
 

@@ -54,7 +54,8 @@ class KeyRing:
     place. Safe to use from any thread; notices rotations by other processes."""
 
     def __init__(self, kept: Path | KeyPlace, *, now: datetime, retired_for: timedelta = lifetimes.RETIRED_KEY) -> None:
-        """Open the keys, or make them on the first start. Raises KeysUnusable."""
+        """Open the keys in this folder or place, or make them on the first start; a replaced key is accepted for
+        `retired_for`. Raises KeysUnusable."""
         self._retired_for = retired_for
         self._lock = threading.Lock()
         self._secret = b""

@@ -37,7 +37,8 @@ class OneTime:
 
     def exchange(self, secret_hash: str, work: Callable[[Session], T], *, kind: str, client_id: str) -> T:
         """The result of `work`, which uses the secret inside one transaction. Raises InvalidGrant, which is logged, for
-        everybody but the first; where `work` raises Reused, the grant ends too."""
+        everybody but the first; where `work` raises Reused, the grant ends too. `kind` is the name of the secret in the
+        log and in the reason for the end: code or refresh token."""
         with self._locks[int(secret_hash[:8], 16) % LOCKS]:
             try:
                 return self._database.atomically(work)

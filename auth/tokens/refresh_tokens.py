@@ -122,9 +122,9 @@ class RefreshTokens:
     def refresh(
         self, refresh_token: str, *, client_id: str, scope: str | None, resource: Resource | None = None
     ) -> TokenAnswer:
-        """Exchange a refresh token for the next access and refresh token of its grant, for `resource` where the app
-        names one. `scope` narrows the access token alone. A token used again within the grace gets the same successor;
-        later, its grant ends. Raises InvalidGrant, InvalidScope, InvalidTarget."""
+        """Exchange a refresh token for the next access and refresh token of its grant. `resource`, if the app names
+        one, must be the grant's; `scope` narrows the access token alone. A token used again within the grace gets the
+        same successor; later, its grant ends. Raises InvalidGrant, InvalidScope, InvalidTarget."""
         token_hash = stored_hash(refresh_token)
         successor = keyed_hash(self._successor_key, refresh_token)
 
@@ -183,8 +183,9 @@ class RefreshTokens:
         return self._answer(grant, refresh_token, scope=scope, details=details)
 
     def _details(self, session: Session, grant: Grant, *, scope: str) -> list[dict[str, Any]]:
-        """The authorization details for the answer: "the AS MUST also return the authorization_details as granted by
-        the resource owner and assigned to the respective access token." RFC 9396 section 7"""
+        """Return the authorization details for the token answer: the actions that `scope` allows, and the accounts that
+        the grant covers now. "the AS MUST also return the authorization_details as granted by the resource owner and
+        assigned to the respective access token." RFC 9396 section 7"""
         coverage = coverage_of(grant.terms)
         owned = [account.id for account in accounts.of_user(session, grant.user_id)]
         return authorization_details.details_of_grant(

@@ -58,9 +58,9 @@ class SimpleFinAccess:
     def setup_token(
         self, user_id: str, name: str, *, terms: Terms, lifetime: timedelta | None = None, deed: Deed = "giveConsent"
     ) -> str:
-        """Make a setup token, valid for 24 hours, with a client and a grant for an app that its user calls `name`; the
-        user pastes the token into the app. Logs it, and records it as `deed`. Raises InvalidRequest for a wrong name or
-        lifetime."""
+        """Make a setup token, valid for 24 hours, with a client and a grant for an app that its user calls `name`. The
+        token is the base64 of an address, and the user pastes it into the app. Logs it, and records it as `deed`.
+        Raises InvalidRequest for a wrong name or lifetime."""
         longest = self._policy.grant_lifetime
         if lifetime is not None and not timedelta() < lifetime <= longest:
             raise InvalidRequest(f"An access lasts from 1 to {longest.days} days.")

@@ -9,7 +9,8 @@ from storage.oauth.grants import Terms
 
 
 def narrower(held: Terms, wanted: Terms) -> Terms:
-    """The terms that cover only what both terms cover."""
+    """The terms that cover only what both terms cover: the accounts of both, bookings if neither is limited to figures,
+    whole account numbers if both show them."""
     held_accounts, wanted_accounts = coverage_of(held), coverage_of(wanted)
     accounts, all_but = held.accounts, held.all_but
     if held_accounts is None or wanted_accounts is None:
@@ -28,7 +29,8 @@ def narrower(held: Terms, wanted: Terms) -> Terms:
 
 
 def is_within(wanted: Terms, held: Terms, owned: Collection[str]) -> bool:
-    """Whether `wanted` shows nothing of the `owned` accounts, or of later ones, that `held` does not show."""
+    """Whether the terms `wanted` show nothing that the terms `held` do not show, of the user's accounts (`owned`, their
+    ids) and of accounts added later."""
     covered, wished = coverage_of(held), coverage_of(wanted)
     accounts_within = all(
         covered is None or covered.covers(each) for each in owned if wished is None or wished.covers(each)
@@ -50,6 +52,7 @@ def would_widen(terms: Terms, *, source_id: str, target_id: str) -> bool:
 
 
 def without_account(terms: Terms, account_id: str) -> Terms:
-    """The terms, which cover this account, without it."""
+    """Return the terms without this account: taken off the list, or added to the exceptions of terms that cover all
+    accounts but some. `terms.accounts` must not be None (all accounts): the result would then cover none."""
     named = set(terms.accounts or ())
     return replace(terms, accounts=tuple(sorted(named | {account_id} if terms.all_but else named - {account_id})))

@@ -21,7 +21,8 @@ COLUMNS = (
 
 class StoredAttempt(Struct, frozen=True, kw_only=True):
     """One attempt to connect a bank. `content` is stored sealed: the step, the user's entries, the source's own notes.
-    `version` rises with each step that is claimed; `outcome` is None until the attempt ends."""
+    `connection_id` is the connection to be renewed, None for a new one; `browser_hash` is None for a command. `version`
+    rises with each step that is claimed; `outcome` is None until the attempt ends."""
 
     user_id: str
     id: str
@@ -75,14 +76,16 @@ def add(
 
 
 def find(session: Session, keys: ConnectionKeys, user_id: str, id_: str) -> StoredAttempt | None:
-    """The user's attempt with this id, ended, expired or not; None where there is none."""
+    """The user's attempt with this id, ended, expired or not; None where there is none. Raises SecretsUnreadable where
+    its content cannot be opened."""
     rows = session.rows(f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND id = $2", user_id, id_)
     return _attempt(rows[0], keys) if rows else None
 
 
 def of_state(session: Session, keys: ConnectionKeys, user_id: str, state: str) -> StoredAttempt | None:
     """The user's attempt whose last `state` is this, with which a browser returns from the bank, be it ended, expired
-    or not; None where there is none. Each state is good for one return, because `take` replaces it."""
+    or not; None where there is none. Each state is good for one return, because `take` replaces it. Raises
+    SecretsUnreadable."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND state_hash = $2", user_id, hash_of(state)
     )
@@ -117,7 +120,8 @@ def go_on(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, conten
 def end(
     session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, outcome: str, connection_id: str | None = None
 ) -> None:
-    """End the attempt with this outcome, and erase its content; the first outcome stays."""
+    """End the attempt with this outcome, and erase its content; the first outcome stays. `connection_id` is the
+    connection that was made or renewed."""
     last = {"outcome": outcome, "created_connection_id": connection_id}
     open_one = {"user_id": attempt.user_id, "id": attempt.id, "outcome": None}
     set_values(session, "connection_attempts", open_one, **last, sealed=keys.seal("{}", about=_binding(attempt.id)))

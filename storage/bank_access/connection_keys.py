@@ -45,12 +45,14 @@ class SecretsUnreadable(Exception):
 
 class ConnectionKeys:
     """The sealing keys of one store; the first one seals, all of them open. The first key is made when something is
-    first sealed. Safe to use from any thread; keys that other processes write are seen."""
+    first sealed. Safe to use from any thread. Keys that other processes write to the file are seen at each use; those
+    in a store are seen by `look_again`, which `open` calls for a key that it does not know."""
 
     def __init__(self, kept: Path | KeyPlace, *, may_begin: Callable[[], bool] = lambda: True) -> None:
         """Read the keys, if there are any. Raises KeysUnusable for a file that others may read, or for damaged keys.
 
-        `may_begin` says whether a first key may be made where there is none.
+        `may_begin` says whether a first key may be made where there is none: not if secrets of the store are sealed
+        already, because their key is missing.
         """
         self.place: KeyPlace = KeyFile(kept) if isinstance(kept, Path) else kept
         self._may_begin = may_begin
@@ -76,7 +78,7 @@ class ConnectionKeys:
 
     def get_ready(self) -> None:
         """Make a first key where there is none. Call it before a transaction that holds the only connection to the
-        store. Raises KeyMissing."""
+        store. Raises KeyMissing where no first key may be made (`may_begin`)."""
         self._refresh_file()
         if not self._keys:
             if not self._may_begin():
@@ -92,7 +94,7 @@ class ConnectionKeys:
         return f"{key_id}.{_text(nonce + AESGCM(key).encrypt(nonce, text.encode(), about.encode()))}"
 
     def open(self, sealed: str, *, about: str) -> str:
-        """The decrypted text. Raises SecretsUnreadable."""
+        """The decrypted text, which must have been sealed for the same `about`. Raises SecretsUnreadable."""
         self._refresh_file()
         key_id, _, content = sealed.partition(".")
         if key_id not in self._keys:
@@ -108,18 +110,18 @@ class ConnectionKeys:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Keep every key from being forgotten, from the sealing in a transaction until its commit. Any number may hold
-        this."""
+        """Read the keys again, and keep every key of a file from being forgotten inside the `with` block, which reaches
+        from the sealing in a transaction to its commit. Any number may hold them; `alone` waits for all of these."""
         self.look_again()
         with self._lock_folder(fcntl.LOCK_SH):
             yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep others from sealing and rotating where the keys are a file; waits for those at work in any process of
-        this machine.
+        """Keep others from sealing and rotating inside the `with` block, if the keys are a file; waits for those at
+        work in any process of this machine.
 
-        Keys in a store are forgotten so late that nobody has to wait.
+        Does nothing for keys in a store: they are forgotten so late that nobody has to wait.
         """
         with self._lock_folder(fcntl.LOCK_EX):
             yield

@@ -36,10 +36,12 @@ def forget(session: Session, user_id: str, connection_id: str) -> None:
 
 
 def rotate(database: Database, keys: ConnectionKeys) -> int:
-    """Seal every readable secret anew with a new key, and forget older keys; returns how many secrets were sealed.
+    """Seal every readable secret anew with a new key, and forget the keys that seal nothing any more (a shared store
+    keeps the last few); returns how many secrets were sealed.
 
     A forgotten key seals nothing, not even in a transaction that is still open. Raises KeyMissing where the keys of a
-    shared store are missing; in a store of this machine alone, a key lost for good stops no rotation.
+    shared store are missing; in a store of this machine alone, a key lost for good stops no rotation, as long as there
+    is any other.
     """
     with keys.alone():
         if unreadable_connections(database, keys) and (database.is_shared or not keys.ids):
@@ -62,7 +64,8 @@ def is_any_kept(session: Session) -> bool:
 
 
 def is_sealed_with(session: Session, key_ids: Sequence[str], user_id: str, connection_id: str) -> bool:
-    """Whether one of these keys opens each secret of the connection; True where it has none."""
+    """Whether each secret of the connection names one of these keys as the one it is sealed with; nothing is opened.
+    True if the connection has no secrets."""
     return not session.rows(
         "SELECT field FROM connection_secrets WHERE user_id = $1 AND connection_id = $2"
         " AND NOT split_part(sealed, '.', 1) = ANY($3::TEXT[])",

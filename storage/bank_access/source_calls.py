@@ -1,4 +1,5 @@
-"""Counts of unattended syncs in the last 24 hours, for sources that limit them."""
+"""Counts of syncs in the last 24 hours, for sources that limit them. A sync that its user asks for while present counts
+only where the source allows more than PSD2 does (`PSD2_SYNCS_MAX`)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,8 +12,8 @@ PERIOD = timedelta(hours=24)  # rolling, as PSD2 counts (Delegated Regulation (E
 
 
 class SyncQuota(Struct, frozen=True, kw_only=True):
-    """The number of syncs of one connection that its source allows in 24 hours, and the times of past ones, oldest
-    first."""
+    """The number of syncs of one connection that its source allows in 24 hours (`limit`), and the times of the counted
+    ones in the last 24 hours (`calls`), oldest first."""
 
     limit: int
     calls: Sequence[datetime]
@@ -44,7 +45,8 @@ def quota(session: Session, user_id: str, connection_id: str, *, limit: int, now
 
 
 def record(session: Session, user_id: str, connection_id: str, *, job_id: str, now: datetime) -> None:
-    """Record that the source is asked for this job, and delete the records older than the period."""
+    """Record that the source is asked for this job, and delete the user's records older than 24 hours. The caller
+    leaves out syncs that do not count, such as one that a present user asks for under the limit of PSD2."""
     session.execute("DELETE FROM source_calls WHERE user_id = $1 AND called_at <= $2", user_id, now - PERIOD)
     call = {"user_id": user_id, "job_id": job_id, "connection_id": connection_id, "called_at": now}
     add_row(session, "source_calls", **call)

@@ -22,9 +22,10 @@ its balance."""
 
 
 def settle(session: Session, user_id: str, state: int) -> Mapping[str, Decimal | None]:
-    """Mark the accounts that this transaction has changed, and their transactions, with `state`, the state in which the
-    transaction ends. Returns the balances of the accounts that are shown. Only events come after it before the
-    commit."""
+    """Mark the accounts that this transaction has added, changed or removed with `state`, the state in which the
+    transaction ends, and with them the transactions that show what changed; transactions that came back are no longer
+    listed as removed. Returns the balance of each account that is not hidden, by id (None: not known). Only events come
+    after it before the commit."""
     shown = {row["id"]: row for row in session.rows(SHOWN, user_id)}
     known = {
         row["id"]: row
@@ -54,7 +55,7 @@ def settle(session: Session, user_id: str, state: int) -> Mapping[str, Decimal |
 
 
 def _appear(session: Session, user_id: str, id_: str, state: int, texts: tuple[str, str], *, is_back: bool) -> None:
-    """Mark the account as added, whether new or back, and with it the transactions that were hidden with it."""
+    """Mark the account as added in this state, whether new or back, and its transactions as added with it."""
     session.execute(
         "UPDATE account_states SET added_state = $3, changed_state = $3, removed_state = NULL, bank_account = $4,"
         " account = $5 WHERE user_id = $1 AND id = $2"
@@ -71,7 +72,8 @@ def _appear(session: Session, user_id: str, id_: str, state: int, texts: tuple[s
 
 
 def _disappear(session: Session, user_id: str, id_: str, state: int) -> None:
-    """Mark the account as removed, whether deleted or hidden, and its transactions with it."""
+    """Mark the account as removed in this state, whether deleted or hidden, and list its transactions that are still
+    stored as removed with it."""
     set_values(session, "account_states", {"user_id": user_id, "id": id_}, removed_state=state)
     session.execute(
         "INSERT INTO removed (user_id, id, account_id, removed_state)"

@@ -28,7 +28,7 @@ class Position(NamedTuple):
 
 
 class AccountFilter(NamedTuple):
-    """The accounts whose removed transactions are asked for: these, or all but these."""
+    """The accounts whose removed transactions are asked for: these, or (`is_all_but`) all but these; by default all."""
 
     ids: Collection[str] = ()
     is_all_but: bool = True
@@ -113,7 +113,7 @@ def removed_transactions(
 
 
 def accounts_by_state(session: Session, user_id: str) -> list[AccountState]:
-    """All accounts that the user has or had, with their states, in no particular order."""
+    """All accounts that the user has or had, hidden ones as gone, with their states, in no particular order."""
     statuses = connections.statuses(session, user_id)
     shown = {each.id: each for each in accounts.of_user(session, user_id)}
     states = {

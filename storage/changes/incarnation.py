@@ -21,8 +21,8 @@ class Incarnation(Struct, frozen=True):
 
 
 def of_store(store: Store) -> Incarnation:
-    """The incarnation of this store; a new one is stored for a new store, and where a store is opened at another place
-    than last time."""
+    """The incarnation of this store. A new id is stored for a new store, for a restored backup, and where a store is
+    opened at another place than last time; the key stays as it was, if there is one."""
     place = _place(store)
     with store.migrating() as session:  # of several processes that start at once, only one begins it
         life, key = store_facts.recall(session, LIFE), store_facts.recall(session, KEY)

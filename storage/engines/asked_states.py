@@ -49,11 +49,13 @@ class AskedStates:
         return await self._line.ask(user_id) if self._line is not None else None
 
     def give_up(self) -> None:
-        """Stop using the present connection: other ones have died, or lead to a server that has been replaced."""
+        """Stop using the present connection, because others have died, or it leads to a server that has been replaced.
+        The next question has it closed and a new one opened."""
         self._given_up = self._line
 
     def close(self) -> None:
-        """Close the connection; call it in the thread of the event loop, or after the loop's end."""
+        """Close the connection, and answer None to whoever waits; call it in the thread of the event loop, or after the
+        loop's end."""
         with self._lock:
             self._is_closed = True
             opened, self._opened = self._opened, None
@@ -165,7 +167,8 @@ class _Line:
             answer.set_result(said)
 
     def _look(self, answered_before: int) -> None:
-        """Check that something was answered since the last check, and give the connection up if not."""
+        """Close the connection and report the silence if questions are waiting and none was answered since this timer
+        was set; otherwise set it again while any wait. A dead connection may give no other sign."""
         self._watch = None
         if self._waiting and self._answered == answered_before:
             self.end()

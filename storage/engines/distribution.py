@@ -27,8 +27,9 @@ class CannotDistribute(StoreError):
 
 
 class Distributed(Struct, frozen=True, kw_only=True):
-    """The outcome of `distribute`: tables that were spread, tables left whole on the coordinator, and over how many
-    machines and pieces (shards) the users are spread now."""
+    """The outcome of `distribute`: the tables that it has spread, the tables that it has left whole on the coordinator
+    (an earlier try may have done the others), and over how many machines and pieces (shards) the users are spread
+    now."""
 
     spread: tuple[str, ...]
     local: tuple[str, ...]
@@ -71,7 +72,8 @@ def others_of(session: Session) -> int:
 
 @contextmanager
 def keep_distributed(session: Session) -> Iterator[None]:
-    """Run a migration inside the `with` block so that a spread store stays spread, with the tables that are new."""
+    """Run a migration inside the `with` block so that a spread store stays spread, with the tables that are new; on any
+    other store, just run it."""
     if not is_distributed(session):
         yield
         return
@@ -98,7 +100,8 @@ def complete(session: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Spread every table of users that is not spread yet, and make the other tables known to the cluster, so that a
     change of both is committed on all machines or on none.
 
-    Returns both lists of tables. A migration of a spread store begins with `begin_in_sequence` and ends with this.
+    Returns the names of the tables spread now, and of those made known now. A migration of a spread store begins with
+    `begin_in_sequence` and ends with this.
     """
     known = {row["name"] for row in session.rows("SELECT logicalrelid::TEXT AS name FROM pg_dist_partition")}
     spread = tuple(table for table in OF_USERS if table not in known and _exists(session, table))

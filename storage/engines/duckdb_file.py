@@ -183,7 +183,7 @@ class DuckDBFile:
 
     def __init__(self, path: Path, *, now: Now = utc_now, export_folder: Path | None = None) -> None:
         """Open or create the file. Raises StoreInUse and StoreUnreadable. `now` gives the time of events at each
-        commit."""
+        commit; only in `export_folder` (None: `backups` beside the file) can `copy_to` write."""
         self.path = path
         self._now = now
         self._root = _connect(path)
@@ -193,7 +193,8 @@ class DuckDBFile:
         _harden(self._root, export_folder or path.parent / "backups")
 
     def close(self) -> None:
-        """Write everything into the file and close it."""
+        """Write everything into the file and close it; waits a second or two for a call that another thread is
+        making."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().close()
@@ -227,7 +228,7 @@ class DuckDBFile:
         return self._states.in_memory(user_id)
 
     def of(self, user_id: str) -> Database:  # noqa: ARG002 - there is no wall between users in one file
-        """The store for this user."""
+        """The store for this user, the same as for everybody: one file has no second wall."""
         return _FileDatabase(self._session, self._states, self._now)
 
     def for_everybody(self) -> Database:
@@ -251,7 +252,8 @@ class DuckDBFile:
         return nullcontext(self.for_everybody())
 
     def copy_to(self, path: Path) -> None:
-        """Write a consistent copy to a new file below the export folder, while reading and writing go on."""
+        """Write a consistent copy to a new file below the export folder, while reading and writing go on; the copy has
+        no incarnation yet (`storage.changes.incarnation`)."""
         with self._session() as session:
             session.execute(f"ATTACH {_quote(path)} AS copy ({FILE_OPTIONS})")
             try:
@@ -404,7 +406,8 @@ def _quote(path: Path | str) -> str:
 
 
 def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
-    """Cut SQL off from files and network outside the store; DuckDB accepts these settings only in this order."""
+    """Cut SQL off from the network and from all files but the store and those in the export folder; DuckDB accepts
+    these settings only in this order."""
     connection.execute(f"SET allowed_directories = [{_quote(f'{export_folder}/')}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

@@ -67,8 +67,8 @@ def move(source: Database, target: Database, *, progress: Callable[[int, int], N
 
 
 def _move_rest(source: Database, target: Database, schemas: dict[str, dict[str, pl.DataType]]) -> None:
-    """Copy the tables that belong to no user, in one transaction, which also removes the mark of an incomplete store.
-    Raises MoveFailed."""
+    """Copy the tables that belong to no user, except those that the target fills itself, and enter the users' names, in
+    one transaction, which also removes the mark of an incomplete store. Raises MoveFailed."""
     with target.transaction() as session:
         for table in OF_ALL:
             if table not in MADE_THERE:

@@ -186,11 +186,13 @@ class PostgreSQL:
         return state_in(self.of(user_id), user_id)
 
     async def state_without_thread(self, user_id: str) -> int | None:
-        """The state of the user's data, read without a thread; None where that fails for any reason."""
+        """The state of the user's data, read without a thread; None behind a pooler, on a cluster, and where it fails
+        for any reason."""
         return await self._asked_states.of(user_id) if self._asked_states is not None else None
 
     def of(self, user_id: str) -> Database:
-        """The store for this user; with a second wall, rows of other users are invisible."""
+        """The store for this user: with a second wall, rows of other users are invisible; without one, this is the
+        store for everybody."""
         return (
             _ServerDatabase(self._connection, self._app_pool, self._now, user_id)
             if self._app_pool is not None
@@ -265,8 +267,8 @@ class PostgreSQL:
                 pool.putconn(connection)
 
     def _note_loss(self, connection: Connection, error: psycopg.Error) -> None:
-        """Note that a connection is dead or read-only; others of the same age most likely are too, so the pools are
-        emptied."""
+        """Note and log that a connection is dead or read-only; others of the same age most likely are too, so the pools
+        are emptied."""
         if connection.opened_at <= self._gone_at:
             return
         self._gone_at = time.monotonic()
@@ -411,8 +413,8 @@ class _Statements:
                 copy.write(piece.write_csv(include_header=False, quote_style="non_numeric"))
 
     def wait_for_long(self, seconds: float = 0, user_id: str | None = None) -> None:
-        """Let each statement of this transaction take so many seconds, 0 for any, while the server is at work on it and
-        reaches the rows of this user."""
+        """Let each statement from now on in this transaction take `seconds` (0: any time), as long as the server is
+        seen to be at work on it and reaches the rows of this user, if one is named."""
         [row] = self.rows(PATIENT, f"{seconds:.0f}s")
         self._connection.patience, self._connection.awaited = LOOK_SECONDS, LongStatement(row["pid"], user_id)
 
@@ -486,7 +488,7 @@ def _check(asked: Session, url: str, *, prepare: bool) -> None:
 
 
 def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
-    """The arguments of every connection to this database, except those that its URL sets itself."""
+    """The arguments of psycopg for every connection to this database, except those that its URL sets itself."""
     given = conninfo_to_dict(url)
     wanted = {"connect_timeout": CONNECT_SECONDS, "target_session_attrs": WRITABLE, **PEER}
     options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given.get('options') or ''}".rstrip()
@@ -506,7 +508,7 @@ def _set_utc(connection: Connection) -> None:
 
 
 def _refusal(url: str, *, prepare: bool) -> str:
-    """The reason why no connection can be made, which a pool does not say; empty where one can be made."""
+    """Try to connect, and return the reason why that fails, which a pool does not say; empty where it succeeds."""
     reason = ""
     try:
         with closing(WatchedConnection.connect(url, **_arguments(url, prepare=prepare))) as connection:
@@ -543,7 +545,8 @@ def _type_of(dtype: pl.DataType) -> str:
 
 
 def _is_connection_lost(connection: Connection, error: psycopg.Error) -> bool:
-    """Whether the connection, or the server behind it, has failed and not just a statement."""
+    """Whether the connection, or the server behind it, has failed or takes no writes any more, and not just a statement
+    has failed."""
     return (
         connection.closed
         or (isinstance(error, psycopg.OperationalError) and (error.sqlstate or DEAD).startswith(DEAD))

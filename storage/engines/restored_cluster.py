@@ -32,10 +32,10 @@ def node_folders(backups: Path) -> list[Path]:
 @contextmanager
 def restored_cluster(backups: Path, url: str, *, point: str, at: datetime | None) -> Iterator[str]:
     """Start a temporary cluster with the data as of this restore point, and give its coordinator's address for the
-    `with` block.
+    `with` block; `url` tells the names of database and user.
 
-    Of the base backups, the newest that had ended by `at` (None: the newest) are used. Raises NotRestored. Nothing of
-    the cluster is left afterwards.
+    Of each node's base backups, the newest that had ended by `at` (UTC; None: the newest) is used. Raises NotRestored.
+    Nothing of the cluster is left afterwards.
     """
     if not (point.isascii() and point.replace("-", "_").isidentifier()):
         raise NotRestored(f"{point!r} is no name of a restore point.")
@@ -61,7 +61,7 @@ def _group(address: str) -> int:
 
 def _introduce(by_group: Mapping[int, str]) -> None:
     """Tell each node the present addresses of the others, then let them end transactions that were open between two
-    nodes."""
+    nodes. Raises NotRestored where a node has no backup."""
     with ExitStack() as stack:
         nodes = [
             stack.enter_context(psycopg.connect(_as_superuser(each), autocommit=True)) for each in by_group.values()

@@ -37,7 +37,8 @@ class NotRestored(StoreError):
 
 
 def base_backup(backups: Path, *, at: datetime | None) -> Path:
-    """The newest base backup in this folder, or the newest that had ended by `at` (UTC). Raises NotRestored."""
+    """The newest base backup in the folder `base` of this folder, or the newest there that had ended by `at` (UTC).
+    Raises NotRestored."""
     found = sorted(path for path in (backups / "base").glob("*") if NAMED.fullmatch(path.name))
     until = f"{at:%Y%m%d-%H%M%S}" if at is not None else "9"
     fitting = [path for path in found if path.name <= until]
@@ -48,7 +49,8 @@ def base_backup(backups: Path, *, at: datetime | None) -> Path:
 
 @contextmanager
 def restored_server(base: Path, wal: Path, url: str, *, until: str) -> Iterator[str]:
-    """Start a temporary server with the restored database of this URL, and give its address for the `with` block.
+    """Start a temporary server restored from this base backup and archived WAL, and give its address for the `with`
+    block; `url` tells the names of database and user.
 
     `until` are configuration lines that say where the restore stops; without any, it goes to the end of the WAL. Raises
     NotRestored. The backup is only read, and nothing of the server is left.
@@ -93,8 +95,8 @@ def _programs(version: str) -> Path:
 
 
 def _configure(owner: int, data: Path, text: str) -> None:
-    """Write a configuration of our own, because the addresses, certificates and sizes of the original server do not
-    apply."""
+    """Write a configuration of our own, which asks nobody for a password, because the addresses, certificates and sizes
+    of the original server do not apply."""
     for name, content in (
         ("postgresql.conf", text),
         ("postgresql.auto.conf", ""),

@@ -85,7 +85,8 @@ class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def _is_at_work(self) -> bool:
         """Whether the server is working on the awaited statement and the machine of its user answers, as seen by
-        another connection: a long statement is as silent as a dead server."""
+        another connection: a long statement is as silent as a dead server. False if none is awaited, True if the server
+        answers but has no connection to spare."""
         if self.awaited is None:
             return False
         try:

@@ -22,8 +22,8 @@ OF_A_COMMIT = 1000  # event numbers available to each state of the data
 
 
 class StoredEvent(Struct, frozen=True, kw_only=True):
-    """Something that happened. `subject` is the id of the account, connection or recurring payment concerned; empty
-    where several are."""
+    """Something that happened to a user's data, with its number (`sequence`). `subject` is the id of the account,
+    connection or recurring payment concerned; empty where several are."""
 
     sequence: int
     type: str
@@ -75,8 +75,8 @@ def _changed_transactions(session: Session, user_id: str, state: int, shown: Col
 
 
 def _changed_statuses(session: Session, user_id: str) -> _Found:
-    """Events for connections whose status differs from the one last reported, which it then is; a new connection is no
-    change."""
+    """Events for connections whose status differs from the one last reported, and note that it is reported now; a new
+    connection is no change."""
     changed = session.rows(
         "SELECT id, status, told_status FROM connections WHERE user_id = $1 AND status IS DISTINCT FROM told_status"
         " ORDER BY id",
@@ -108,8 +108,8 @@ def _ended_syncs(session: Session, user_id: str) -> _Found:
 
 
 def _low_balances(session: Session, user_id: str, balances: Mapping[str, Decimal | None]) -> _Found:
-    """Events for visible accounts whose balance has fallen below the user's limit, and note that it is: one event until
-    the balance is no longer below it."""
+    """One event for each account that is not hidden and whose balance has fallen below the user's limit. Notes which
+    balances are below it, so that the next event comes only after a balance has not been below it in between."""
     found: _Found = []
     for row in session.rows(
         "SELECT account_id, amount, is_low FROM balance_alerts WHERE user_id = $1 ORDER BY account_id", user_id
@@ -124,8 +124,8 @@ def _low_balances(session: Session, user_id: str, balances: Mapping[str, Decimal
 
 
 def _payments(session: Session, user_id: str) -> _Found:
-    """Events of recurring payments that `storage.recurring.looks` has noted in this transaction; they are noted no
-    longer."""
+    """The events of recurring payments that `storage.recurring.looks` has noted in this transaction; deletes these
+    notes."""
     noted = session.rows("SELECT untold FROM recurring_told WHERE user_id = $1 AND untold <> ''", user_id)
     if noted:
         set_values(session, "recurring_told", {"user_id": user_id}, untold="")
@@ -133,7 +133,8 @@ def _payments(session: Session, user_id: str) -> _Found:
 
 
 def set_alert(session: Session, user_id: str, account_id: str, amount: object) -> None:
-    """Set or (None) remove the limit below which the account's balance is reported, at once if it is below already."""
+    """Set or (None) remove the limit below which the account's balance is reported; the commit reports a balance that
+    is below it already, unless one below the former limit has been reported."""
     session.changes(user_id)
     if amount is None:
         session.execute("DELETE FROM balance_alerts WHERE user_id = $1 AND account_id = $2", user_id, account_id)

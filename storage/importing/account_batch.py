@@ -59,8 +59,9 @@ FOUND: dict[str, pl.DataType] = {**PAIRS, "is_correction": pl.Boolean(), "is_par
 
 
 class AccountReport(Struct, frozen=True, kw_only=True):
-    """What the import of one batch did to one account: how many bookings it added (`new`), and how many were stored
-    already (`known`). `same_as` is the account that it seems to duplicate, if its user is being asked about that."""
+    """What the import of one batch did to one account: how many bookings it added (`new`, with those that were pending
+    or taken back before), and how many of its bookings were stored already (`known`). `same_as` is the account that it
+    seems to duplicate, if its user is being asked about that."""
 
     account_id: str
     new: int
@@ -154,8 +155,8 @@ class AccountBatch:
     def _matches(
         self, source: str, reported: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The bookings that are stored already, as FOUND, and the stored rows that the source no longer reports
-        although it reports everything of their days."""
+        """The pairs (FOUND) of a booking and the row as which it is stored already, and the stored rows that the source
+        no longer reports although it reports everything of their days."""
         pairs, left, rows, are_lasting = exact_matches(reported, stored)
         found = [_as_found(pairs)]
         if left.is_empty() or rows.is_empty():
@@ -189,7 +190,8 @@ class AccountBatch:
     def _corrections(
         self, reported: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> pl.DataFrame:
-        """The bookings that correct a stored row, which has another amount or another day, as FOUND."""
+        """The pairs (FOUND) of a booking and the stored row that it corrects, which has another amount or another
+        day."""
         claimed = stored.join(reported, on="claim", how="semi")
         rows = pl.concat([gone, claimed]).unique("id", maintain_order=True)
         if rows.is_empty():
@@ -204,8 +206,9 @@ class AccountBatch:
     def _reported_before_taken_back(
         self, reported: pl.DataFrame, found: pl.DataFrame, given: Sequence[ReportedWindow]
     ) -> pl.DataFrame:
-        """The bookings of an older file that the bank has taken back since, as FOUND; they stay taken back. Such a file
-        ends before that day and does not prove its balance. Of a live source there are none."""
+        """The pairs (FOUND) of a booking of an older file and a row that the bank took back after the last day of that
+        file; such bookings stay taken back. Days that the file proves complete by balances are left out. Empty for a
+        live source."""
         if self._teller.is_live or reported.is_empty():
             return found.clear()
         stored = self._stored.taken_back_after(reported.select(pl.max("booking_date")).item())
@@ -251,15 +254,15 @@ class AccountBatch:
     def _remaining(
         self, reported: pl.DataFrame, stored: pl.DataFrame, table: str = "transactions", *, are_lasting: bool = False
     ) -> Remaining:
-        """The matcher of these bookings and rows of the table (STORED), which loads all that both say."""
+        """The matcher of these bookings and rows of the table (STORED), with the full records of both."""
         keys = reported.select("place", "claim").rows()
         records = self._spool.records([place for place, _ in keys])
         items = [Item(record, *of_booking) for record, of_booking in zip(records, keys, strict=True)]
         return Remaining(items, self._stored.rows(table, stored), are_references_lasting=are_lasting)
 
     def _as_rows(self, reported: pl.DataFrame, pairs: Sequence[Pair]) -> pl.DataFrame:
-        """The bookings with `stored_id`, `identity`, `created_at` and `claims`: those of their row in `pairs`, else
-        null."""
+        """The bookings, each with `stored_id`, `identity` and `created_at` of its row in `pairs`, and the `claims` for
+        that row; null in all of them for a booking in no pair."""
         found = [
             (item.place, row.id, row.identity, row.created_at, self._claims_of_new(item, row)) for item, row in pairs
         ]
@@ -408,8 +411,8 @@ def _as_found(
 
 
 def _with_other_references(known: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are reported with references that are not stored yet, with all references: `id`,
-    `reference_keys`."""
+    """The stored rows whose bookings are now reported with further references, as `id` and `reference_keys`: all
+    references, in JSON."""
     in_json = pl.col("references").str.replace_all(PARTING, '","', literal=True)  # as `as_json` has it
     as_stored = pl.format('"{}"', in_json)
     is_known = pl.col("stored_references").str.contains(as_stored, literal=True)

@@ -43,8 +43,9 @@ class Owner(Struct, frozen=True):
 
 
 def owner(teller: Teller, account: AccountRecord) -> Owner:
-    """The account under which the source's one is known; for an unknown one, the id that a new account gets. Stores
-    nothing."""
+    """The account that a source means by this description: the one remembered for its connection, else the one known by
+    the same id or an alias, else the one with the same IBAN or German account number in this currency; for an unknown
+    one, the id that a new account gets. Stores nothing."""
     session, user, connection = teller.session, teller.user, teller.connection
     met = session.rows(
         "SELECT k.account_id, k.source_id FROM account_keys AS k JOIN accounts AS a ON a.user_id = k.user_id"
@@ -95,8 +96,9 @@ def remember(teller: Teller, reported: AccountRecord, owner: Owner) -> None:
 
 
 def anonymous_owner(teller: Teller, account: AccountRecord, *, bookings: pl.DataFrame, batch_id: str) -> Owner:
-    """The account for a file that names none: a new one if it is the first of its kind, else the one that already has
-    its bookings (spool.KEYS). Raises AccountUnclear if no account, or more than one, has them."""
+    """The account for a file that names none: a new one for the first such file of its kind, else the one to which this
+    very batch was imported before, else the one that already has its bookings (spool.KEYS). Raises AccountUnclear if
+    that is no account, or more than one."""
     session, user_id = teller.session, teller.user.id
     natural = owner(teller, account)
     reported = session.rows(
@@ -150,7 +152,7 @@ def account_of_export(teller: Teller, account: AccountRecord, records: Sequence[
 
 def chosen_owner(teller: Teller, account: AccountRecord, choice: str) -> Owner:
     """The account that the user has chosen, by its id or as NEW_ACCOUNT. What the source names goes there from now on,
-    unless it has an account already. Raises InvalidRecord where the currencies differ."""
+    unless that has an account already, or the source names none. Raises InvalidRecord where the currencies differ."""
     if choice == NEW_ACCOUNT:
         return _next_account(teller, account)
     natural = owner(teller, account)
@@ -204,7 +206,7 @@ def _german_number(key: str) -> str | None:
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:
     """Whether the account has KNOWN_BOOKINGS_MIN of the file's bookings and at least half of those on the days that it
-    covers, either as stored or as this source reported them before."""
+    covers (its last day aside, which may be incomplete), either as stored or as this source reported them before."""
     prints = {"fingerprint": pl.String(), "booking_date": pl.Date()}
     stored = session.frame(
         "SELECT fingerprint, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"

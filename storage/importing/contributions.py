@@ -36,7 +36,9 @@ _blocks_of_json = msgspec.json.Decoder(list[ContributedBlock]).decode
 
 
 class Contribution(Struct, frozen=True, kw_only=True):
-    """What one batch of one import reported about one account, without its bookings (`records` reads them)."""
+    """What one batch of one import reported about one account, without its bookings (`records` reads them).
+    `account_id` is the account that has the bookings now, `source_id` the id that the account would have by its source
+    alone."""
 
     sequence: int
     job_id: str
@@ -78,9 +80,9 @@ def remember(
 def forget_repeat(
     teller: Teller, account_id: str, source_id: str, reported: list[AccountStatement]
 ) -> list[AccountStatement]:
-    """Delete the last contribution of a live source to an account if it only repeats the one before, so that any number
-    of syncs without news leaves one contribution. Returns the present statements, which then also speak for the days of
-    the deleted one."""
+    """Delete the last contribution of a live source to an account, with what it stated, if it only repeats the one
+    before, so that any number of syncs without news leaves one contribution. Returns the present statements, which then
+    also speak for the days of the deleted one."""
     session, user_id = teller.session, teller.user.id
     latest = _where(session, "account_id = $2 ORDER BY sequence DESC LIMIT 2", user_id, account_id)
     if len(latest) < 2:
@@ -102,9 +104,9 @@ def forget_repeat(
 def _days_of_both(
     reported: Sequence[AccountStatement], last: Contribution, before: Contribution
 ) -> dict[str, date] | None:
-    """The days (`told_from`) from which the present statement speaks for the `last` contribution too, in which no
-    booking had come since the one `before`; empty where contributions state no days, None where the statement cannot
-    speak for them."""
+    """The field `told_from` of the present statement, moved back to the first day for which only the `last`
+    contribution, and not the one `before` it, spoke, so that the statement can replace `last`. Empty where
+    contributions state no days; None where the present report states none, or is more than one statement."""
     first, until = _statement_of(last).told_from, _statement_of(before).told_until
     if first is None or until is None:
         return {}

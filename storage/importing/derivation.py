@@ -180,8 +180,8 @@ def _leaf_between(kinds: Mapping[str, str | None]) -> pl.Expr:
 
 
 def write(session: Transaction, user_id: str, changed: pl.DataFrame, *, table: str = "transactions") -> None:
-    """Set the columns of `changed` on the user's rows with these ids, in `transactions` or another table of
-    bookings."""
+    """Set the columns of `changed` on the user's rows with these ids, in `transactions` or another table of bookings.
+    The caller declares the change (`Session.changes`)."""
     if changed.is_empty():
         return
     names = [name for name in changed.columns if name != "id"]

@@ -22,8 +22,8 @@ CANDIDATES = (
 
 
 def flag_new(session: Transaction, user_id: str, written: pl.DataFrame) -> None:
-    """Set `is_potential_duplicate` of those of the rows just written (WRITTEN) that another batch or connection may
-    have brought before."""
+    """Set `is_potential_duplicate` on those of the rows just written (WRITTEN) that look like a row which another batch
+    or connection has brought."""
     accounts = written["account_id"].unique().to_list()
     flagged: list[str] = []
     for share in days_at_once(written, CHUNK_ROWS):

@@ -15,7 +15,8 @@ REFERENCES_MAX = 8
 def fuller_words(stored: TransactionRecord, reported: TransactionRecord, *, is_correction: bool) -> TransactionRecord:
     """The stored wording, with missing fields filled in and each text in its fuller version: a file that cuts a purpose
     does not shorten it. If the source corrects its own report (`is_correction`), everything that it states replaces
-    what was stored, except texts that are merely cut."""
+    what was stored, except texts that are merely cut. References are collected (`all_references`); the provider's id,
+    status, detail and annotations stay as stored."""
     fields: dict[str, object] = {}
     for name in TransactionRecord.__struct_fields__:
         ours, theirs = getattr(stored, name), getattr(reported, name)

@@ -98,8 +98,8 @@ def settle_words(session: Transaction, user_id: str, *, family: Collection[str] 
 def replay(
     session: Transaction, *, user: User, connection: StoredConnection, given: Sequence[Contribution], now: datetime
 ) -> None:
-    """Import contributions of one batch again, at their own time `now`; nothing is remembered or journalled a second
-    time."""
+    """Import contributions of one batch again, at their own time `now`, into the accounts that have them; nothing is
+    kept as a contribution or journalled a second time."""
     run = _Import(Teller(session, user, connection, now, connections.of_files(session, user.id)))
     for contribution in given:
         reported, spool = spool_statements(records(session, user.id, contribution))
@@ -129,7 +129,11 @@ class _Import:
     def add(self, batch: ReadBatch) -> list[AccountReport]:
         """Merge one batch, all statements of an account together, because keys are unique in a file or are no keys;
         returns what that did to each account. The files of a container are merged one after the other, because the
-        intraday and the daily report of a day contain the same bookings."""
+        intraday and the daily report of a day contain the same bookings. New accounts are added, and what was reported
+        is kept as contributions.
+
+        Raises AccountUnclear, and InvalidRecord where the user has chosen the account of a batch that is about several.
+        """
         by_account: dict[AccountRecord, list[AccountStatement]] = defaultdict(list)
         for statement in batch.statements:
             by_account[statement.account].append(statement)
@@ -177,8 +181,9 @@ class _Import:
         return reports
 
     def _take_over_words(self, spool: Spool, account_id: str, reported: Sequence[AccountStatement]) -> None:
-        """Take over the annotations of bookings that an export of this service contains, where the user has none
-        here."""
+        """Copy the annotations in an export of this service to the bookings of this account that they fit, except where
+        the user already has one. Bookings of the file that equal an annotated one in date, amount and currency are read
+        too, because they decide which of several equal bookings is meant."""
         keys = spool.keys(each.places for each in reported)
         about = keys.filter(pl.col("place").is_in(spool.with_words)).select("booking_date", "amount", "currency")
         places = keys.join(about.unique(), on=about.columns, how="semi")["place"].sort().to_list()
@@ -188,8 +193,8 @@ class _Import:
         self.changes.append(journal.change_rows(changed, "modified"))
 
     def _owner(self, batch: ReadBatch, account: AccountRecord, reported: Sequence[AccountStatement]) -> Owner:
-        """The account that the statements belong to: the chosen one, that of an imported export, or the one known as
-        this account."""
+        """The account that the statements belong to: the chosen one, that of an imported export, the one known as this
+        account, or, for a file that names none, the kept or proven one. Raises AccountUnclear."""
         if self.choice:
             return chosen_owner(self.teller, account, self.choice)
         keys = batch.spool.keys(each.places for each in reported)

@@ -35,8 +35,9 @@ class Lookalike(Struct, frozen=True, kw_only=True):
 
 
 def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
-    """Hide each new account of an import that seems to be another one, and ask its user, once, whether it is. Returns,
-    by the id of the new account, the one with which it has most bookings in common."""
+    """Hide each new account (at most NEW_FOR old) of an import that seems to be another one, and ask its user whether
+    it is, unless they were asked before. Returns, by the id of the new account, the one with which it has most bookings
+    in common."""
     session, user_id, now = teller.session, teller.user.id, teller.now
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND created_at > $3"
@@ -74,7 +75,8 @@ def hide(session: Transaction, *, user_id: str, account_id: str, is_hidden: bool
 
 
 def bookings_in_both(one: DatesByAmount, other: DatesByAmount) -> int:
-    """The number of bookings that two accounts have in common; 0 if too few agree for the two to be one."""
+    """The number of bookings that two accounts have in common, by amount and within DAYS_APART_MAX; 0 if too few agree
+    for the two to be one."""
     if not one or not other:
         return 0
     first = max(min(dates[0] for dates in each.values()) for each in (one, other))

@@ -139,7 +139,8 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Ro
 
 
 def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[str, Change]]:
-    """Write, resize or remove adjusting entries so that every gap between statements is explained, and no more."""
+    """Write, resize or remove adjusting entries (rows of our own for money that moved between two statements without a
+    known booking) so that every gap is explained, and no more. Returns their ids, each with what was done."""
     session, user_id = teller.session, teller.user.id
     missing = _gaps(session, user_id, account_id, last_day)
     rows = session.rows(
@@ -164,7 +165,9 @@ def _settle_gaps(teller: Teller, account_id: str, last_day: date) -> list[tuple[
 
 
 def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl.DataFrame:
-    """The money that moved between two statements without a known booking, as GAPS."""
+    """The adjusting entries that the account needs, as GAPS: one for each amount that moved between two statements
+    without a known booking. Where the earlier statements do not prove that they include every booking of their last
+    day, none is made up. Statements that close after `last_day` do not count."""
     rows = session.rows(
         "SELECT DISTINCT sequence, opening, opening_date, closing, closing_date FROM statements"
         " WHERE user_id = $1 AND account_id = $2 AND is_authoritative AND opening_date IS NOT NULL"

@@ -119,7 +119,7 @@ class SealedKeys:
 
     def __init__(self, database: Database, kind: str, secret: str, now: Callable[[], datetime]) -> None:
         """Derive the ciphers from the secret. `kind` names the purpose of the keys; nothing sealed for one kind opens
-        as another."""
+        as another. Raises KeysUnusable for an empty secret."""
         if not secret:
             raise KeysUnusable(
                 "BANKDATA_KEYS_SECRET is missing: PostgreSQL keeps the keys too, and a copy of it must not be enough to"

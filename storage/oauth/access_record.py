@@ -25,7 +25,8 @@ class Count(Struct):
 
 class Entry(Struct, frozen=True, kw_only=True):
     """A sum of calls: in a list, those of one `hour` (UTC); in an overview, those of all hours, of which `hour` is the
-    first."""
+    first. Grant and app are empty for what the user did without one, `client_name` also for an app that was removed
+    before the first call was written."""
 
     hour: datetime
     grant_id: str
@@ -38,7 +39,8 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) -> None:
-    """Add counts to those of the present hour, also while other processes do; counts of deleted users are dropped."""
+    """Add counts to those of the present hour, with the present names of the apps, also while other processes do;
+    counts of deleted users are dropped."""
 
     def work(session: Transaction) -> None:
         clients = sorted({client_id for _, _, client_id, _ in counted})
@@ -102,7 +104,8 @@ def hours(session: Session, user_id: str, *, since: datetime) -> Iterator[list[E
 
 
 def overview(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
-    """The entries with a call since a time, summed over all hours, the most recently used first."""
+    """The entries of hours with a call since a time, summed over these hours by grant, app and operation, the most
+    recently used first."""
     rows = session.rows(
         "SELECT min(hour) AS hour, grant_id, client_id, max(client_name) AS client_name, operation,"
         " CAST(sum(calls) AS BIGINT) AS calls, CAST(sum(refusals) AS BIGINT) AS refusals, max(last_at) AS last_at"

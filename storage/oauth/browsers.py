@@ -64,7 +64,8 @@ def remove(session: Session, id_hash: str) -> None:
 
 
 def remove_of_user(session: Session, user_id: str, id_hash: str) -> bool:
-    """Sign a user out of one browser; False where it is not the user's."""
+    """Sign a user out of one browser, by deleting its session; its open requests expire by themselves. False where the
+    user is not signed in there."""
     return session.execute("DELETE FROM oauth_sessions WHERE id_hash = $1 AND user_id = $2", id_hash, user_id) > 0
 
 

@@ -17,11 +17,14 @@ def sweep(
     year_ago: datetime,
     lasting_client: str,
 ) -> None:
-    """Delete what can never matter again; used codes and refresh tokens stay as long as they can expose a thief.
+    """Delete what can never matter again; used codes and refresh tokens stay as long as a second use can expose a
+    thief: refresh tokens until they expire, codes a day longer.
 
-    A grant whose last code or refresh token goes is dead; grants of `lasting_client` never have one and end by
-    themselves. A client that registered itself or has a document goes a year after its last use, or after a day if it
-    was never used. Each statement finds its rows by an index, so that a sweep costs what it deletes.
+    Sessions go that were seen last before `session_seen` or began before `session_born`, those in which nobody is
+    signed in after an hour. A grant goes with its last code or refresh token; grants of the client `lasting_client`
+    never have one and go a day after they end. A client that registered itself or has a document goes a year after its
+    last use, or after a day if it was never used, but not while it has a grant or an open request. Each statement finds
+    its rows by an index, so that a sweep costs what it deletes.
     """
     session.execute("DELETE FROM oauth_requests WHERE expires_at < $1", now)
     ended = session.rows("DELETE FROM oauth_codes WHERE expires_at < $1 RETURNING grant_id", day_ago)

@@ -78,7 +78,7 @@ def add(session: Session, grant: Grant) -> None:
 
 
 def change_terms(session: Session, grant_id: str, *, terms: Terms, scope: str, ends: datetime) -> None:
-    """Change what a grant covers and when it ends."""
+    """Replace what a grant covers (terms and scope) and when it ends; its refresh tokens are left to the caller."""
     set_values(session, "oauth_grants", {"id": grant_id}, scope=scope, **_terms_columns(terms), expires_at=ends)
 
 
@@ -89,7 +89,8 @@ def find(session: Session, grant_id: str) -> Grant | None:
 
 
 def live_of_user(session: Session, user_id: str, *, now: datetime) -> list[Grant]:
-    """The grants of a user that have not ended, also those whose tokens have not been fetched yet."""
+    """The grants of a user that were neither revoked nor have expired, by id, also those whose tokens have not been
+    fetched yet."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_grants WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > $2 ORDER BY id",
         *(user_id, now),
@@ -108,7 +109,7 @@ def redeem(session: Session, grant_id: str, *, now: datetime) -> None:
 
 
 def revoke(session: Session, grant_id: str, *, because: str, now: datetime) -> bool:
-    """End a grant with all its tokens; False when it had ended before or never existed."""
+    """End a grant with all its tokens; False when it was revoked before or never existed."""
     live = {"id": grant_id, "revoked_at": None}
     return set_values(session, "oauth_grants", live, revoked_at=now, revoked_because=because)
 
@@ -122,8 +123,8 @@ def revoke_all(
     client_id: str | None = None,
     before: datetime | None = None,
 ) -> int:
-    """End all live grants of a user, of a client, of both together, or made before a time (all grants of the store
-    where none is given); returns how many were ended."""
+    """Revoke all grants, not revoked yet, that fit every given condition: of a user, of a client, made before a time
+    (without any condition, all grants of the store); returns how many that were."""
     return session.execute(
         "UPDATE oauth_grants SET revoked_at = $1, revoked_because = $2 WHERE revoked_at IS NULL"
         " AND (CAST($3 AS TEXT) IS NULL OR user_id = $3) AND (CAST($4 AS TEXT) IS NULL OR client_id = $4)"

@@ -40,7 +40,8 @@ def add(session: Session, user_id: str, passkey: Passkey, *, at_most: int) -> bo
 
 
 def use(session: Session, user_id: str, passkey: Passkey, *, sign_count: int, now: datetime) -> bool:
-    """Record a use of the passkey; False where another use was recorded since it was read, or it is gone."""
+    """Store the device's new count of uses and the time; False where the stored count has changed since the passkey was
+    read, or the passkey is gone."""
     as_read = {"user_id": user_id, "id": passkey.id, "sign_count": passkey.sign_count}
     return set_values(session, "passkeys", as_read, sign_count=sign_count, used_at=now)
 

@@ -56,7 +56,8 @@ def try_again(session: Session, code_hash: str, *, now: datetime) -> str | None:
 
 
 def credentials(session: Session, user_part: str) -> Credentials | None:
-    """The credentials whose user name, a part of the app's address, is this; None where there are none."""
+    """The credentials whose user name, a part of the app's address, is this, whether or not their grant has ended; None
+    where there are none."""
     rows = session.rows(
         "SELECT s.grant_id, s.password_hash, g.user_id, g.client_id FROM simplefin_access s"
         " JOIN oauth_grants g ON g.id = s.grant_id WHERE s.user_part = $1",
@@ -85,7 +86,8 @@ def remove_all(session: Session, user_id: str) -> None:
 
 
 def sweep(session: Session, *, day_ago: datetime) -> None:
-    """Delete what ended at least a day ago: setup tokens that nobody exchanged and ended grants, with their apps."""
+    """Delete what ended at least a day ago: setup tokens that nobody exchanged in time, and ended grants, in both cases
+    with grant and app."""
     over = session.rows(
         "SELECT grant_id FROM simplefin_access WHERE (claimed_at IS NULL AND code_expires_at < $1) OR grant_id IN"
         " (SELECT id FROM oauth_grants WHERE resource = 'simplefin' AND (expires_at < $1 OR revoked_at < $1))",

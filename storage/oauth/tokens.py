@@ -38,7 +38,8 @@ def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
 
 
 def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_most: datetime) -> None:
-    """Set the lifetime of a grant's unused refresh tokens, counted from their issue, but no longer than the grant."""
+    """Let a grant's unused refresh tokens end a `lifetime` after their issue, but no later than `at_most`, be that
+    later or earlier than before."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM oauth_refresh_tokens WHERE grant_id = $1 AND used_at IS NULL ORDER BY token_hash",
         grant_id,

@@ -26,7 +26,8 @@ class Look(Struct, frozen=True, kw_only=True):
 
 
 class PaymentEvent(Struct, frozen=True, kw_only=True):
-    """An event to report: about this recurring payment, which is charged to this account."""
+    """An event to report: about this recurring payment, which is charged to this account; `expected` is the day of a
+    missed charge, None in other events."""
 
     type: str
     id: str
@@ -35,7 +36,7 @@ class PaymentEvent(Struct, frozen=True, kw_only=True):
 
 
 def is_present(session: Session, user_id: str, *, today: date) -> bool:
-    """Whether the last look was today, at the present data."""
+    """Whether the last look was today and at the user's present data version."""
     return bool(
         session.rows(
             "SELECT t.user_id FROM recurring_told AS t JOIN users AS u ON u.id = t.user_id"
@@ -63,9 +64,10 @@ def last_look(session: Session, user_id: str) -> Look | None:
 def keep(
     session: Transaction, user_id: str, look: Look, events: Sequence[PaymentEvent], *, look_at: date | None
 ) -> None:
-    """Store a look in place of the last one; the commit records `events`.
+    """Store a look in place of the last one; the commit records `events`, and counts as a change of the user's data if
+    there are any.
 
-    `look_at` is the day of the next look that is needed even without new data.
+    `look_at` is the day of the next look that is needed even without new data; None if none is.
     """
     if events:
         session.changes(user_id)

@@ -33,8 +33,9 @@ def forget(session: Session, user_id: str, account_id: str) -> None:
 
 
 def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
-    """Turn the baseline of an account into a contribution, so that it can be compared with the bookings of the account
-    into which it is merged; its statements are taken over as they are."""
+    """Turn the baseline of an account, if it has one, into the user's earliest contribution, so that its bookings are
+    compared with those of the account into which it is merged; its statements move as they are into the baseline of
+    that account."""
     held = session.rows(
         f"SELECT {', '.join(OLD_ACCOUNT)}, connection_id, created_at FROM earlier_accounts"
         " WHERE user_id = $1 AND id = $2",

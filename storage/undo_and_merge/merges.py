@@ -69,7 +69,8 @@ class MergedAccount(Struct, frozen=True, kw_only=True):
 
 def merge(session: Transaction, *, user: User, source_id: str, target_id: str, now: datetime) -> Rebuilt:
     """Merge the source account into the target: the target holds the bookings of both, each once, and later imports of
-    the source go to the target. Raises NotOneAccount."""
+    the source go to the target, as do recurring payments added by hand. What the user has set for the source is kept
+    for `separate`. Raises NotOneAccount."""
     session.hold(user.id)
     check_mergeable(session, user.id, source_id=source_id, target_id=target_id)
     (settings,) = settings_of(session, user.id, [source_id])
@@ -84,8 +85,8 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
 
 
 def separate(session: Transaction, *, user: User, source_id: str, now: datetime) -> Rebuilt:
-    """Separate a merged account again: it returns with its id and name, the accounts merged into it before, and its own
-    bookings, those imported since the merge included. Raises NotMerged."""
+    """Separate a merged account again: it returns with its id, the name and hiding that it had, the accounts merged
+    into it before, and its own bookings, those imported since the merge included. Raises NotMerged."""
     session.hold(user.id)
     merged = merged_accounts(session, user.id)
     chosen = next((each for each in merged if each.id == source_id), None)
@@ -105,7 +106,8 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
 
 
 def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
-    """The user's accounts that are parts of others, described as their sources first described them."""
+    """The user's accounts that are parts of others, because the user has merged them, or has assigned an account of a
+    source to another one; sorted by id, and described as their sources first described them."""
     aliases = session.rows(
         "SELECT source_id, account_id, merged_into, given_name, hidden_at, perhaps_same_as FROM account_aliases"
         " WHERE user_id = $1 ORDER BY source_id",
@@ -133,8 +135,8 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
 
 
 def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
-    """Raise NotOneAccount where currency, kind or IBAN of two accounts differ; one's balance would replace the
-    other's."""
+    """Raise NotOneAccount for one and the same account, and where currency, kind or IBAN of two accounts differ; one's
+    balance would replace the other's."""
     if source_id == target_id:
         raise SameAccount
     one, other = (each for each in accounts.every(session, user_id) if each.id in (source_id, target_id))
@@ -144,8 +146,8 @@ def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id
 
 
 def _end_questions(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
-    """Move open questions whether an account duplicates the source to the target, and drop the target's own
-    question."""
+    """Make open questions whether an account duplicates the source ask about the target instead, and end the question
+    whether the target duplicates the source, by showing the target again."""
     own = {"user_id": user_id, "id": target_id, "perhaps_same_as": source_id}
     set_values(session, "accounts", own, hidden_at=None, perhaps_same_as=None)
     set_values(session, "accounts", {"user_id": user_id, "perhaps_same_as": source_id}, perhaps_same_as=target_id)

@@ -105,7 +105,7 @@ def rebuild(
     parted: Collection[str] = (),
 ) -> Rebuilt:
     """Make these accounts anew from their remaining contributions, update everything that depends on them, and journal
-    what has changed.
+    what has changed. An account without contributions and baseline is gone afterwards.
 
     `joined` is an account that has become a part of another one, `parted` are accounts that were one until now; the
     user's annotations follow their bookings.
@@ -144,7 +144,8 @@ def rebuild(
 
 
 def _join_words(session: Transaction, user_id: str, account_id: str, *, now: datetime) -> None:
-    """Combine the annotations of two bookings that have become one."""
+    """Combine the annotations of two bookings that have become one, after this account was merged into another, and
+    derive the bookings anew."""
     pairs = anchors.twins(session, user_id, account_id)
     for old, kept in pairs:
         booking = transactions.find(session, user_id, kept, may_be_hidden=False)
@@ -168,7 +169,8 @@ def _bring_first(session: Session, user_id: str, reported: Sequence[Contribution
 
 
 def _batch(contribution: Contribution) -> tuple[str, str, str]:
-    """The key of what was stored together: the parts of a container (such as a ZIP file)."""
+    """The key of the contributions that were stored together: import, connection, and batch without the number of a
+    file in its container (such as a ZIP file)."""
     return contribution.job_id, contribution.connection_id, contribution.batch_id.partition("/")[0]
 
 
@@ -180,8 +182,8 @@ def _state(session: Session, user_id: str) -> pl.DataFrame:
 
 
 def _keep_states(session: Transaction, user_id: str, before: pl.DataFrame, rebuilt: pl.DataFrame) -> None:
-    """Give rebuilt bookings the states they had before, since they were never gone; the journal marks the changed
-    ones."""
+    """Give rebuilt bookings the states they had before, since they were never gone, and new ones the coming state; the
+    journal marks the changed ones."""
     coming = pl.lit(session.coming_state(user_id))
     known = rebuilt.select("id").join(before.select("id", *feed.STATES), on="id", how="left")
     write(session, user_id, known.with_columns(pl.col(name).fill_null(coming) for name in feed.STATES))
@@ -207,14 +209,16 @@ def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict
 
 
 def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str, Any]]) -> None:
-    """Restore the user's settings of these accounts."""
+    """Restore the settings (name, hiding, possible duplicate) that `settings_of` returned; accounts that are gone are
+    passed over."""
     for row in settings:
         kept = {name: row[name] for name in ("given_name", "hidden_at", "perhaps_same_as")}
         set_values(session, "accounts", {"user_id": user_id, "id": row["id"]}, **kept)
 
 
 def _show_same_as(session: Session, user_id: str, gone: Sequence[str]) -> None:
-    """Show accounts that were hidden as possible duplicates of accounts that are gone."""
+    """Show accounts that were hidden as possible duplicates of accounts that are gone, and end the question about
+    them."""
     session.execute(
         "UPDATE accounts SET hidden_at = NULL, perhaps_same_as = NULL"
         " WHERE user_id = $1 AND perhaps_same_as = ANY($2::TEXT[]) AND hidden_at IS NOT NULL",

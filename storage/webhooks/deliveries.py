@@ -19,8 +19,8 @@ GIVEN_UP_AFTER = timedelta(days=5)  # when only failures came of it, or no proce
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """One event for one webhook. `sequence` is the event's number; None where the event concerns the webhook itself and
-    its content is `data`."""
+    """One event for one webhook. `sequence` is the event's number; None where the event is about webhooks themselves,
+    and `event_id` and `data` are its id and content. `due_at` is when it is sent next, None for never."""
 
     user_id: str
     id: str
@@ -81,7 +81,8 @@ def due(session: Session, *, now: datetime, but_of: Sequence[str], limit: int) -
 
 
 def claim(session: Session, due: Delivery, *, until: datetime) -> Delivery | None:
-    """Claim a delivery for one process; None where another one was faster. The outcome has to be settled by `until`."""
+    """Claim a delivery for one process; None where another one was faster. If the outcome is not settled by `until`,
+    the delivery is due again."""
     rows = session.rows(
         "UPDATE webhook_deliveries SET due_at = $4, is_claimed = TRUE WHERE user_id = $1 AND id = $2 AND due_at = $3"
         f" RETURNING {COLUMNS}",
@@ -147,8 +148,8 @@ def count_waiting(session: Session, user_id: str, webhook_id: str) -> int:
 
 
 def forget(session: Session, *, before: datetime, now: datetime) -> None:
-    """Delete deliveries from before a time, as the events themselves are deleted, and those still due after days, which
-    means that no process sends."""
+    """Delete deliveries made before a time, as the events themselves are deleted, and those that have been due for more
+    than GIVEN_UP_AFTER, which means that no process sends."""
     session.execute("DELETE FROM webhook_deliveries WHERE made_at < $1", before)
     session.execute("DELETE FROM webhook_deliveries WHERE due_at < $1", now - GIVEN_UP_AFTER)
 

@@ -13,7 +13,8 @@ OF_ONE = {"webhooks": "id", "webhook_deliveries": "webhook_id", "connection_secr
 
 
 class Webhook(Struct, frozen=True, kw_only=True):
-    """One webhook. `event_types` None means all types; `disabled_reason` None means that events are sent."""
+    """One webhook. `event_types` None means all types; `disabled_reason` None means that events are sent;
+    `failing_since` is None unless every delivery since then has failed."""
 
     user_id: str
     id: str

@@ -83,8 +83,8 @@ def of_user(session: Session, user_id: str) -> dict[str, Anchor]:
 
 
 def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
-    """Attach the annotations whose booking's id is gone to bookings that match their anchors, where just one does that
-    has none; and bring the stored anchors of existing bookings up to date.
+    """Attach each annotation whose booking's id is gone to the booking that matches its anchor and has no annotation,
+    if there is exactly one such booking; and bring the stored anchors of existing bookings up to date.
 
     Returns the ids of bookings that got an annotation, and of those whose amount has changed, which parts may not fit
     any more. Anchors treat the accounts of `family` as one: they were merged, or have been until now.
@@ -119,8 +119,9 @@ def of_account(session: Session, user_id: str, account_id: str) -> list[str]:
 
 
 def twins(session: Session, user_id: str, account_id: str) -> list[tuple[str, str]]:
-    """Pairs of booking ids after a merge: that of an annotation from the merged account, whose booking is gone, and
-    that of the booking which it matches, which has an annotation of its own."""
+    """Return the annotations of account `account_id`, just merged into another, whose booking is gone and whose place
+    is taken by a booking that has an annotation too, as pairs: id of the gone booking, id of the present one. The
+    caller combines the two annotations."""
     anchors = of_user(session, user_id)
     rows = _rows_around(session, user_id, anchors) if anchors else []
     there = {row["id"] for row in rows}
@@ -197,8 +198,8 @@ def _candidates(
 def _match_words(
     groups: Iterable[tuple[str, Anchor, list[str]]], *, taken: Collection[str], rows: Mapping[str, Row]
 ) -> Iterable[Awoken]:
-    """The annotations that match exactly one booking which has none (`taken`), by their place among equal ones or as
-    the only one left, unless several match the same one."""
+    """The annotations that match just one booking without an annotation, found by their place among equal bookings, or
+    as the only one of these not `taken`. If several annotations match the same booking, none of them is returned."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for id_, anchor, ids in groups:
         choice = _same_place(anchor, ids)

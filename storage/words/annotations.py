@@ -85,7 +85,8 @@ class Annotation(Struct, frozen=True):
 
     @property
     def place(self) -> ChosenCategory | None:
-        """The category that the user chose for the whole booking; None where they chose none."""
+        """The category that the user chose for the whole booking, with finer and own category; None where they chose
+        none."""
         if self.category is None:
             return None
         return ChosenCategory(self.category, self.detailed_category, self.own_category_id)
@@ -118,8 +119,8 @@ class Annotation(Struct, frozen=True):
 
 
 class OwnWords(Struct, frozen=True):
-    """A user's annotations of existing bookings that are not hidden, and the accounts of these bookings, both by
-    booking id.
+    """A user's annotations of existing bookings that are not hidden (a booking that only rules have tagged has one,
+    too), and the accounts of these bookings, both by booking id.
 
     `own` are the user's own categories by id. `owned` gives, for each booking in one, the own category's id and the
     finer category, whoever put the booking there; its account is in `accounts` too.
@@ -175,8 +176,9 @@ def is_note(text: str) -> bool:
 
 
 def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | None = None) -> OwnWords:
-    """The user's annotations of existing bookings that are not hidden, with parts only where they add up. With
-    `transaction_ids`, of these bookings alone, and without own categories."""
+    """The user's annotations of existing bookings that are not hidden, with the tags of rules, also where the user has
+    said nothing, and with parts only where they add up. With `transaction_ids`, of these bookings alone, and without
+    own categories."""
     wanted = list(transaction_ids) if transaction_ids is not None else None
     rows = session.rows(
         f"SELECT a.transaction_id, {SAID}, t.account_id, t.amount, t.currency FROM annotations AS a"
@@ -278,8 +280,9 @@ def different_tags(session: Session, user_id: str) -> set[str]:
 
 
 def find(session: Session, user_id: str, transaction_id: str) -> Annotation:
-    """The user's annotation of this booking, also if that is gone; an empty one where there is none. Its parts may no
-    longer add up to the booking."""
+    """Return what the user has said about this booking, even if it is gone, and the tags that rules give it (none if it
+    is gone or hidden); if the user has said nothing, an annotation with at most those tags. Its parts may no longer add
+    up to the booking's amount: see `fits`."""
     rows = session.rows(
         f"SELECT {SAID} FROM annotations AS a WHERE user_id = $1 AND transaction_id = $2", user_id, transaction_id
     )

@@ -34,7 +34,8 @@ class NameTaken(Exception):
 
 
 def uses(session: Session, user_id: str) -> list[tuple[str, str]]:
-    """Pairs of an own category's id and an account with bookings (or parts) in it; hidden accounts are left out."""
+    """Pairs of ids, of an own category and an account with bookings (or parts of some) in it; hidden accounts are left
+    out."""
     rows = session.rows(
         "SELECT own_category_id, account_id FROM transactions WHERE user_id = $1 AND own_category_id IS NOT NULL"
         f" AND {NOT_HIDDEN}"

@@ -181,7 +181,8 @@ def place_members(place: Sequence[str | None]) -> dict[str, str]:
 
 
 def _choice(entry: Json, own: Mapping[str, OwnCategory]) -> ChosenCategory | None:
-    """The category that a line names; None where it names none. Raises ValueError."""
+    """The category that a line names, `own` being the own categories here by their ids in the export; None where it
+    names none. Raises ValueError for an unknown one."""
     category, leaf, own_id = (entry.get(name) for name in ("category", "detailedCategory", "ownCategoryId"))
     if own_id is not None:
         if own_id not in own:
@@ -234,7 +235,8 @@ def _take_over(session: Transaction, user_id: str, entry: Json, own: dict[str, O
 
 
 def _map_rule(entry: Json, own: Mapping[str, OwnCategory]) -> Json:
-    """A rule with the categories that its own category is below in this store."""
+    """The rule of a line. If it names an own category, it gets the id that this category has in this store (`own`: by
+    the id in the export), and the category and finer category above. Raises ValueError."""
     choice = _choice(entry, own) if entry.get("ownCategoryId") is not None else None
     return {**entry, **place_members(choice)} if choice else entry
 

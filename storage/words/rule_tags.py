@@ -53,7 +53,8 @@ def _bookings(session: Transaction, user_id: str, transaction_ids: Sequence[str]
 
 
 def _values(row: Row) -> dict[str, str]:
-    """The values of a booking that rules compare, by field."""
+    """The values of a booking that rules compare, by the rule's field and in the form for comparisons; empty ones are
+    absent. A merchant named by the source stands for the counterpart."""
     said = {field: row[column] for field, column in COLUMNS.items()}
     said["counterpartName"] = (row["source_merchant_name"] or "").strip() or row["counterpart_name"]
     said["text"] = " ".join(said[field] for field in TEXTS if said[field])

@@ -34,8 +34,8 @@ def fold_letters(text: str) -> str:
 
 
 def text_agreement(one: str | None, other: str | None) -> int:
-    """AGREES if one text, folded, is the other, its beginning or a part of it that is long enough and splits no number,
-    else CONTRADICTS; SILENT where either is missing."""
+    """AGREES if one text, folded, is the other, its beginning or a part of it that is long enough (where it splits a
+    number, longer still), else CONTRADICTS; SILENT where either is missing."""
     first, second = fold_letters(one or ""), fold_letters(other or "")
     if not first or not second:
         return SILENT
@@ -53,8 +53,8 @@ def text_agreement(one: str | None, other: str | None) -> int:
 
 
 def evidence(reported: TransactionRecord, stored: TransactionRecord, *, is_other_source: bool) -> int | None:
-    """A score for two bookings with the same day and amount being one booking; None if they cannot be. Equal texts
-    score more than those of which one begins like the other.
+    """A score for two bookings with the same day and amount being one booking, the higher the likelier; None if they
+    cannot be. Equal texts score more than those of which one begins like the other.
 
     They cannot be if an identifier contradicts, or the purpose, or the name while purpose and identifiers do not agree.
     Different sources (`is_other_source`) may word a booking differently, so an equal name or an equal purpose is

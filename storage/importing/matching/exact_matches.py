@@ -146,8 +146,8 @@ def _is_lasting_id() -> pl.Expr:
 
 
 def _by_name(reported: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Pairs by an id or a reference, whatever the words; by the row's first content only on the same day, because a
-    pending booking may have booked on another day."""
+    """Pairs by an id or a reference, whatever the words; a row whose key was made of its content, by that content, but
+    only on the same day, because a pending booking may have booked on another day."""
     claimed = _pair(reported.filter(_is_lasting_id()), stored, ("claim", *MONEY))
     reported, stored = left_over(reported, stored, claimed)
     reported, stored = reported.filter(pl.col("claim").is_null()), _stored_with_base(stored)
@@ -176,7 +176,7 @@ def _pair_others_words(reported: pl.DataFrame, stored: pl.DataFrame) -> pl.DataF
 
 
 def _contradictions(reported: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """The bookings (`place`) in those of the pairs whose ids, or references of the same kind, differ, with
+    """Those of the pairs whose ids, or whose references of the same kind, differ: `place` of the booking,
     `has_its_references` and `is_asked_for` of the row."""
     of_row = ("has_its_references", "is_asked_for")
     theirs = stored.select(*of_row, stored_id="id", stored_references="references", stored_claim="claim")

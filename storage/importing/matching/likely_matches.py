@@ -256,8 +256,8 @@ def _amount(one: Item | StoredRow) -> Hashable:
 
 
 def _correction(item: Item, row: StoredRow) -> tuple[int, int, int] | None:
-    """The difference between a booking and the row that it may correct: in days, in evidence, and in equal texts. None
-    if no text begins alike, or if day and amount both differ."""
+    """The difference between a booking and the row that it may correct, to be sorted by (least first): days apart, lack
+    of evidence, lack of equal texts. None if no text begins alike, or if day and amount both differ."""
     reported, stored = item.record, row.record
     days = abs((stored.booking_date - reported.booking_date).days)
     is_near = days == 0 or (days <= NEIGHBOUR_DAYS and _amount(item) == _amount(row))
@@ -290,7 +290,8 @@ def _words(text: str | None) -> frozenset[str]:
 
 
 def _by_content(each: Iterable[T]) -> list[deque[T]]:
-    """The bookings or rows in groups of equal content, with references of the same kinds."""
+    """Groups of bookings or rows that are alike in all that is compared, references only in their kinds; one of a group
+    stands for all."""
     found: dict[Hashable, deque[T]] = defaultdict(deque)
     for one in each:
         said: TransactionRecord = one.record
@@ -352,7 +353,7 @@ def _take_wholes(parts: Sequence[Item | StoredRow], among: list[T]) -> list[T]:
 
 
 def _may_be_whole(whole: TransactionRecord, parts: Iterable[Item | StoredRow]) -> bool:
-    """Whether the references and identifiers of the booking contradict none of those of at least one detail."""
+    """Whether there is a detail whose references and identifiers the booking does not contradict."""
     unnamed = replace(whole, counterpart_name=None, purpose=None)
     return any(
         not references_contradict(whole.references, each.record.references)
@@ -373,7 +374,8 @@ def _texts(what: TransactionRecord) -> list[Hashable]:
 
 
 def _texts_and_beginnings(what: TransactionRecord) -> list[Hashable]:
-    """Its texts, and the beginnings of name and purpose, which stay the same when a text is cut."""
+    """The texts of a booking (`_texts`), and the beginnings of name and purpose, which stay the same when a text is
+    cut."""
     given = (("cut name", what.counterpart_name), ("cut purpose", what.purpose))
     beginnings = ((kind, fold_letters(whole or "")[:BEGINNING]) for kind, whole in given)
     return [*_texts(what), *(each for each in beginnings if each[1])]

@@ -62,7 +62,8 @@ class StoredRow(Struct, frozen=True, kw_only=True):
 
 
 def as_record(row: Row, **others: Any) -> TransactionRecord:
-    """The record for a row of the store (IN_FULL), as if a source had just reported it."""
+    """The record for a row of the store (IN_FULL), as if a source had just reported it; `others` are fields that a row
+    does not keep."""
     return TransactionRecord(
         merchant_name=row["source_merchant_name"],
         references=tuple(json.loads(row["reference_keys"])),
@@ -72,7 +73,7 @@ def as_record(row: Row, **others: Any) -> TransactionRecord:
 
 
 def base_of(identity: str) -> pl.Expr:
-    """The key in the column `identity`, without its ordinal (`key` of `key#2`), as an expression."""
+    """The key in the column that `identity` names, without its ordinal (`key` of `key#2`), as an expression."""
     return pl.col(identity).str.strip_chars_end("0123456789").str.head(-1)
 
 
@@ -105,8 +106,8 @@ def former_tellings(stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_former(claims: str | None, was: TransactionRecord, until: datetime) -> str:
-    """The `claims` of a row that is being corrected, with its wording `until` now (`was`) added; of former wordings the
-    last FORMER_MAX stay."""
+    """The `claims` of a row that is being corrected, with the wording `was`, which it has had `until` now, added; of
+    former wordings the last FORMER_MAX stay."""
     wording = wording_of(was).decode()
     known = {key: value for key, value in json.loads(claims or "{}").items() if value != wording}
     gone = sorted(key for key in known if key.startswith(FORMER))[: 1 - FORMER_MAX]
