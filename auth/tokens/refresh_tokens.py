@@ -146,7 +146,7 @@ class RefreshTokens:
                 check(presented)
             narrowed = grant.scope if scope is None else scope_text(scope.split())
             if presented.is_in_grace:
-                return self._answer(grant, successor, scope=narrowed)
+                return self._answer(grant, successor, scope=narrowed, details=self._details(session, grant, narrowed))
             if not tokens.use_refresh(session, token_hash, now=now):
                 raise Reused(grant.id)
             clients.mark_used(session, client_id, now=now, unless_since=now - lifetimes.CLIENT_USE_NOTED_EVERY)
@@ -179,13 +179,15 @@ class RefreshTokens:
                 expires_at=min(now + self._policy.refresh_lifetime, grant.expires_at),
             ),
         )
-        details = self._details(session, grant, scope=scope) if grant.has_details else None
-        return self._answer(grant, refresh_token, scope=scope, details=details)
+        return self._answer(grant, refresh_token, scope=scope, details=self._details(session, grant, scope))
 
-    def _details(self, session: Session, grant: Grant, *, scope: str) -> list[dict[str, Any]]:
+    def _details(self, session: Session, grant: Grant, scope: str) -> list[dict[str, Any]] | None:
         """Return the authorization details for the token answer: the actions that `scope` allows, and the accounts that
-        the grant covers now. "the AS MUST also return the authorization_details as granted by the resource owner and
-        assigned to the respective access token." RFC 9396 section 7"""
+        the grant covers now; None where the app did not ask by such details. "the AS MUST also return the
+        authorization_details as granted by the resource owner and assigned to the respective access token." RFC 9396
+        section 7"""
+        if not grant.has_details:
+            return None
         coverage = coverage_of(grant.terms)
         owned = [account.id for account in accounts.of_user(session, grant.user_id)]
         return authorization_details.details_of_grant(

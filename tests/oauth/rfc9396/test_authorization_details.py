@@ -121,6 +121,17 @@ def test_they_are_sent_once_and_not_to_the_token_endpoint(world: Any) -> None:
 
 
 @pytest.mark.requirement(REQUIREMENT)
+def test_an_answer_that_comes_again_within_the_grace_has_them_too(make_world: Any) -> None:
+    world = make_world(refresh_reuse_seconds=30)
+    client_id = world.register()
+    code, verifier = world.browser().code(client_id, authorization_details=json.dumps([TYPE]))
+    one = world.redeem(code, verifier, client_id).json()
+    two, again = (world.refresh(one["refresh_token"], client_id).json() for _ in range(2))
+    assert again["refresh_token"] == two["refresh_token"]
+    assert again["authorization_details"] == two["authorization_details"] == one["authorization_details"]
+
+
+@pytest.mark.requirement(REQUIREMENT)
 def test_the_type_is_announced_and_whoever_sends_none_is_answered_with_none(world: Any) -> None:
     document = world.http.get("/.well-known/oauth-authorization-server").json()
     assert document["authorization_details_types_supported"] == ["account_information"]
