@@ -146,10 +146,15 @@ def rename(session: Session, *, user_id: str, account_id: str, name: str | None)
 
 
 def hide(session: Session, *, user_id: str, account_id: str, since: datetime | None) -> None:
-    """Hide the account from lists and sums, or show it again (`since` None); its bookings are imported either way.
-    Figures made before count as outdated."""
+    """Hide the account from lists and sums, or show it again (`since` None); its bookings are imported either way. One
+    that its user hides is in question no more: whether it is another one has been answered. Figures made before count
+    as outdated."""
     _change(session, user_id)
-    set_values(session, "accounts", {"user_id": user_id, "id": account_id}, hidden_at=since)
+    place = {"user_id": user_id, "id": account_id}
+    if since is None:
+        set_values(session, "accounts", place, hidden_at=None)
+    else:
+        set_values(session, "accounts", place | {"hidden_at": None}, hidden_at=since, perhaps_same_as=None)
 
 
 def ask_whether_same(session: Session, *, user_id: str, account_id: str, other: str, now: datetime) -> None:
