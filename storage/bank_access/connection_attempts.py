@@ -112,9 +112,10 @@ def take(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, stat
 
 
 def go_on(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, content: Mapping[str, Any]) -> None:
-    """Store the content that the claimed step has led to; this ends the claim."""
+    """Store the content that the claimed step has led to; this ends the claim. An attempt that has ended meanwhile gets
+    no content again."""
     sealed = keys.seal(as_json(content), about=_binding(attempt.id))
-    set_values(session, "connection_attempts", {"user_id": attempt.user_id, "id": attempt.id}, sealed=sealed)
+    set_values(session, "connection_attempts", _open_one(attempt), sealed=sealed)
 
 
 def end(
@@ -123,8 +124,8 @@ def end(
     """End the attempt with this outcome, and erase its content; the first outcome stays. `connection_id` is the
     connection that was made or renewed."""
     last = {"outcome": outcome, "created_connection_id": connection_id}
-    open_one = {"user_id": attempt.user_id, "id": attempt.id, "outcome": None}
-    set_values(session, "connection_attempts", open_one, **last, sealed=keys.seal("{}", about=_binding(attempt.id)))
+    sealed = keys.seal("{}", about=_binding(attempt.id))
+    set_values(session, "connection_attempts", _open_one(attempt), **last, sealed=sealed)
 
 
 def forget(session: Session, *, now: datetime) -> None:
@@ -136,6 +137,10 @@ def hash_of(secret: str) -> str:
     """The SHA-256 under which a secret of 256 bits is stored; so long a secret cannot be guessed, so no salt is
     needed."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _open_one(attempt: StoredAttempt) -> dict[str, str | None]:
+    return {"user_id": attempt.user_id, "id": attempt.id, "outcome": None}
 
 
 def _binding(id_: str) -> str:

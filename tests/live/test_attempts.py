@@ -283,6 +283,16 @@ def test_a_source_that_breaks_ends_the_attempt_and_that_stays_its_outcome(
     assert caplog.messages == ["bank could not be connected"]
 
 
+def test_an_attempt_that_has_ended_gets_no_content_again(scene: Scene, tmp_path: Path) -> None:
+    attempt, keys = scene.begin(), ConnectionKeys(tmp_path / "keys.json")
+    stored = connection_attempts.find(scene.database, keys, scene.user_id, attempt.id)
+    assert stored is not None
+    connection_attempts.end(scene.database, keys, stored, outcome=FAILED)
+    kept = scene.database.rows("SELECT sealed FROM connection_attempts")
+    connection_attempts.go_on(scene.database, keys, stored, {"given": {"pin": "12345"}})
+    assert scene.database.rows("SELECT sealed FROM connection_attempts") == kept
+
+
 def test_of_two_answers_that_have_looked_at_once_one_is_sent(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     both_have_looked, find = threading.Barrier(2), connection_attempts.find
 
