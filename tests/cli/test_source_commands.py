@@ -277,6 +277,17 @@ def test_targets_by_command(run: Run, new_user: NewUser) -> None:
     assert "A month is written YYYY-MM." in refused("GROCERIES", "1", "--from", "2026-13")
 
 
+@pytest.mark.requirement("words.targets")
+def test_a_list_of_targets_names_the_currencies_that_it_leaves_out(run: Run, new_user: NewUser, tmp_path: Path) -> None:
+    name, file = new_user(), tmp_path / "kuwait.csv"
+    file.write_text("Date;Amount;Currency;Name\n03.03.2026;-5,250;KWD;Rewe\n04.03.2026;-2,00;EUR;Rewe\n")
+    assert run("import", file, "--user", name).code == 0
+    assert run("targets", "set", "GROCERIES", "400", "--from", "2026-03", "--user", name).code == 0
+    listed = run("targets", "list", "--month", "2026-03", "--user", name)
+    assert listed.lines == ["GROCERIES: 400.00 EUR a month since 2026-03, 2.00 spent, 398.00 left"]
+    assert listed.err == "Without bookings in KWD: there is no reference rate.\n"
+
+
 @pytest.mark.requirement("cli.words")
 def test_one_booking_is_annotated_and_all_words_go_out_and_in(run: Run, new_user: NewUser, tmp_path: Path) -> None:
     name = new_user(bank=True)

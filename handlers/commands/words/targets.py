@@ -18,17 +18,20 @@ from storage.words import annotations
 
 def list_targets(services: Services, report: Report, *, user: User, month: str | None) -> None:
     """List the targets that hold in a month (None: this one), with what was spent in that month or its year and what is
-    left; bookings without a reference rate are left out."""
+    left; a note names the currencies without a reference rate, whose bookings are left out."""
     everything = Principal(
         user_id=user.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=user.has_subscription
     )
     own = annotations.own_categories(services.everybody, user.id)
-    for target, place, _, spent in comparisons(services, everything, _month(services, month))[0]:
+    compared, left_out = comparisons(services, everything, _month(services, month))
+    for target, place, _, spent in compared:
         code, currency = code_of(place), target.currency
         name = f"“{own[code].name}” ({code})" if code in own else code
         amount, used, left = (money_text(each, currency) for each in (target.amount, spent, target.amount - spent))
         since = target.first_month.isoformat()[:7]
         report.line(f"{name}: {amount} {currency} a {target.period} since {since}, {used} spent, {left} left")
+    if left_out:
+        report.note(f"Without bookings in {', '.join(sorted(left_out))}: there is no reference rate.")
 
 
 def set_target(
