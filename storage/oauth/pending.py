@@ -10,7 +10,8 @@ from storage.oauth.moments import with_moments
 
 
 class AccessRequest(Struct, frozen=True, kw_only=True):
-    """The content of a valid authorization request."""
+    """The content of a valid authorization request. `details` are its authorization details as JSON
+    (`authorization_details.as_text`), None without any."""
 
     client_id: str
     redirect_uri: str
