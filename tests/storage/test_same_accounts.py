@@ -33,8 +33,8 @@ def shown(bank: Bank) -> list[str | None]:
 
 
 def show(bank: Bank, account: StoredAccount, *, is_hidden: bool = False) -> None:
-    what = {"user_id": bank.user.id, "account_id": account.id, "is_hidden": is_hidden}
-    bank.database.atomically(lambda session: same_accounts.hide(session, **what, now=bank.now))
+    what = {"user_id": bank.user.id, "account_id": account.id}
+    bank.database.atomically(lambda session: same_accounts.hide(session, **what, is_hidden=is_hidden, now=bank.now))
 
 
 def merge(bank: Bank, source: StoredAccount, target: StoredAccount) -> None:
