@@ -11,7 +11,10 @@ from connectors.bank_csv.rows import Booking
 
 
 class AccountBlock(Struct):
-    """One account of the file, and the balances in its rows."""
+    """One account of the file while it is read. `held` are its bookings that wait for the end of another account's
+    block. `first` and `last` are the day, balance and amount of the first and last booked row that states a balance;
+    `downwards` and `upwards` count the neighbouring rows whose balances fit if the newest row comes first, or last.
+    `newest` is the latest booking date so far, date.min without any."""
 
     record: AccountRecord
     held: list[TransactionRecord] = field(default_factory=list)
@@ -36,9 +39,9 @@ class AccountBlock(Struct):
         self.last = entry
 
     def statement(self, metadata: Metadata | None) -> StatementRecord:
-        """Opening and closing balance: from lines of the file about them, else from the running balance of newest and
-        oldest row; None where neither states them. The opening one is None where the file's closing one contradicts the
-        rows."""
+        """The statement with opening and closing balance: from lines of the file about them (`metadata`; None where the
+        table has several accounts), else from the running balance of oldest and newest row; None where neither states
+        them. Where a line's closing balance contradicts the rows, they give no opening one."""
         opening = closing = None
         day = self.newest if self.newest > date.min else None
         if self.first and self.last:

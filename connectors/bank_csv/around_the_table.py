@@ -27,7 +27,8 @@ _read_any_day = date_reader(FORMATS)
 
 
 class Metadata(Struct):
-    """Facts about one table from the lines around it; None where the file does not state one."""
+    """Facts about one table from the lines around it; None where the file does not state one. `dated` is the day on
+    which the file was made or its period ends; `read_day` reads days as the table writes them."""
 
     account: str | None = None
     iban: str | None = None
@@ -67,8 +68,8 @@ class Metadata(Struct):
                 self.take((label, value), mark)
 
     def take_total(self, texts: Iterable[str | None], amount: Decimal | None, day: date | None) -> bool:
-        """Read a balance from a row inside the table, unless one is known; False where no text of the row says that it
-        is a balance."""
+        """Whether a text of a row inside the table says that the row is an opening or closing balance, and not a
+        booking. Such a balance (`amount`, `day`) is kept here, unless one of its kind is known."""
         words = {comparable(text).rstrip(" :") for text in texts if text and len(text) < _WORD_MAX}
         if not words:
             return False

@@ -61,8 +61,8 @@ _PLAN: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
 
 
 class Booking(NamedTuple):
-    """A booking, and the other facts in its row. The booking date of one that is not `is_dated` is still to be
-    found."""
+    """A booking, and the other facts in its row: number and name of the account as written, empty for none, and the
+    balance after it. One that is not `is_dated` has date.min as booking date until the caller finds a day."""
 
     record: TransactionRecord
     account: str
@@ -81,7 +81,8 @@ class Note(Struct, frozen=True):
 
 
 class RowReader:
-    """Reads the rows of one table. `currency` is the one stated above the table."""
+    """Reads the rows of one table. `currency` is the one stated above the table, None for none; a currency in the name
+    of a column comes before it, and one in a row before both."""
 
     def __init__(self, file: RecognisedFile, *, currency: str | None) -> None:
         profile = file.profile
@@ -268,7 +269,8 @@ class RowReader:
             return None
 
     def _provider_id(self, account: str, text: str | None) -> str | None:
-        """The bank's own id, None for none; a repeated one gets a number, so that no booking is lost."""
+        """The bank's own id in `text`, None for none or a placeholder. One that occurs again in the account gets a
+        number, so that no booking is lost."""
         key = clean_key(text)
         if key is None:
             return None

@@ -180,9 +180,10 @@ def _booking_date(entry: Texts, detail: Texts, value_date: date | None, own: Own
 
 
 def _references(entry: Texts, detail: Texts, part: str | None) -> tuple[str, ...]:
-    """The references of a transaction, the strongest first (sources 4.3): the bank's for the entry, or for a detail
-    that of its batch with its place in it (`part`), so that a format which gives only the sum can be compared; then
-    those of the detail. The import core decides whether they are unique."""
+    """The references of a transaction, the strongest first (sources 4.3): the bank's reference for the entry; for a
+    detail of a divided batch, `part` instead, which is the batch's reference and the detail's place in it, so that a
+    format which gives only the sum can be compared. Those of the detail follow, then the number of an undivided entry.
+    The import core decides whether they are unique."""
     candidates = (
         part or reference("servicer", entry.get("AcctSvcrRef")),
         reference("servicer", detail.get("Refs/AcctSvcrRef")),
@@ -250,7 +251,7 @@ def _creditor_id(detail: Texts) -> str | None:
 
 
 class _Side:
-    """The paths of a detail's facts about its creditor or its debtor, in camt up to version 7 and later."""
+    """The paths at which a detail names its creditor or its debtor (`role`), those up to version 7 and those since."""
 
     def __init__(self, role: str) -> None:
         party, agent = f"RltdPties/{role}", f"RltdAgts/{role}Agt/FinInstnId"

@@ -134,8 +134,9 @@ def _take(item: Field, statement: _OpenBlock) -> Iterator[Record]:
 
 
 def _end_entry(statement: _OpenBlock) -> Iterator[TransactionRecord]:
-    """Put the entry that has just ended to the held ones, and yield the transactions of all of these, unless no
-    currency is known yet. Raises LimitExceeded for too many held ones, MalformedFile for one that cannot be read."""
+    """End the open entry, if there is one: it joins the held ones, and their transactions are yielded as soon as the
+    account was opened, for which the currency is needed. Raises LimitExceeded for too many held ones, MalformedFile for
+    one that cannot be read."""
     if statement.entry is None:
         return
     statement.held.append((statement.entry, statement.details))
