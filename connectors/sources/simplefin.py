@@ -215,7 +215,8 @@ def _problems(answer: Mapping[str, Any]) -> list[Problem]:
 
 
 def _check(problems: Iterable[Problem]) -> None:
-    """Raise the reason why nothing came, according to the reported problems; without any, do nothing."""
+    """Raise why nothing came, by the codes of the reported problems: RateLimited, UserActionRequired, else
+    ProviderUnavailable. Without any problem, do nothing."""
     codes = sorted({each.code for each in problems})
     if any("quota" in code or "limit" in code for code in codes):
         raise RateLimited(detail=" ".join(codes))

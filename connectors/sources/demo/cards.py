@@ -17,8 +17,9 @@ CENT = Decimal("0.01")
 
 
 class Shop(Struct, frozen=True, kw_only=True):
-    """A place where demo cards are used: the text of the booking, that of the announcement, and the range of
-    amounts."""
+    """A place where demo cards are used: the text of the booking, that of the announcement, the range of amounts
+    (decimal numbers), and the merchant category code. A "#" in `text` becomes a random number in credit card
+    bookings."""
 
     text: str
     announced: str

@@ -25,7 +25,9 @@ class Bank(Struct, frozen=True, kw_only=True):
 
 
 class Account(Struct, frozen=True, kw_only=True):
-    """One account of a demo household with its habits; `opening` is the balance before 2024."""
+    """One account of a demo household with its habits. `key` distinguishes the accounts of a household, and determines
+    the bookings together with `seed` and habits; `stable_key` is the key in the records. `opening` is the balance
+    before 2024; where `says_balance` is false, the bank states no balance."""
 
     seed: str
     key: str

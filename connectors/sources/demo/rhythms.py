@@ -15,7 +15,8 @@ ANCHOR = date(2024, 1, 1)  # a Monday, from which weekly rhythms count
 
 
 def monthly(day_of_month: int, *pause: int) -> Rhythm:
-    """A rhythm of every month but the paused ones; day 31 is the last day of shorter months."""
+    """A rhythm of the demo bank: every month but the paused ones (1 to 12); day 31 is the last day of shorter
+    months."""
     return lambda day, _: day.day == _within_month(day, day_of_month) and day.month not in pause
 
 
@@ -45,20 +46,22 @@ def some_days(percent: int) -> Rhythm:
 
 
 def steady(amount: str) -> Price:
-    """The same price on every day."""
+    """A price of the demo source that is the same on every day; `amount` is a decimal number such as "9.99"."""
     fixed = Decimal(amount)
     return lambda _: fixed
 
 
 def between(low: str, high: str) -> Price:
-    """A varying price between the two, both included; always the same on the same day."""
+    """A price of the demo source that varies from day to day between two decimal numbers, both included; always the
+    same on the same day."""
     first, last = Decimal(low), Decimal(high)
     steps = int((last - first) * 100) + 1
     return lambda day: first + Decimal(day.toordinal() * 7919 % steps).scaleb(-2)
 
 
 def rising(amount: str, by: str, month: int = 1) -> Price:
-    """A price that is `amount` up to 2024 and rises each later year by a step, on the first of `month`."""
+    """A price of the demo source that is `amount` up to 2024 and rises by `by` each later year, on the first of
+    `month`."""
     first, step = Decimal(amount), Decimal(by)
 
     def price(day: date) -> Decimal:
@@ -69,7 +72,8 @@ def rising(amount: str, by: str, month: int = 1) -> Price:
 
 
 def changing(first: str, *changes: tuple[date, str]) -> Price:
-    """A price that changes on the given days; until the first of them, it is `first`."""
+    """A price of the demo source that changes to the given amounts on their days, listed oldest first; until the first
+    of these days, it is `first`."""
 
     def price(day: date) -> Decimal:
         return Decimal(next((amount for since, amount in reversed(changes) if day >= since), first))
