@@ -43,8 +43,8 @@ def by_stream(streams: pl.DataFrame, known: Iterable[A]) -> Mapping[str, list[A]
     """The facts about each stream (such as decisions) by its id, in their order; those about no stream here are left
     out.
 
-    A fact belongs to the stream with its charge; only where none has it, to the stream with its id, because another
-    rhythm or beginning would change the id.
+    A fact belongs to the stream that now has its charge; where none has it, to the stream with its id. The charge comes
+    first, because another rhythm or beginning changes the id of a stream.
     """
     known = list(known)
     if not known:

@@ -54,8 +54,8 @@ def named_as_in(some: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
 
 
 def _count_shared(charges: Iterable[str], all_charges: Sequence[str]) -> int:
-    """The number of a stream's charges (oldest first) that are among `charges`; 0 unless they are more than half of
-    those between the first and the last of them."""
+    """The number of `all_charges`, those of a stream among all accounts, oldest first, that are among `charges`; 0
+    unless these are more than half of the charges between the first and the last of them."""
     wanted = set(charges)
     places = [place for place, charge in enumerate(all_charges) if charge in wanted]
     return len(places) if places and 2 * len(places) > places[-1] - places[0] + 1 else 0
