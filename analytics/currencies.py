@@ -28,7 +28,7 @@ def reporting_currency(account_currencies: Iterable[str], *, home: str) -> str:
 
 
 def foreign_currencies(frame: pl.DataFrame, currency: str) -> list[str]:
-    """The currencies of the rows that are not in `currency`, sorted."""
+    """The currencies of the rows other than `currency`, each once, sorted."""
     is_foreign = frame["currency"] != currency
     return sorted(frame["currency"].filter(is_foreign).unique()) if is_foreign.any() else []
 

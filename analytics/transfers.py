@@ -38,8 +38,8 @@ def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
     A row whose counterpart IBAN is another own account is one, whether its other leg is there or not. Two legs are one
     transfer when their amounts are opposite, their currency is the same and at most 4 days lie between them: first
     those whose IBANs say so, one to one, then those without IBANs that are each other's only candidate. A row whose
-    counterpart IBAN is foreign is never a leg, and neither is cash, a card payment or a fee without an own IBAN. Pure:
-    after an import it runs again over all rows of the user.
+    counterpart IBAN is foreign is never a leg; without an own IBAN, neither is cash, a card payment, a fee, interest or
+    a salary. Pure: after an import it runs again over all rows of the user.
     """
     rows = _candidates(legs, accounts)
     said = _said_by_iban(rows)

@@ -19,7 +19,8 @@ class Verdict(NamedTuple):
 
 
 class BookingFacts(NamedTuple):
-    """What the classification reads of one booking; blank texts are None."""
+    """What the classification reads of one booking; blank texts are None. `name` is that of the merchant where the
+    source states one, else the counterpart's; `account_kind` is the kind of the account on which it is booked."""
 
     is_credit: bool
     name: str | None

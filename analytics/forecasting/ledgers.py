@@ -27,8 +27,8 @@ NOTHING = DayMoved()
 
 
 class AccountLedger(Struct, frozen=True, kw_only=True):
-    """The balance at the end of `day`, the bookings until then by day as far as they are read, and of the whole history
-    the first day, the number of bookings and the opening balance."""
+    """The balance at the end of `day`, and `moved`, the bookings until then by day, as far back as they are read.
+    `first` day, number of `bookings` and `opening` balance are those of the whole history."""
 
     currency: str
     day: date

@@ -74,7 +74,8 @@ class _Chain:
         self._last = balances[-1] if balances else None
 
     def period(self, earlier: ReportedBalance, later: ReportedBalance, *, further: Decimal = ZERO) -> LedgerPeriod:
-        """The period between two balances; `further` is the sum of bookings that belong to it contrary to the rule."""
+        """The period between two balances. `further` is added to its bookings, for those that the earlier balance did
+        not contain although they were known then, or the reverse."""
         return LedgerPeriod(
             first=min(earlier.day + timedelta(days=1), later.day),
             last=later.day,
