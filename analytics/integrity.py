@@ -94,8 +94,8 @@ def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> Accou
 
 
 def _balances(stated: pl.DataFrame) -> list[ReportedBalance]:
-    """The balance of each day, sorted by day: the closing balance of a statement that proves it, where those of the day
-    agree, else the one reported last."""
+    """The balance of each day, sorted by day: the closing balance of the statements that prove it, if those of the day
+    agree on one, else the balance that was reported last without a statement."""
     by_day: dict[date, ReportedBalance] = {}
     closing = stated.filter(pl.col("closing").is_not_null() & pl.col("closing_date").is_not_null())
     alone = closing.filter(pl.col("opening").is_null()).sort("received_at", "position")

@@ -100,7 +100,8 @@ def _sides(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
-    """The pairs of legs that their IBANs show, one to one, by best evidence, then by nearest day."""
+    """The pairs of legs that their IBANs show, each leg in one pair at most: by best evidence first (EVIDENCE), then by
+    nearest day."""
     sizes = rows.filter(pl.col("target").is_not_null())["size"].unique()
     out, into = _sides(rows.filter(pl.col("size").is_in(sizes.implode())))
     pairs = [pl.DataFrame(schema=_PAIRS)]

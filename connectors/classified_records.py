@@ -10,7 +10,8 @@ from analytics.records import Record
 
 
 class PartWords(NamedTuple):
-    """A part of a booking's amount, with its category, note and tags."""
+    """A part of a booking's amount, with its category (or a finer one), note and tags; `own` is the name of the own
+    category below that."""
 
     amount: Decimal
     category: str  # a category or a finer one

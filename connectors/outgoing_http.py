@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """One request and its answer, in the form for the trace of a connection."""
+    """One request and its answer, in the form for the trace of a connection; `status` is None where no answer came."""
 
     method: Method
     host: str

@@ -16,9 +16,9 @@ OUT, IN = "out", "in"
 
 
 def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
-    """The recurring payments and income (streams) of each `user_id` of the rows (CHARGES) as they were visible on each
-    of the days, as SUBSCRIPTIONS whose `user_id` consists of the rows' own, the direction ("out", "in") and the day,
-    joined by SEPARATOR.
+    """The recurring payments and income (streams) of each `user_id` of the rows (CHARGES) that were visible and went on
+    at each of the days, as SUBSCRIPTIONS whose `user_id` consists of the rows' own, the direction ("out", "in") and the
+    day, joined by SEPARATOR.
 
     Incoming streams are found like outgoing ones, with the sign turned. Nothing is left out for its wording or type,
     because savings, loans and own transfers change a balance, too.

@@ -73,8 +73,8 @@ class ForecastDay(Struct, frozen=True, kw_only=True):
 
 
 class Projection(Struct, frozen=True, kw_only=True):
-    """The projected days, at least one, and the events expected in them; `rest_per_day` is what moves each day besides,
-    and `trend_weight` the share of the past trend that is expected to continue."""
+    """The projected days, at least one, and the events expected in them, by day; `rest_per_day` is what the balance
+    moves on each day besides, and `trend_weight` the share of the past trend that is expected to continue."""
 
     days: Sequence[ForecastDay]
     events: Sequence[Event]

@@ -20,7 +20,8 @@ LEAST, MOST = Decimal("0.5"), Decimal(2)  # of the stated amount; other amounts 
 
 
 class AddedPayment(Struct, frozen=True, kw_only=True):
-    """A payment as the user stated it; the amount is positive, in the currency of the account."""
+    """A recurring payment as the user stated it: `direction` is "incoming" or "outgoing", the amount is positive, in
+    the currency of the account, and `next_day` is the day of the next charge."""
 
     id: str
     account_id: str

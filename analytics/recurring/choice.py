@@ -23,7 +23,8 @@ STEADY_MIN = 0.5  # share of charges with a repeated price, from which on a sing
 
 
 class DatedCharge(NamedTuple):
-    """A charge with its booking date on each axis: in days, in business days and in months."""
+    """A charge with its price (the amount without its sign) and its booking date on each axis: in days, in business
+    days and in months."""
 
     row: int
     payee_id: int

@@ -86,8 +86,9 @@ def history(
 ) -> History:
     """The history of a stream of at least one charge, given in any order; amounts are in the digits of the currency.
 
-    `first_due` determines the place in the calendar where nothing was charged yet: the only charge is then one period
-    before it, and would otherwise turn the end of February into the last day of every month.
+    `first_due` is the first due day of a payment that was never charged, else None. The caller then gives one made-up
+    charge a period before it; the place in the calendar comes from `first_due`, because the charge may be on the last
+    day of February and would put every due day at the end of a month.
     """
     ordered = sorted(charges, key=lambda charge: (charge.day, charge.id))
     days = [charge.day for charge in ordered]
@@ -169,8 +170,8 @@ def _unrest(days: Sequence[date], cadence: Cadence) -> int:
 
 
 def _usual_deviation(days: Sequence[date], cadence: Cadence, frequency: str) -> int:
-    """The number of days by which nine of ten charges are early or late at most; at least one, and never so many that a
-    charge counts as missed."""
+    """The number of days by which at least nine of ten charges are early or late at most; at least one, and never so
+    many that a charge counts as missed."""
     deviations = sorted(_deviations(days, cadence))
     usual = deviations[-(-9 * len(deviations) // 10) - 1] if deviations else 0
     return min(max(usual, 1), GRACE_DAYS[frequency])

@@ -43,7 +43,8 @@ class PaymentState(Struct, frozen=True, kw_only=True):
 
 
 def state_of(past: History, *, frequency: str, over_on: date, today: date) -> PaymentState:
-    """The state of the payment with this history; it is over from the day `over_on`."""
+    """The state of the payment with this history. `over_on` is the day from which it counts as ended without another
+    charge."""
     grace, has_ended = timedelta(days=GRACE_DAYS[frequency]), over_on <= today
     charges = sum(price.charges for price in past.prices)
     return PaymentState(

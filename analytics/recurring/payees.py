@@ -68,8 +68,8 @@ KEYS = key_of(pl.col("spelled"))
 
 def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     """The charges with `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null
-    for an intermediary), `contract_key` and `iban_key` (null when via), and without the columns they were read from:
-    `name`, `note`, `brand` and `mandate_reference`. What many charges say is read once."""
+    for an intermediary), `contract_key` and `iban_key` (mandate and IBAN, null when via), and without the columns they
+    were read from: `name`, `note`, `brand` and `mandate_reference`. What many charges say is read once."""
     told = (
         charges.lazy().with_columns(VIA).with_columns(TOLD).with_columns(ALIKE).with_columns(n=pl.len().over("alike"))
     )

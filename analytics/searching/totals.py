@@ -68,8 +68,8 @@ class Totals(Struct, frozen=True, kw_only=True):
 
 
 class Group(NamedTuple):
-    """The sums of one group, or of the remaining ones together, whose `named` is empty; `compared` are those of the
-    earlier span."""
+    """The sums of one group, with the values of its keys in `named`, or of all groups that are not listed, with an
+    empty `named`; `compared` are the sums for the earlier span, None without one."""
 
     named: Named
     sums: Sums

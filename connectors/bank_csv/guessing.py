@@ -140,8 +140,8 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
 
 
 def _fields(header: Row) -> dict[str, tuple[str, ...]]:
-    """The columns of each field. Where two columns fit a field, the first one counts; those of texts are joined, and a
-    second date is the value date."""
+    """The columns of each field. Where two columns fit a field, the first one counts; but those of purpose and of id
+    are joined, and a second date is the value date, unless a value date came before."""
     fields: dict[str, tuple[str, ...]] = {}
     seen: dict[str, int] = {}
     for cell in header:

@@ -58,7 +58,7 @@ def read(
 
 
 def _report(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_layout: OnLayout) -> Iterator[Record]:
-    """Yield the records, and at the end report to `on_layout` how they were read."""
+    """Yield the records, and at the end, also after an error, report to `on_layout` how they were read."""
     above, currency, is_signed = replace(reading.metadata), None, False
     try:
         for record in records:
@@ -127,7 +127,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 def _is_suitable(file: RecognisedFile) -> bool:
     """Whether at least half of the bookings among the first rows can be read by this profile; column names alone may be
-    those of another bank."""
+    those of another bank. A profile for rows without a header must not have the signs wrong, by the running balance. A
+    profile without bookings, or for one of several tables in a file, is always suitable."""
     if file.profile.is_ignored or file.profile.group:
         return True  # the rows of other tables follow
     try:

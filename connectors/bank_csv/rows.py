@@ -206,7 +206,8 @@ class RowReader:
         return (amount, code) if _CURRENCY.fullmatch(code) else None
 
     def _amount(self, row: Sequence[str]) -> tuple[Decimal, str | None] | None:
-        """The signed amount of a row and the currency beside it; None where no cell has one that can be read."""
+        """The amount of a row, with its sign and less its fee, and the currency beside it (None for none); None where a
+        cell that is needed cannot be read or has no amount."""
         places = self.places
         written = None
         try:
@@ -309,7 +310,8 @@ class RowReader:
         return bool(amounts) and max(amounts) < 0
 
     def _mark_of(self, file: RecognisedFile) -> Mark:
-        """The decimal mark, found in the first rows, for a profile that does not state it."""
+        """The decimal mark, found in the first rows, for a profile that does not state it; where they leave it open or
+        disagree, a comma if semicolons separate the columns, else a point."""
         cells = [self.cell(row, field) for row in file.sample for field in ("amount", "debit", "credit")]
         try:
             return decimal_mark(cells) or ("," if file.delimiter == ";" else ".")

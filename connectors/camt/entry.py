@@ -280,8 +280,8 @@ def _remittance(detail: Texts) -> list[str]:
 
 
 def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str | None, str | None, str | None]:
-    """Bank transaction code, GVC and SWIFT code: from the detail, else from the entry; the first, where missing, by the
-    GVC."""
+    """Bank transaction code, GVC and SWIFT code, each from the detail, else from the entry, None where neither has it.
+    A missing bank transaction code is derived from the GVC."""
     code = gvc = swift_code = None
     for level in (detail, entry):
         if "BkTxCd" not in level:
@@ -298,7 +298,8 @@ def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str 
 
 
 def _original(entry: Texts, detail: Texts, currency: str) -> tuple[Decimal | None, str | None]:
-    """The amount and currency before conversion, without a sign; None where the currency is that of the booking."""
+    """The amount and currency before conversion, without a sign; both None where no amount in another currency than
+    that of the booking is stated."""
     for level in (detail, entry):
         if "AmtDtls" not in level:
             continue

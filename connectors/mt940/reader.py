@@ -245,8 +245,8 @@ def _is_german(account: AccountRecord) -> bool:
 
 
 def _original(supplement: str, currency: str) -> tuple[Decimal | None, str | None]:
-    """The amount and currency before conversion, from /OCMT/USD12,50/, without a sign; None where the currency is that
-    of the account."""
+    """The amount and currency before conversion, from /OCMT/USD12,50/, without a sign; both None where there is none,
+    it cannot be read, or the currency is that of the account."""
     match = _ORIGINAL.search(supplement)
     if match is None or match[1] == currency:
         return None, None
