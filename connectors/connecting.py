@@ -104,10 +104,11 @@ class LiveSource(Connector, Protocol):
         ...
 
     def next_step(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:
-        """The next step. `connection` has the settings and secrets of the connection that is renewed, or none yet.
+        """The next step. `connection` has the settings and secrets of the connection that is renewed; both are empty
+        for a new one.
 
-        An error ends the attempt and changes nothing; what the person can correct is a Question with a `problem`
-        instead.
+        An error ends the attempt, and nothing of it is stored; what the person can correct is a Question with a
+        `problem` instead.
         """
         ...
 

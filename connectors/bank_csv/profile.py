@@ -93,7 +93,7 @@ def built_in_profiles() -> tuple[Profile, ...]:
 
 
 def load_profiles(folder: Path) -> tuple[Profile, ...]:
-    """The user's own profiles: every *.json of `folder`. Raises ProfileError naming the file."""
+    """The user's own profiles: those of `profile_texts`, parsed. Raises ProfileError naming the file."""
     return parse_profiles(profile_texts(folder))
 
 

@@ -305,7 +305,8 @@ class RowReader:
             raise UnsupportedFile("Day and month of the dates cannot be told apart.") from None
 
     def _are_negative(self, file: RecognisedFile, field: str) -> bool:
-        """Whether every amount of a column is written with a minus (Citi: the credits of a card)."""
+        """Whether every amount of a column in the first rows is written with a minus (Citi: the credits of a card);
+        False where there is none."""
         amounts = [amount for row in file.sample if (amount := self._optional_amount(self.cell(row, field)))]
         return bool(amounts) and max(amounts) < 0
 

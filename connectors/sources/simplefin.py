@@ -165,7 +165,8 @@ class SimpleFin(LiveSource):
         raise ProviderUnavailable(detail=f"status {answer.status}")
 
     def _path_of(self, address: str) -> str | None:
-        """The path of an address on this server; None for any other address."""
+        """The path of an address on this server; None for an address on another server, or with a query, a fragment or
+        "..", or that cannot be read."""
         try:
             parts = urlsplit(address)
             here = urlsplit(self._provider.address)

@@ -65,8 +65,8 @@ def credit_card(shops: Sequence[Shop]) -> What:
 
 
 def foreign_card(shops: Sequence[Shop], currency: str, rate: str) -> What:
-    """A function that makes demo data: a card payment at one of the shops in another currency; `rate` is euro per unit,
-    and varies by up to 0.02."""
+    """A function that makes demo data: a card payment at one of the shops in another currency, booked in euro; `rate`
+    is euro for one unit of the currency, and varies by up to 0.02."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)

@@ -288,7 +288,8 @@ class FinApi(LiveSource):
 
     def _bookings(self, user: "_UserAtFinApi", account: str, since: date | None) -> tuple[list[Json], bool]:
         """The account's bookings from this day on (None: all), each once, and whether they are complete: not where a
-        page has nothing new or is refused, nor where there are too many pages."""
+        page before the last has nothing new, where a page after the first is refused, or where there are too many
+        pages."""
         bookings: list[Json] = []
         asked = {"view": "bankView", "accountIds": account, "perPage": str(PAGE_ROWS), "order": "id,asc"}
         if since is not None:
