@@ -126,7 +126,8 @@ def percentage(part: Decimal, whole: Decimal) -> int:
 
 
 def _listed_accounts(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.DataFrame) -> pl.DataFrame:
-    """The accounts with a balance: name, bank, balance and currency, and the converted balance as `home_amount`."""
+    """The accounts with a balance: name (else IBAN, else kind), bank, balance and currency, and the balance converted
+    at today's rate as `home_amount`, null without a rate."""
     listed = (
         accounts.lazy()
         .filter(pl.col("balance").is_not_null())

@@ -85,8 +85,8 @@ class Connector(Protocol):
 
     @property
     def unattended_syncs_max(self) -> int | None:
-        """The number of syncs in 24 hours that the source allows while its user is absent; None for no limit. A source
-        that allows more than the four of PSD2 is no bank, and also counts syncs with its user present."""
+        """The number of syncs in 24 hours that the source allows while its user is absent; None for no limit. More than
+        the four of PSD2 mean that the source is no bank; syncs with the user present are then counted, too."""
         ...
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - those that ask need them

@@ -136,7 +136,7 @@ def _head(stream: BinaryIO) -> bytes:
 
 
 def _name_member(records: Iterator[Record], number: int) -> Iterator[Record]:
-    """The records unchanged; an error names the file of the container."""
+    """The records unchanged; an error is raised with the number of the file in the container in its message."""
     try:
         yield from records
     except SourceError as error:

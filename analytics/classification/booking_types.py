@@ -39,7 +39,7 @@ class BookingFacts(NamedTuple):
 
     @property
     def has_mandate(self) -> bool:
-        """Whether a mandate or its creditor is named."""
+        """Whether a mandate or a creditor id is named."""
         return self.mandate is not None or self.creditor_id is not None
 
 

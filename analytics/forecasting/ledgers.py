@@ -16,7 +16,7 @@ Reason = Literal["no_balance", "short_history", "few_bookings"]
 
 class DayMoved(Struct, frozen=True, kw_only=True):
     """The bookings of a day: `total` is their sum, `usual` the sum without balance corrections and transfers within the
-    selection."""
+    selection, `bookings` their number."""
 
     total: Decimal = Decimal(0)
     usual: Decimal = Decimal(0)

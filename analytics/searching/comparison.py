@@ -25,7 +25,8 @@ class Span(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """The distance from the earlier span to the later one: calendar months, or days."""
+    """The distance from the earlier span to the later one, either in calendar months or in days; the other number is
+    0."""
 
     months: int = 0
     days: int = 0

@@ -100,6 +100,7 @@ def _is_order_clear(of_the_day: Sequence[Stated], later: Stated) -> bool:
 
 
 def _precedes(one: Stated, other: Stated) -> bool:
-    """Whether the first of two statements that close on one day comes before the second."""
+    """Whether the first of two statements that close on one day comes before the second, by their balances or by their
+    numbers; False also where neither says so."""
     first, second = number(one.sequence)[0], number(other.sequence)[0]
     return one.closing == other.opening or bool(first and second and first < second and other.closing != one.opening)

@@ -24,13 +24,15 @@ _SHAPE_ROWS = 5
 
 
 class RecognisedFile(Struct, frozen=True, kw_only=True):
-    """How one file is to be read: its profile and notation, and why."""
+    """How one file is to be read: its profile and notation, and why. `names` are those of its columns, empty without a
+    header; `preamble` are the rows above the table, `sample` is its beginning, and `header_row` is the index of the row
+    right above the bookings, a header or not, -1 for none."""
 
     profile: Profile
     delimiter: str
     encoding: str
     names: tuple[str, ...]  # of the columns, as written; empty for files without a header
-    header_row: int  # index among the rows; -1 without a header
+    header_row: int  # index of the row right above the bookings, a header or not; -1 for none
     preamble: tuple[tuple[str, ...], ...] = ()
     sample: tuple[tuple[str, ...], ...] = ()
     why: str = ""

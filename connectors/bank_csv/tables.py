@@ -28,7 +28,8 @@ _END = "\0"  # in no line of a file, because `Lines` refuses it
 
 
 class Reading:
-    """Turns the lines of a file into records; `profiles` are those that further tables of the file may follow."""
+    """Turns the lines of a file into records. Of `profiles`, those of the same group as the file's may be followed by
+    further tables in it."""
 
     def __init__(self, file: RecognisedFile, profiles: Sequence[Profile]) -> None:
         self.file = file

@@ -40,7 +40,8 @@ _PENDING = frozenset({"PDNG", "FUTR"})  # INFO is served: decision in docs/decis
 
 
 class Own(Struct, frozen=True, kw_only=True):
-    """The account of a statement, and the day for entries without one."""
+    """The account of a statement: its `key` in the records, IBAN, BIC and currency; and `last_day`, the booking date of
+    entries without a day."""
 
     key: str
     iban: str | None

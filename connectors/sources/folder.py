@@ -107,8 +107,8 @@ class Folder(Connector):
 
 
 def batch_id(file: BufferedReader, name: str) -> str:
-    """The id of a file's batch: the same for the same content, whatever its place and name; for a file that is too
-    large to read, the name. The file is at its beginning again afterwards."""
+    """The id of a file's batch, made of its content, whatever its place and name; of a file that is too large to read,
+    made of the name. The file is at its beginning again afterwards."""
     if os.fstat(file.fileno()).st_size > FILE_BYTES_MAX:
         return f"file:too large:{name}"
     digest = hashlib.file_digest(file, "sha256").hexdigest()

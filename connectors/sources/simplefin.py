@@ -114,7 +114,9 @@ class SimpleFin(LiveSource):
         cursor: Json | None,  # noqa: ARG002 - every request returns everything
         today: date,
     ) -> Iterator[Batch | LeftOut]:
-        """One request, with a batch for each account in its answer, then the problems that the bridge reports."""
+        """One request: a batch for each account in its answer, then LeftOut for each problem that the bridge reports.
+        An account that is kept in points or miles is only yielded as LeftOut. Where no account comes, the reported
+        problems are raised (`_check`)."""
         answer = self._ask(connection, handle)
         banks = {str(each.get("conn_id")): each for each in _objects(answer.get("connections"))}
         accounts = _objects(answer.get("accounts"))

@@ -55,7 +55,8 @@ class Account(Struct, frozen=True, kw_only=True):
 
 
 class Ledger:
-    """The made-up bookings of one demo account: a pure function of its seed, its key and the requested days."""
+    """The made-up bookings of one demo account: the same ones for the same seed, key, habits and days. Each day is made
+    once and then remembered."""
 
     def __init__(self, account: Account) -> None:
         self._account = account

@@ -106,7 +106,7 @@ class FinApi(LiveSource):
         """Always None: each connection has a user of its own at finAPI, so nothing can be compared."""
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:  # noqa: ARG002 - as above
-        """Delete the bank connection at finAPI, then the user to whom it belonged."""
+        """Delete the bank connection at finAPI, if it is still there, then the user to whom it belonged."""
         user = self._user(connection)
         path = f"/api/v2/bankConnections/{_bank_connection(connection)}"
         user.ask(partial(self._access.delete, path), fine=(200, 204, 404))
@@ -209,7 +209,8 @@ class FinApi(LiveSource):
         return _UserAtFinApi(self, connection.secrets, connection.keep_secrets)
 
     def _first_form(self) -> Redirect:
-        """Make a finAPI user for this connection, and the form in which the person chooses the bank and signs in."""
+        """Make a finAPI user for this connection and a form in which the person chooses the bank and signs in, and
+        return the redirect to the form."""
         secrets = {"user": f"bankdata-{token_hex(12)}", "password": token_urlsafe(24)}
         own = self.token({"grant_type": "client_credentials"})
         made = self._access.post(
