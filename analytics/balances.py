@@ -152,8 +152,8 @@ def _with_day(accounts: pl.DataFrame, *, today: date) -> pl.DataFrame:
 def _daily_balances(
     accounts: pl.DataFrame, bookings: pl.DataFrame, *, days: Sequence[date], today: date, rates: pl.DataFrame
 ) -> pl.DataFrame:
-    """The balance of each account with one at the end of each day, in its own currency: columns id, currency, day,
-    balance (FIGURE)."""
+    """The balance at the end of each of `days`, in the account's own currency, of each account that states a balance:
+    columns id, currency, day, balance (FIGURE)."""
     counted = _with_day(accounts, today=today)
     moved = _running_sums(counted, bookings, rates=rates)
     grid = counted.join(pl.DataFrame({"day": sorted(set(days))}, schema={"day": pl.Date()}), how="cross")

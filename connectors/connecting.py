@@ -118,6 +118,7 @@ class LiveSource(Connector, Protocol):
         ...
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
-        """End the access at the provider, because the user ends the connection. An error, also because the provider has
-        no request for this, does not keep the connection from ending here."""
+        """End the access at the provider, because the user ends the connection. An error does not keep the connection
+        from ending here; the user is told that the access is left, and why. A provider that has no request for this
+        raises SourceError."""
         ...

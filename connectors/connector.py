@@ -28,11 +28,11 @@ class Person(Struct, frozen=True, kw_only=True):
 
 
 class Connection(Discreet, frozen=True, kw_only=True):
-    """A bank connection as its connector sees it; `settings` are what `bankdata connect` stored for it.
+    """A bank connection as its connector sees it; `settings` are what was stored when it was connected.
 
     `secrets` are its passwords, tokens and keys. New values from the source, such as a refreshed token or the state of
     a dialogue, are passed to `keep_secrets` (with the unchanged ones), which stores them at once, whatever fails
-    afterwards. `attended` is the user, if present; most banks limit accesses without one.
+    afterwards. `attended` is the user, None where they are absent; most banks limit accesses without one.
     """
 
     id: str

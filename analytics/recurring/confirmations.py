@@ -10,7 +10,8 @@ CONFIRMED, DISMISSED, UNDECIDED = "confirmed", "dismissed", "none"
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """A decision about the recurring payment that had this id and this latest charge at the time."""
+    """A user's decision, "confirmed" or "dismissed", about the recurring payment that had this id and this latest
+    charge at the time."""
 
     id: str
     transaction_id: str

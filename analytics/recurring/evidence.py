@@ -302,8 +302,8 @@ def is_yearly(group: ChargeGroup, fit: Fit) -> bool:
 
 
 def is_free_amount(group: ChargeGroup, fit: Fit) -> bool:
-    """Whether amounts vary without a contract, but strictly on the day, every month, at least four times, and with
-    nothing else at the payee."""
+    """Whether a payment without a contract has enough evidence whatever its amounts: at least four charges, strictly on
+    the day, nearly every month, and nothing else at the payee."""
     spread_max = next((days for n, days in FREE_AMOUNT_SPREAD_DAYS if group.n >= n), -1.0)
     return (
         fit.lattice == "month"

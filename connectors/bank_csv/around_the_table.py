@@ -41,8 +41,9 @@ class Metadata(Struct):
     read_day: Callable[[str], date] = _read_any_day
 
     def take(self, row: Sequence[str], mark: Mark) -> str | None:
-        """Read facts from a row that is not a booking into this object; returns the kind of the row's first known
-        label, such as "closing" or "account", None where it has none."""
+        """Read facts from a row that is not a booking into this object; a known name, account or currency stays, a
+        balance is replaced. Returns the kind of the row's first known label, such as "closing" or "account", None where
+        it has none."""
         first = None
         cells = [cell for index, cell in enumerate(row) if not index or cell.strip()]
         for index, cell in enumerate(cells):
@@ -59,8 +60,8 @@ class Metadata(Struct):
         return first
 
     def take_table(self, labels: Sequence[str], values: Sequence[str], mark: Mark) -> None:
-        """Read facts from a row of values below a row of labels, as Sparda banks write account and balance; other
-        labels are ignored."""
+        """Read facts from a row of values below a row of labels, if the labels name an account and a closing balance,
+        as those of Sparda banks do; any other pair of rows is ignored."""
         known = [label_kind(label) for label in labels]
         has_figures = any(character.isdigit() for label in labels for character in label)
         if len(labels) > 2 and not has_figures and {"account", "closing"} <= set(known):

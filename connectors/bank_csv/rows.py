@@ -195,7 +195,8 @@ class RowReader:
         texts["purpose"] = " ".join(filter(None, purpose))
 
     def _original(self, texts: Mapping[str, str]) -> tuple[Decimal, str] | None:
-        """The amount before conversion, with its currency; None where one of them is missing."""
+        """The amount before conversion, with the sign as written, and its currency; None where one of them is missing
+        or cannot be read."""
         if "original_amount" not in texts:
             return None
         try:

@@ -192,7 +192,8 @@ def _servicer_key(key: str | None) -> str | None:
 
 
 def _lines(text: str) -> list[str]:
-    """The text in lines of the length that the format allows, cut at spaces, which readers restore."""
+    """The text in lines of the length that the format allows, cut at spaces, which readers restore; a longer word is
+    cut anywhere."""
     lines: list[str] = []
     while len(text) > NAME_CHARACTERS_MAX:
         cut = text.rfind(" ", 1, NAME_CHARACTERS_MAX + 1)

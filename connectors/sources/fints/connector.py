@@ -122,7 +122,8 @@ class FinTs(LiveSource):
 
     @property
     def is_set_up(self) -> bool:
-        """Whether a page can offer banks; without any, a command gives the address, and the page only renews."""
+        """Whether a page can offer banks: there is a product id, and the operator has named banks. Without banks,
+        connecting takes a command with the address, and a page can only renew."""
         return bool(self._product and self._banks)
 
     def next_step(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
