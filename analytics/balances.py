@@ -34,8 +34,9 @@ class DatedBalance(Struct, frozen=True, kw_only=True):
 
 
 class BalanceSeries(Struct, frozen=True, kw_only=True):
-    """The balances over time, all in `currency`. `left_out` are the accounts that no point includes, each with the
-    reason: "no_balance", or "no_rate" for its currency today."""
+    """The balances over time, all in `currency`, oldest first. `accounts` are those with a balance. `left_out` are the
+    accounts that no point includes, each with the reason: "no_balance", or "no_rate" for its currency today; the latter
+    are in `accounts`, too."""
 
     currency: str
     accounts: Sequence[DatedBalance]  # those with a balance, in their order; they add up to the last point
@@ -151,8 +152,8 @@ def _with_day(accounts: pl.DataFrame, *, today: date) -> pl.DataFrame:
 def _daily_balances(
     accounts: pl.DataFrame, bookings: pl.DataFrame, *, days: Sequence[date], today: date, rates: pl.DataFrame
 ) -> pl.DataFrame:
-    """The balance of each account with one at the end of each day, in its own currency: columns id, currency, day,
-    balance (FIGURE)."""
+    """The balance at the end of each of `days`, in the account's own currency, of each account that states a balance:
+    columns id, currency, day, balance (FIGURE)."""
     counted = _with_day(accounts, today=today)
     moved = _running_sums(counted, bookings, rates=rates)
     grid = counted.join(pl.DataFrame({"day": sorted(set(days))}, schema={"day": pl.Date()}), how="cross")
@@ -174,9 +175,9 @@ def _daily_balances(
 
 
 def _running_sums(counted: pl.DataFrame, bookings: pl.DataFrame, *, rates: pl.DataFrame) -> pl.DataFrame:
-    """The running sums of bookings by account and day with bookings, oldest first, in the account's own currency (an
-    amount without a rate is zero): columns id, booking_date, so_far (FIGURE). Bookings after the account's `until` are
-    left out."""
+    """The running sums of bookings, one row for each account and day on which it has bookings, oldest first, in the
+    account's own currency (an amount without a rate is zero): columns id, booking_date, so_far (FIGURE). Bookings after
+    the account's `until` are left out."""
     rows = bookings.select("account_id", "booking_date", "amount", "currency").join(
         counted.select(pl.col("id").alias("account_id"), pl.col("currency").alias("own"), "until"), on="account_id"
     )

@@ -128,12 +128,13 @@ def first_booking(bookings: pl.DataFrame, selection: Collection[str]) -> date | 
 
 def left_out(selection: Collection[str]) -> pl.Expr:
     """The reason why a booked row is neither income nor expense, whatever its currency: adjusting_entry (decision 15),
-    transfer (decision 14: its other side is a selected account, too), else null."""
+    transfer (decision 14: both legs are there, on accounts of the selection), else null."""
     return _ADJUSTING_ENTRY.when(is_within(selection)).then(_TRANSFER)
 
 
 def without_rate() -> pl.Expr:
-    """Whether a row would count if its currency had a rate on its day (decision 19)."""
+    """Whether a row, which has `left_out` and `home_amount`, would count if its currency had a rate on its day
+    (decision 19)."""
     return pl.col("left_out").is_null() & pl.col("home_amount").is_null()
 
 

@@ -28,7 +28,7 @@ def reporting_currency(account_currencies: Iterable[str], *, home: str) -> str:
 
 
 def foreign_currencies(frame: pl.DataFrame, currency: str) -> list[str]:
-    """The currencies of the rows that are not in `currency`, sorted."""
+    """The currencies of the rows other than `currency`, each once, sorted."""
     is_foreign = frame["currency"] != currency
     return sorted(frame["currency"].filter(is_foreign).unique()) if is_foreign.any() else []
 
@@ -70,8 +70,8 @@ def convert(
 
 
 def _daily_rates(days: pl.LazyFrame, quoted: pl.LazyFrame, *, currency: str, day: str) -> pl.LazyFrame:
-    """For each currency and day, the rates of both currencies as whole millionths (rate_from, rate_to), one row each;
-    null where there is none."""
+    """One row for each currency and day of `days`: the last rate of that currency until the day (rate_from), and the
+    last one of `currency` (rate_to), as whole millionths; null where there is none, or it is no longer quoted."""
     pairs = days.sort(day).with_columns(pl.lit(currency).alias("to"))
     by_day = quoted.sort("day")
     for side, named in (("currency", "rate_from"), ("to", "rate_to")):

@@ -17,7 +17,7 @@ Former = tuple[date, Decimal, datetime]
 
 class DayTotals:
     """Sums of the bookings of one account (analytics.frames.MOVED) by days, and the former amounts of those that were
-    corrected or taken back (FORMER)."""
+    corrected or taken back (FORMER). Both frames have to be those of this account."""
 
     def __init__(self, moved: pl.DataFrame, former: pl.DataFrame) -> None:
         days = moved.group_by("booking_date").agg(pl.col("amount").sum(), pl.len()).sort("booking_date")
@@ -54,8 +54,8 @@ class DayTotals:
         return self._moved.slice(first, end - first).rows()
 
     def former_at(self, moment: datetime) -> Sequence[Former]:
-        """The former amounts that ended after this moment, the earliest end first: by them, as far as they were known
-        then, the bookings differed from the present ones."""
+        """The rows of FORMER that ended after this moment, the earliest end first. Added to the present bookings, they
+        give those that counted at that moment; the caller leaves out what was not known yet then."""
         return self._former[bisect_right(self._ended, moment) :]
 
     def is_any_known_since(self, moment: datetime, first: date, last: date) -> bool:

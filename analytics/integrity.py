@@ -37,7 +37,8 @@ class LedgerEvidence(Struct, frozen=True, kw_only=True):
 
 
 class LedgerProblem(Struct, frozen=True, kw_only=True):
-    """A problem of these days; `amount` is None where no balance shows how much is missing."""
+    """A problem of the days from `first` to `last`. `amount` is what is missing or too much there (None where no
+    balance shows it), or that of the booking concerned, whose id is in `transaction_ids`."""
 
     kind: Kind
     first: date
@@ -93,8 +94,8 @@ def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> Accou
 
 
 def _balances(stated: pl.DataFrame) -> list[ReportedBalance]:
-    """The balance of each day, sorted by day: the closing balance of a statement that proves it, where those of the day
-    agree, else the one reported last."""
+    """The balance of each day, sorted by day: the closing balance of the statements that prove it, if those of the day
+    agree on one, else the balance that was reported last without a statement."""
     by_day: dict[date, ReportedBalance] = {}
     closing = stated.filter(pl.col("closing").is_not_null() & pl.col("closing_date").is_not_null())
     alone = closing.filter(pl.col("opening").is_null()).sort("received_at", "position")
@@ -138,7 +139,8 @@ def _statement_problem(one: LedgerPeriod) -> LedgerProblem:
 
 
 def _differing_balances(chain: Iterable[LedgerPeriod], explained: Sequence[LedgerProblem]) -> Iterator[LedgerProblem]:
-    """The differences that balances show, without those that statements explain for the same days."""
+    """A problem for each difference that balances show, less what the `explained` problems of the same days account
+    for; none where nothing is left."""
     for one in chain:
         within = [each for each in explained if one.first - DAY <= each.first and each.last <= one.last + DAY]
         amount = one.difference - sum((each.amount or ZERO for each in within), ZERO)
@@ -153,7 +155,8 @@ def _with_unreported_days(
     missing: Sequence[LedgerProblem],
     differing: Sequence[LedgerProblem],
 ) -> tuple[list[LedgerProblem], list[LedgerProblem]]:
-    """The gaps and the remaining differences, with the days that a source could not report any more as gaps.
+    """Two lists: the gaps, among them now the days that a source could no longer report when it was asked; and the
+    differences that are not explained by such a gap.
 
     A gap has the amount by which the balances around it differ; there is none where they add up. Without balances, any
     booking of these days that became known later closes the gap.

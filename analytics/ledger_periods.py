@@ -7,7 +7,8 @@ from msgspec import Struct
 
 
 class LedgerPeriod(Struct, frozen=True, kw_only=True):
-    """The days from `first` to `last`, both included, with the balance before them and the one after them."""
+    """The days from `first` to `last`, both included, with the balance before them, the sum of their `bookings`, and
+    the balance after them."""
 
     first: date
     last: date

@@ -35,8 +35,9 @@ class InvalidRecord(Exception):
 
 
 class AccountRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An account as its source names it; `stable_key` is the IBAN (compact form) where there is one,
-    else the source's own lasting key (bank code/number, card number with its middle hidden)."""
+    """An account as its source names it; `stable_key` is the IBAN (compact form) where there is one, else the source's
+    own lasting key (bank code/number, card number with its middle hidden). `is_anonymous` says that the source does not
+    name the account; `kept_for` is then the id of the account that its user has kept for such files."""
 
     stable_key: str
     currency: str
@@ -53,9 +54,10 @@ class AccountRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 class TransactionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One booking, as the bank says it: nothing derived, signs applied (negative leaves the account).
 
-    `provider_id` is set only where the source guarantees that it is unique and lasting within the account.
-    `references` are weaker keys, strongest first, each with its kind ("servicer:20260131-17/0", "txid:...");
-    placeholders such as NONREF are left out by the reader. Neither end-to-end ids nor mandates are references.
+    `provider_id` is set only where the source guarantees that it is unique and lasting within the account. `references`
+    are weaker keys, strongest first, each with its kind ("servicer:20260131-17/0", "txid:..."); placeholders such as
+    NONREF are left out by the reader. Neither end-to-end ids nor mandates are references. `words` is the JSON text of
+    what the owner has said about it, in exports of this service; `detail` is its place among the bookings of one entry.
     """
 
     amount: Decimal
@@ -123,8 +125,9 @@ Record = AccountRecord | TransactionRecord | StatementRecord
 class Batch(Struct, frozen=True, kw_only=True):
     """What is read at once (one file, one answer of a bank): references are unique within it, or are no keys at all.
 
-    `name` is the name that its user knows (such as that of the file). `cursor` says where the next fetch goes on once
-    this batch is stored; None leaves the cursor unchanged.
+    `name` is the name that its user knows (such as that of the file). `warnings` are sentences for the user, which may
+    be added while the records are read. `cursor` says where the next fetch goes on once this batch is stored; None
+    leaves the cursor unchanged.
     """
 
     id: str

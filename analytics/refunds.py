@@ -14,8 +14,9 @@ RENT = "RENT"  # comes from the landlord to whom it was paid, or from a tenant
 
 
 def refund_places(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
-    """The places (column `place`) of the credits that are refunds: their counterpart was paid before, or on the same
-    day, because bookings have no time (decision 16).
+    """The places (column `place` of `credited`) of the credits that are refunds: their counterpart was paid before, or
+    on the same day, because bookings have no time (decision 16). Salaries, transfers and rows that count as neither
+    income nor expense are never refunds. The places are in no order, and one may come several times.
 
     Rent counts only as a refund where rent was paid: a tenant's rent is no refund of one's own, whatever else the
     tenant was paid for.
@@ -42,7 +43,7 @@ def refund_places(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: 
 
 
 def refund_ids(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
-    """The ids of those credited rows that are refunds, in their order, as far as they are in the selected accounts."""
+    """The ids of the credited rows on selected accounts that are refunds, each once, in the order of the rows."""
     rows = credited.filter(pl.col("account_id").is_in(list(selection))).with_row_index("place")
     return rows["id"].gather(refund_places(rows, bookings, selection=selection).unique().sort())
 

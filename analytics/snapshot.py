@@ -26,7 +26,9 @@ _NAME = pl.coalesce(*_SAID, pl.lit(NAMELESS)).alias("name")
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """The snapshot; all amounts but those in `accounts` are in `currency`."""
+    """The snapshot; all amounts but those in `accounts` are in `currency`. `accounts` are those with a balance,
+    `top_categories` the at most five with the highest costs and their percentage of all, and `unconverted` the
+    currencies that neither balance nor expenses include, because they have no rate."""
 
     currency: str
     total_balance: Decimal
@@ -124,7 +126,8 @@ def percentage(part: Decimal, whole: Decimal) -> int:
 
 
 def _listed_accounts(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.DataFrame) -> pl.DataFrame:
-    """The accounts with a balance: name, bank, balance and currency, and the converted balance as `home_amount`."""
+    """The accounts with a balance: name (else IBAN, else kind), bank, balance and currency, and the balance converted
+    at today's rate as `home_amount`, null without a rate."""
     listed = (
         accounts.lazy()
         .filter(pl.col("balance").is_not_null())
@@ -161,8 +164,9 @@ def _judge_rows(
     foreign: Collection[str],
     parts: pl.DataFrame,
 ) -> pl.LazyFrame:
-    """The selection's rows of the last 30 days with counted_as, left_out, home_amount (null without a rate), and their
-    place among these rows; bookings with `parts` are replaced by one row per part."""
+    """The selection's rows of the last 30 days with counted_as and left_out (as in `category_transactions`),
+    home_amount (null without a rate), and their number among these rows as `place`; bookings with `parts` are replaced
+    by one row per part."""
     within = _last_30_days(bookings, selection=selection, today=today)
     recent = within.with_columns(left_out=left_out(selection)).pipe(frame_of).with_row_index("place")
     refunds = refund_places(recent, bookings, selection=selection)

@@ -16,8 +16,9 @@ class Hole(Struct, frozen=True, kw_only=True):
 
 
 def hole_before_window(stated: pl.DataFrame) -> Iterator[Hole]:
-    """The holes in the reported days of an account (analytics.frames.STATED), by statements and by the periods that
-    sources state: each begins after the last reported day, and ends where a source could not go back further."""
+    """The holes in the reported days of an account (analytics.frames.STATED), the earliest first. A hole lies between
+    the last day that statements and sources reported before and the first day of a later period that a source states,
+    because it could not go back further; a statement never ends a hole."""
     windows = stated.filter(pl.col("told_from").is_not_null()).select(
         first="told_from", last="told_until", met_at="received_at"
     )

@@ -40,8 +40,8 @@ def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
     transfer when their amounts are opposite, their currency is the same and at most 4 days lie between them: first
     those whose IBANs say so, one to one, then settlements of own credit cards, which name the card company's IBAN, then
     those without IBANs; of the last two, those that are each other's only candidate. No other row whose counterpart
-    IBAN is foreign is a leg, and neither is cash, a card payment or a fee without an own IBAN. Pure: after an import it
-    runs again over all rows of the user.
+    IBAN is foreign is a leg, and neither is cash, a card payment, a fee, interest or a salary without an own IBAN.
+    Pure: after an import it runs again over all rows of the user.
     """
     rows = _candidates(legs, accounts)
     said = _said_by_iban(rows.filter(~pl.col("is_settlement")))
@@ -120,7 +120,8 @@ def _sides(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
-    """The pairs of legs that their IBANs show, one to one, by best evidence, then by nearest day."""
+    """The pairs of legs that their IBANs show, each leg in one pair at most: by best evidence first (EVIDENCE), then by
+    nearest day."""
     sizes = rows.filter(pl.col("target").is_not_null())["size"].unique()
     out, into = _sides(rows.filter(pl.col("size").is_in(sizes.implode())))
     pairs = [pl.DataFrame(schema=_PAIRS)]

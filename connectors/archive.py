@@ -42,8 +42,8 @@ def detect(head: bytes) -> bool:
 
 
 def statements(stream: BinaryIO) -> Iterator[tuple[int, BinaryIO]]:
-    """The files in the container but for COMPANIONS, folders and what macOS adds, one after the other with their
-    numbers, each readable until the next one is requested.
+    """The files in the container in its order, but for PDFs and images (COMPANIONS), folders and what macOS adds, each
+    with its number and readable until the next one is requested. Numbers begin at 1 and count the PDFs and images, too.
 
     Raises `LimitExceeded` for too many, too large, or too well compressed files (sources 7), `UnsupportedFile` for
     encrypted or unusually compressed ones, `MalformedFile` for damage; all of them also while a file is being read.
@@ -74,8 +74,8 @@ def statements(stream: BinaryIO) -> Iterator[tuple[int, BinaryIO]]:
 
 
 def _refuse_long_listing(stream: BinaryIO) -> None:
-    """Raise LimitExceeded for a container with too long a listing, else leave the stream at its beginning; the library
-    would load millions of entries before their number could be checked."""
+    """Raise LimitExceeded for a container with too long a listing, else leave the stream at its beginning. It is called
+    before `zipfile`, which would load millions of entries before their number could be checked."""
     end = stream.seek(0, io.SEEK_END)
     stream.seek(max(0, end - _END_BYTES_MAX))
     tail = stream.read()

@@ -20,7 +20,8 @@ RenderPair = Callable[[AccountRecord, TransactionRecord, Classification], str]
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """An account with its statement and its rendered rows; `first`, `last` and `total` are about the booked ones."""
+    """An account with its statement and its rendered rows; `number` counts from 1. `first` and `last` are the earliest
+    and the latest booking date of the booked rows (None without any), `total` is the sum of these rows."""
 
     number: int
     account: AccountRecord
@@ -37,8 +38,8 @@ class Block(Struct, frozen=True, kw_only=True):
             stream.write(chunk)
 
     def days(self) -> tuple[date | None, date | None]:
-        """The days of opening and closing balance; where the source states none, those of the rows; None without
-        any."""
+        """The days of opening and closing balance. Where the source does not state one, it is the first or last booking
+        date; without bookings, the day of the other balance; None where there is no day at all."""
         opening = self.statement.opening_date or self.first or self.statement.closing_date
         return opening, self.statement.closing_date or self.last or opening
 
@@ -52,12 +53,14 @@ class Block(Struct, frozen=True, kw_only=True):
 
 
 def blocks(records: Iterable[Record], render: Render) -> Iterator[Block]:
-    """The accounts as blocks, in order; the rows of a block are deleted when the next one is requested."""
+    """The accounts as blocks, in the order of the records, their rows rendered by `render`; the rows of a block are
+    deleted when the next block is requested."""
     return blocks_of_pairs(without_classes(records), lambda account, row, _: render(account, row))
 
 
 def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair) -> Iterator[Block]:
-    """The accounts as blocks, for a format that shows type and category."""
+    """The blocks as in `blocks`, for a format that shows type and category: `render` also gets the classification that
+    is paired with each booking."""
     waiting = iter(pairs)
     number = 0
     upcoming = next(waiting, None)
@@ -89,7 +92,8 @@ def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair) -> Iterator[Block
 def tag(
     name: str, text: str | None = None, characters: int | None = None, *, raw: str = "", attributes: str = ""
 ) -> str:
-    """An element of XML around a text, which is escaped and cut at so many characters, or around the XML in `raw`; an
-    empty text where it would be empty."""
+    """The text of an XML element around `text`, which is escaped and cut at so many characters, or, where `text` is
+    None, around the XML in `raw`; an empty text where the element would be empty. `attributes` are written as they are,
+    with a space in front."""
     inner = raw if text is None else escape(text[:characters])
     return f"<{name}{attributes}>{inner}</{name}>" if inner else ""

@@ -10,7 +10,8 @@ from analytics.records import Record
 
 
 class PartWords(NamedTuple):
-    """A part of a booking's amount, with its category, note and tags."""
+    """A part of a booking's amount, with its category (or a finer one), note and tags; `own` is the name of the own
+    category below that."""
 
     amount: Decimal
     category: str  # a category or a finer one
@@ -26,8 +27,9 @@ class PartWords(NamedTuple):
 
 
 class OwnerWords(NamedTuple):
-    """The owner's words on one booking. `splits` add up to its amount, each with its main category. `own` is the name
-    of the chosen own category, which is below `category`."""
+    """The owner's words on one booking. `category` is the category that they chose, or a finer one, and `own` the name
+    of the own category below it. `splits` are the parts into which they divided the amount, which add up to it, each
+    with its main category."""
 
     category: str | None = None
     note: str | None = None

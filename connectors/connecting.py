@@ -23,8 +23,8 @@ class Sentence(Struct, frozen=True, kw_only=True):
 
 
 class FormField(Struct, frozen=True, kw_only=True):
-    """A field to fill in, with `choices` (value, label) to choose from. `is_secret`: hidden while typed, and never an
-    argument of a command. A field with a `default` may be left as it is."""
+    """A field to fill in, with `choices` (value, label) to choose from, if any. `is_secret`: hidden while typed, and
+    never an argument of a command. A field with a `default` may be left as it is, one that `is_optional` empty."""
 
     name: str
     label: Sentence
@@ -36,8 +36,9 @@ class FormField(Struct, frozen=True, kw_only=True):
 
 class Question(Discreet, frozen=True, kw_only=True):
     """A question to the person. Without fields it says what to do elsewhere (approve in the bank's app), and the step
-    is repeated after `again_after` seconds. `image` is a picture to look at, such as a photoTAN, of type `image_type`.
-    `problem` says what was wrong with the last answer."""
+    is repeated after `again_after` seconds (None: after the answer). `image` is a picture to look at, such as a
+    photoTAN, of type `image_type`. `problem` says what was wrong with the last answer. The next Reply brings `memo`
+    back."""
 
     text: Sentence
     fields: Sequence[FormField] = ()
@@ -50,7 +51,8 @@ class Question(Discreet, frozen=True, kw_only=True):
 
 class Redirect(Discreet, frozen=True, kw_only=True):
     """An address of the provider or bank to which the browser is sent. It comes back to the return address with the
-    state; a provider that sends nobody back is asked again after `again_after` seconds instead."""
+    state; a provider that sends nobody back is asked again after `again_after` seconds instead. The next Reply brings
+    `memo` back."""
 
     url: str
     again_after: float | None = None
@@ -59,7 +61,7 @@ class Redirect(Discreet, frozen=True, kw_only=True):
 
 class Done(Discreet, frozen=True, kw_only=True):
     """The outcome when the bank is connected: the default name of the connection, what is stored in clear and what
-    encrypted, and the end of the consent, in UTC without a zone."""
+    encrypted, and the end of the consent, in UTC without a zone, None where none is known."""
 
     bank_name: str
     settings: Json = field(default_factory=dict)
@@ -71,8 +73,9 @@ Step = Question | Redirect | Done
 
 
 class Reply(Discreet, frozen=True, kw_only=True):
-    """The answer to the last step: the fields of its question, or the parameters with which the browser came back. Both
-    are empty in the first step, and in one that is repeated without an answer.
+    """The answer to the last step: the fields of its question (`given`), or the parameters with which the browser came
+    back (`returned`), and its `memo`. Answer and memo are empty in the first step; a step that is repeated without an
+    answer has its memo again.
 
     `given` may have more: the options of the command (--bank, --country) are there in every step. A Redirect of this
     step has to use `return_url` and `state`.
@@ -101,19 +104,21 @@ class LiveSource(Connector, Protocol):
         ...
 
     def next_step(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:
-        """The next step. `connection` has the settings and secrets of the connection that is renewed, or none yet.
+        """The next step. `connection` has the settings and secrets of the connection that is renewed; both are empty
+        for a new one.
 
-        An error ends the attempt and changes nothing; what the person can correct is a Question with a `problem`
-        instead.
+        An error ends the attempt, and nothing of it is stored; what the person can correct is a Question with a
+        `problem` instead.
         """
         ...
 
     def is_same_login(self, known: Connection, done: Done, /) -> bool | None:
-        """Whether `done` is the login of `known`, a connection of the same user and bank name, and so renews it; None
-        where that cannot be determined."""
+        """Whether `done` is the login of `known`, a connection of the same user and bank name, and so renews it instead
+        of making another connection; None where that cannot be determined."""
         ...
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
-        """End the access at the provider, because the user ends the connection. An error, also because the provider has
-        no request for this, does not keep the connection from ending here."""
+        """End the access at the provider, because the user ends the connection. An error does not keep the connection
+        from ending here; the user is told that the access is left, and why. A provider that has no request for this
+        raises SourceError."""
         ...

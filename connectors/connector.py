@@ -28,11 +28,11 @@ class Person(Struct, frozen=True, kw_only=True):
 
 
 class Connection(Discreet, frozen=True, kw_only=True):
-    """A bank connection as its connector sees it; `settings` are what `bankdata connect` stored for it.
+    """A bank connection as its connector sees it; `settings` are what was stored when it was connected.
 
     `secrets` are its passwords, tokens and keys. New values from the source, such as a refreshed token or the state of
     a dialogue, are passed to `keep_secrets` (with the unchanged ones), which stores them at once, whatever fails
-    afterwards. `attended` is the user, if present; most banks limit accesses without one.
+    afterwards. `attended` is the user, None where they are absent; most banks limit accesses without one.
     """
 
     id: str
@@ -45,23 +45,25 @@ class Connection(Discreet, frozen=True, kw_only=True):
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
-    """The answer that the source is not ready; it is not asked again before `seconds` have passed."""
+    """The answer that the source is not ready; it is not asked again before `seconds` have passed. `handle` replaces
+    the stored one when given."""
 
     seconds: float = 1.0
     handle: Json | None = None  # replaces the stored handle when given
 
 
 class Ready(Struct, frozen=True, kw_only=True):
-    """The answer that the source has all data; `handle` replaces the stored one when given, and so does the end of the
-    consent."""
+    """The answer that the source has all data. `handle` and the end of the consent (UTC without a zone) each replace
+    the stored one when given."""
 
     handle: Json | None = None
     consent_expires_at: datetime | None = None  # UTC without a zone; after it, the bank is not asked any more
 
 
 class LeftOut(Struct, frozen=True, kw_only=True):
-    """A part that the source did not give, such as one of several accounts. A completed job reports it as a warning,
-    unless nothing came at all. `reason` is a sentence for the user."""
+    """A part that the source did not give or not in full, such as one of several accounts; it may come beside a batch
+    of the same account. The job reports it as a warning, or fails for this reason if nothing was imported. `reason` is
+    a sentence for the user."""
 
     name: str
     reason: str
@@ -83,8 +85,8 @@ class Connector(Protocol):
 
     @property
     def unattended_syncs_max(self) -> int | None:
-        """The number of syncs in 24 hours that the source allows while its user is absent; None for no limit. A source
-        that allows more than the four of PSD2 is no bank, and also counts syncs with its user present."""
+        """The number of syncs in 24 hours that the source allows while its user is absent; None for no limit. More than
+        the four of PSD2 mean that the source is no bank; syncs with the user present are then counted, too."""
         ...
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - those that ask need them
@@ -92,7 +94,8 @@ class Connector(Protocol):
         return {}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:  # noqa: ARG002 - as above
-        """Ask the source once, in bounded time, whether its data is ready."""
+        """Ask the source once, in bounded time, whether its data is ready. The caller asks again after Waiting, and
+        fetches after Ready."""
         return Ready()
 
     def fetch(
@@ -101,18 +104,20 @@ class Connector(Protocol):
         """The batches that are new since `cursor` (all when None), lazily, overlaps included.
 
         Each batch is stored, with the cursor it names, before the next one is requested. An error of a single batch
-        (`UNREADABLE`) refuses it and leaves the others; any other error ends the job, and what is stored stays.
+        (`UNREADABLE`) refuses it and leaves the others, whose cursors are no longer stored, so that the refused one
+        comes again; any other error ends the job, and what is stored stays.
         """
         ...
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:  # noqa: ARG002 - as above
-        """Tidy up after the batch was committed or, with a reason, refused (a folder moves the file)."""
+        """Tidy up after the batch was stored or, with the reason in `refusal`, refused (a folder moves the file). An
+        error here does not undo what is stored."""
         return
 
 
 @runtime_checkable
 class HasNews(Protocol):
-    """A connector whose source can be checked for news at no cost; a source that counts requests is none."""
+    """A connector whose source can be checked for news without a request that costs or counts."""
 
     def has_news(self, connection: Connection, *, now: datetime) -> bool:
         """Whether a check that costs nobody anything shows news; the server then starts a sync by itself."""

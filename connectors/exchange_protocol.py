@@ -43,8 +43,9 @@ LETTER, DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 
 
 def as_text(exchange: Exchange) -> str:
-    """One exchange in a few lines. Letters become x and digits 0, also in path and parameters, which may contain tokens
-    and account numbers; only fixed words of the protocol stay."""
+    """One exchange in a few lines. In the values of path, parameters and body, which may contain tokens and account
+    numbers, letters become x and digits 0; only fixed words of the protocol, true, false and null stay, as do host,
+    content type and names. The body is cut at 20,000 characters."""
     parameters = "&".join(f"{name}={mask(value)}" for name, value in exchange.parameters.items())
     path = "/".join(part if part in PATH_WORDS else mask(part) for part in exchange.path.split("/"))
     asked = f"{exchange.method} {exchange.host}{path}" + (f"?{parameters}" if parameters else "")
@@ -54,7 +55,7 @@ def as_text(exchange: Exchange) -> str:
 
 
 def mask(text: str) -> str:
-    """The text with every letter and digit replaced, so that only its shape is left."""
+    """The text with x for every letter and 0 for every digit, so that only its shape is left."""
     return DIGIT.sub("0", LETTER.sub("x", text))
 
 

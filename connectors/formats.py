@@ -48,10 +48,11 @@ FORMATS = (
 def read_statements(
     source: Path | BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
 ) -> Iterator[Batch]:
-    """The batches of a file: one, or one for each statement file in a ZIP container, each with its content's hash as
-    id.
+    """The batches of a file: one, or one for each statement file in a ZIP container. The id is made of the hash of the
+    whole file and, in a container, the number of the file in it.
 
-    `profiles` are the user's own. Reading a batch's records raises the errors of the file.
+    `profiles` are the user's own. Reading a batch's records raises the errors of the file; requesting a batch, those of
+    the container. `on_layout` is as in `read_records`.
     """
     if isinstance(source, Path):
         with source.open("rb") as stream:
@@ -74,7 +75,8 @@ def read_records(
     source: Path | BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
 ) -> Iterator[Record]:
     """All records of a file in one stream; those of a ZIP container's files follow each other and differ by `part`.
-    `on_layout` gets the layout of a CSV file where it was guessed or chosen."""
+    `on_layout` gets the layout of a CSV file that follows no shared profile, because it was guessed or is the user's
+    own."""
     for part, batch in enumerate(read_statements(source, profiles, on_layout)):
         for record in batch.records:
             yield replace(record, part=part) if part and isinstance(record, AccountRecord) else record
@@ -124,7 +126,7 @@ def _digest(stream: BinaryIO) -> str:
 
 
 def _head(stream: BinaryIO) -> bytes:
-    """The beginning of a file, which remains to be read."""
+    """The first bytes of a file (HEAD_BYTES at most), which stay in the stream to be read again."""
     if isinstance(stream, io.BufferedReader) and not stream.seekable():
         return stream.peek(HEAD_BYTES)[:HEAD_BYTES]
     place = stream.tell()
@@ -134,7 +136,7 @@ def _head(stream: BinaryIO) -> bytes:
 
 
 def _name_member(records: Iterator[Record], number: int) -> Iterator[Record]:
-    """The records unchanged; an error names the file of the container."""
+    """The records unchanged; an error is raised with the number of the file in the container in its message."""
     try:
         yield from records
     except SourceError as error:

@@ -59,8 +59,9 @@ def utf16_codec(head: bytes) -> str | None:
 
 
 def octets(stream: BinaryIO, head: bytes = b"", *, utf16_errors: str = "replace") -> Iterator[bytes]:
-    """The bytes of `head` and of the rest of the file, without the byte order mark; UTF-16 becomes UTF-8, so that they
-    contain ASCII."""
+    """The bytes of `head` and of the rest of the file, in pieces, without the byte order mark; UTF-16 becomes UTF-8, so
+    that they contain ASCII. `utf16_errors` is what Python's decoder does with damaged UTF-16 ("strict": raise
+    UnicodeError)."""
     chunk = head or stream.read(_CHUNK_BYTES)
     codec = utf16_codec(chunk)
     if codec is None:

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """One request and its answer, in the form for the trace of a connection."""
+    """One request and its answer, in the form for the trace of a connection; `status` is None where no answer came."""
 
     method: Method
     host: str
@@ -59,8 +59,8 @@ WATCHED_BY: ContextVar[Callable[[Exchange], None] | None] = ContextVar("WATCHED_
 
 
 class ProviderAnswer(Struct, frozen=True, kw_only=True):
-    """The answer of a provider; `retry_after` are the seconds to wait. `Provider` returns none with a redirect, 429, or
-    500 and more."""
+    """The answer of a provider; `retry_after` are the seconds that it asks to wait, None for none. Redirects, 429, and
+    statuses of 500 and more do not come here: `Provider` raises an error for them."""
 
     host: str
     status: int
@@ -154,7 +154,7 @@ class Provider:
         return self._ask(_Outgoing(method="DELETE", path=path, headers=headers))
 
     def close(self) -> None:
-        """Close the connections to the host, for a provider that is not asked any more."""
+        """Close the connections to the host. For a provider that is not asked any more: a later request would fail."""
         if "_client" in vars(self):
             _run_on_loop(self._client.aclose())
 
@@ -240,7 +240,8 @@ class Provider:
             )
 
     async def _body(self, headers: Mapping[str, str], pieces: AsyncIterable[bytes]) -> bytes:
-        """The whole body as it comes, without trusting an announced length. Raises ProviderUnavailable."""
+        """The body as it comes, read up to ANSWER_BYTES_MAX, whatever length is announced. Raises ProviderUnavailable
+        for a longer or a packed one."""
         if headers.get("Content-Encoding", "identity").lower() != "identity":
             raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="packed without being asked to")
         body = bytearray()

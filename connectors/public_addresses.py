@@ -26,8 +26,8 @@ def plain(address: Address) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is that of one machine on the public internet, and does not embed another address; an IPv6
-    address that maps an IPv4 address is judged as that."""
+    """Whether the address is that of one machine on the public internet. An IPv6 address that maps an IPv4 address is
+    judged as that one; one that embeds an IPv4 address otherwise (6to4, Teredo, NAT64) is not public."""
     address = plain(address)
     if isinstance(address, ipaddress.IPv6Address) and (address.sixtofour is not None or address.teredo is not None):
         return False

@@ -20,9 +20,9 @@ def read_records(
 ) -> Iterator[Record]:
     """All records of a file in one stream; those of a ZIP container's files follow each other and differ by `part`.
 
-    `profiles` are the user's own; a guessed or chosen layout is passed to `on_layout`. Raises SourceError, possibly
-    after some records: for an error of the file, or when reading takes more time or memory than allowed. An exception
-    from `check` ends the reading.
+    `profiles` are the user's own; a layout that is guessed or the user's own is passed to `on_layout`. Raises
+    SourceError, possibly after some records: for an error of the file, or when reading takes more time or memory than
+    allowed. An exception from `check`, which is called repeatedly, ends the reading.
     """
     for answer in ask_process(source, ParseRequest(wanted="records", profiles=tuple(profiles or ())), check):
         if isinstance(answer, CsvLayout):

@@ -80,7 +80,8 @@ def clean_purpose(*parts: str | None) -> str | None:
 
 
 def clean_key(text: str | None) -> str | None:
-    """A reference, mandate or id as one clean line; None for placeholders that banks write instead (sources 4.3)."""
+    """A reference, mandate or id as one clean line; None for an empty text and for placeholders that banks write
+    instead (sources 4.3)."""
     key = clean(text, KEY_CHARACTERS_MAX) if text else None
     return None if key is None or is_placeholder(key) else key
 
@@ -180,8 +181,8 @@ def parse_bic(text: str | None) -> str | None:
 
 
 def parse_creditor_id(text: str | None) -> str | None:
-    """A SEPA creditor identifier in capitals without spaces, if its check digits are right (EPC262-08: without the
-    business code), else None."""
+    """The SEPA creditor identifier in capitals without spaces, if its form and check digits are right, else None. The
+    business code (characters 5 to 7) stays in it, but the check leaves it out (EPC262-08)."""
     if not text:
         return None
     compact = "".join(text.split()).upper()

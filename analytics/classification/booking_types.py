@@ -19,7 +19,8 @@ class Verdict(NamedTuple):
 
 
 class BookingFacts(NamedTuple):
-    """What the classification reads of one booking; blank texts are None."""
+    """What the classification reads of one booking; blank texts are None. `name` is that of the merchant where the
+    source states one, else the counterpart's; `account_kind` is the kind of the account on which it is booked."""
 
     is_credit: bool
     name: str | None
@@ -38,7 +39,7 @@ class BookingFacts(NamedTuple):
 
     @property
     def has_mandate(self) -> bool:
-        """Whether a mandate or its creditor is named."""
+        """Whether a mandate or a creditor id is named."""
         return self.mandate is not None or self.creditor_id is not None
 
 

@@ -19,8 +19,8 @@ LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only w
 
 
 class Evidence(NamedTuple):
-    """A booking with its type (`kind`) and merchant, whether its counterpart is an own account, and the kind of that
-    account."""
+    """A booking with its type (`kind`; None for none) and merchant; whether its counterpart is an own account
+    (`is_own`), and the kind of that account, None where it is unknown or not an own one."""
 
     booking: BookingFacts
     kind: str | None
@@ -102,8 +102,8 @@ def _settlement(bank_text: str | None) -> Found[Keyword] | None:
 
 def _outweighs(word: Found[Keyword], merchant: Merchant) -> bool:
     """Whether a keyword decides against the brand that carries the payment out: one about saving, one about electricity
-    against a brand of SUBSCRIPTION, and one of any category but OTHER against a brand of OTHER. A keyword that does not
-    count in every text, or every text of a credit, never does."""
+    against a brand of SUBSCRIPTION, and one of any category but OTHER against a brand of OTHER. It has to count in
+    every text, or in every text of a credit, not only in names."""
     assert merchant.brand is not None
     if word.meaning.scope not in ("text", "credit"):
         return False

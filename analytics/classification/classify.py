@@ -52,8 +52,9 @@ def classify(
 
 def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rules: Sequence[Rule] = ()) -> pl.DataFrame:
     """The rows (`CLASSIFIABLE`, with `category` and `category_rule`) with the finer category that is derived below
-    their category, and its rule: `detailed_category` and `detailed_rule`, null for none. A finer one that the user
-    chose is not looked up."""
+    their category, and its rule: `detailed_category` and `detailed_rule`, null for none. The category itself is not
+    derived anew. A finer category that the user chose by a rule or correction is not applied; that is up to the
+    caller."""
     own = {comparable_value("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     decided = (Verdict(value, rule or "") for value, rule in rows.select("category", "category_rule").iter_rows())
     leaves = [_derive(row, own, rules, {}, said)[6:8] for row, said in zip(_rows(rows), decided, strict=True)]

@@ -42,8 +42,8 @@ def own_transfer(kinds: Iterable[str | None]) -> str:
 
 
 def _is_doubtful(category: Verdict, leaf: Verdict, evidence: Evidence) -> bool:
-    """Whether the evidence for the category is weak: the category stays, but no finer one below it is better than a
-    wrong one."""
+    """Whether the evidence for the category is weak: the category stays then, but gets no finer one, which is better
+    than a wrong one."""
     if not category.rule.startswith(TOLD_BY_WORDS):
         return False
     if leaf.rule.startswith("default:"):  # a person's name
@@ -57,8 +57,9 @@ def _is_doubtful(category: Verdict, leaf: Verdict, evidence: Evidence) -> bool:
 
 
 def _is_elsewhere(category: Verdict, leaf: Verdict, evidence: Evidence, *, unheard: Set[str] = frozenset()) -> bool:
-    """Whether the texts speak for another category (but TRANSFER and those in `unheard`): by a longer word than any for
-    this one, or because the word that gave the finer category also stands for another category."""
+    """Whether the texts speak for another category (TRANSFER and those in `unheard` do not count): by a word that is
+    longer than any for this category, or because the word that gave the finer category also stands for another
+    category."""
     assert category.value is not None
     heard = (*_texts(evidence), *_other_texts(evidence))
     own = [hit.length for place, words in heard for hit in _words(category.value, place, words)]

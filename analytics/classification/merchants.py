@@ -34,7 +34,9 @@ class Brand(NamedTuple):
 
 class Merchant(NamedTuple):
     """The counterpart of a booking, as far as the texts show it: a company, or a private person, who gets no `name`.
-    `rule` says where the name, or the lack of one, comes from."""
+    `rule` says where the name, or the lack of one, comes from. `brand` and `intermediary` are None where none is
+    recognised, `is_person` is None where it is unknown. `label_words` are the folded words in which keywords are looked
+    up: the shop's name, else the purpose."""
 
     name: str | None
     rule: str

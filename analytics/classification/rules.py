@@ -50,7 +50,8 @@ class InvalidRule(ValueError):
 
 class Rule(Struct, frozen=True, kw_only=True):
     """A rule: if `field` `operator` `value`, then this category, merchant and type; what is None stays derived. Of the
-    rules that match a booking, only the first gives these, but all give their tags.
+    rules that match a booking, only the first gives these (a rule with tags alone is passed over), but all give their
+    tags.
 
     `field` is a name of the interface (counterpartName, merchantName, purpose, counterpartIban, counterpartCreditorId,
     counterpartMandateReference) or "text", the first three together. Texts are compared folded (decision 9), keys
@@ -70,7 +71,7 @@ class Rule(Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> ChosenCategory | None:
-        """The category that the rule gives; None where it gives none."""
+        """The category that the rule gives, with the finer and own one; None where it gives none."""
         if self.category is None:
             return None
         return ChosenCategory(self.category, self.detailed_category, self.own_category_id)
@@ -94,7 +95,9 @@ def parse_rules(text: str) -> list[Rule]:
 
     {"field": "counterpartName", "operator": "contains", "value": "Kita", "category": "OTHER", "merchant": "Kita"}
 
-    `id` may be given; it is the line's number otherwise. Raises InvalidRule, which names the line.
+    `id` may be given; it is the line's number otherwise. A finer category brings the category above it. Whether an own
+    category exists is not known here: the caller checks it and fills in the categories above it. Raises InvalidRule,
+    which names the line.
     """
     rules: list[Rule] = []
     seen: set[str] = set()
@@ -112,8 +115,8 @@ def parse_rules(text: str) -> list[Rule]:
 
 
 def with_free_ids(known: Iterable[Rule], added: Iterable[Rule]) -> list[Rule]:
-    """The added rules, each with its id, or the next free number where a known or earlier rule has that id, or no
-    address can contain it."""
+    """The added rules with ids that are free: each keeps its own, unless a known or an earlier added rule has it, or no
+    address can contain it; then it gets the next free number."""
     taken = {rule.id for rule in known}
     numbered = []
     for rule in added:
@@ -139,8 +142,8 @@ def as_json(rule: Rule) -> dict[str, object]:
 
 
 def first_rule(rules: Sequence[Rule], values: Mapping[str, str]) -> Rule | None:
-    """The first rule that gives more than tags and matches a booking, given as comparable values by field; None for
-    none."""
+    """The first rule that gives a category, a merchant or a type and matches a booking, given as comparable values by
+    field; None for none."""
     return next((rule for rule in rules if rule.decides and rule.holds(values)), None)
 
 

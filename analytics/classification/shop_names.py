@@ -54,8 +54,8 @@ def without_reference(label: str) -> str:
 
 
 def is_slip(label: str) -> bool:
-    """Whether a name begins with the words of a card slip and so is a whole one: "CHECKCARD 0105 SHELL OIL 57442",
-    "CARD PAYMENT TO TESCO"."""
+    """Whether a counterpart's name begins with the words of a card slip, so that all of it is the text of a slip:
+    "CHECKCARD 0105 SHELL OIL 57442", "CARD PAYMENT TO TESCO"."""
     return SLIP_HEAD.match(label) is not None
 
 

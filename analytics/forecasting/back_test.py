@@ -15,8 +15,8 @@ ORIGINS_MAX = 6
 
 
 class Accuracy(Struct, frozen=True, kw_only=True):
-    """The accuracy of so many past forecasts (`tests`): the mean absolute error after 30 days, that of simply assuming
-    the first balance, and the share (0 to 1) of outcomes within the band."""
+    """The accuracy of so many past forecasts (`tests`): the mean absolute error of the balance after 30 days, the same
+    error of simply assuming an unchanged balance, and the share (0 to 1) of balances that were within the band."""
 
     tests: int
     mean_absolute_error: Decimal

@@ -16,9 +16,9 @@ OUT, IN = "out", "in"
 
 
 def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
-    """The recurring payments and income (streams) of each `user_id` of the rows (CHARGES) as they were visible on each
-    of the days, as SUBSCRIPTIONS whose `user_id` consists of the rows' own, the direction ("out", "in") and the day,
-    joined by SEPARATOR.
+    """The recurring payments and income (streams) of each `user_id` of the rows (CHARGES) that were visible and went on
+    at each of the days, as SUBSCRIPTIONS whose `user_id` consists of the rows' own, the direction ("out", "in") and the
+    day, joined by SEPARATOR.
 
     Incoming streams are found like outgoing ones, with the sign turned. Nothing is left out for its wording or type,
     because savings, loans and own transfers change a balance, too.
@@ -44,10 +44,11 @@ def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
 def streams_of(
     flows: pl.DataFrame, charges: Mapping[str, Charge], ids: Mapping[str, str], *, salaries: Container[str] = ()
 ) -> defaultdict[tuple[str, date], list[Stream]]:
-    """The result of `recurring_flows` by the rows' own `user_id` (in which a caller may have put an account) and day.
+    """The streams in the result of `recurring_flows`, by the rows' own `user_id` (in which a caller may have put an
+    account) and day.
 
     `charges` are all charges by id, with positive amounts. `ids` has the ids of listed recurring payments by their
-    latest charge, and `salaries` the charges that are pay.
+    charges, and `salaries` the ids of charges that are pay; in both, a stream is looked up by its latest charge.
     """
     streams: defaultdict[tuple[str, date], list[Stream]] = defaultdict(list)
     for row in flows.iter_rows(named=True):

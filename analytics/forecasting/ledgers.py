@@ -16,7 +16,7 @@ Reason = Literal["no_balance", "short_history", "few_bookings"]
 
 class DayMoved(Struct, frozen=True, kw_only=True):
     """The bookings of a day: `total` is their sum, `usual` the sum without balance corrections and transfers within the
-    selection."""
+    selection, `bookings` their number."""
 
     total: Decimal = Decimal(0)
     usual: Decimal = Decimal(0)
@@ -27,8 +27,8 @@ NOTHING = DayMoved()
 
 
 class AccountLedger(Struct, frozen=True, kw_only=True):
-    """The balance at the end of `day`, the bookings until then by day as far as they are read, and of the whole history
-    the first day, the number of bookings and the opening balance."""
+    """The balance at the end of `day`, and `moved`, the bookings until then by day, as far back as they are read.
+    `first` day, number of `bookings` and `opening` balance are those of the whole history."""
 
     currency: str
     day: date

@@ -49,8 +49,9 @@ class NextPay(Struct, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """An event expected on `day`, in nine of ten cases between `first` and `last`; its `id` is that in the list of
-    recurring payments, None for one that is not listed."""
+    """A recurring payment or income expected on `day`, in nine of ten cases between `first` and `last`; `amount` is
+    negative where money leaves, and `variance` is that of the amount. `name` is None for the sum of a month. `id` is
+    that in the list of recurring payments, None for one that is not listed."""
 
     day: date
     first: date
@@ -72,8 +73,8 @@ class ForecastDay(Struct, frozen=True, kw_only=True):
 
 
 class Projection(Struct, frozen=True, kw_only=True):
-    """The projected days, at least one, and the events expected in them; `rest_per_day` is what moves each day besides,
-    and `trend_weight` the share of the past trend that is expected to continue."""
+    """The projected days, at least one, and the events expected in them, by day; `rest_per_day` is what the balance
+    moves on each day besides, and `trend_weight` the share of the past trend that is expected to continue."""
 
     days: Sequence[ForecastDay]
     events: Sequence[Event]
@@ -116,8 +117,8 @@ def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> P
 
 
 def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None:
-    """The next pay, None where none is expected within 62 days. Other income and daily spending are not included in
-    `left`."""
+    """The next pay, None where none is expected within 62 days. `left` does not include other income and daily
+    spending, nor what is due on the day of the pay."""
     streams = list(streams)
     pay_days = [event.day for stream in streams if stream.is_pay for event in _events(stream, ledger, PAY_DAYS)]
     if not pay_days:
@@ -131,8 +132,8 @@ def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None
 
 
 def by_month(projection: Projection) -> Projection:
-    """The projection at the ends of months and on the last day, which still adds up; each month has at most one
-    nameless event."""
+    """The projection reduced to the ends of months and the last day, which still adds up; the events of each month
+    become one without a name, on the last of its days."""
     ends = [day for day in projection.days if day is projection.days[-1] or (day.day + timedelta(days=1)).day == 1]
     first, events = projection.days[0].day, []
     for end in ends:

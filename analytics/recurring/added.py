@@ -20,7 +20,8 @@ LEAST, MOST = Decimal("0.5"), Decimal(2)  # of the stated amount; other amounts 
 
 
 class AddedPayment(Struct, frozen=True, kw_only=True):
-    """A payment as the user stated it; the amount is positive, in the currency of the account."""
+    """A recurring payment as the user stated it: `direction` is "incoming" or "outgoing", the amount is positive, in
+    the currency of the account, and `next_day` is the day of the next charge."""
 
     id: str
     account_id: str
@@ -32,20 +33,22 @@ class AddedPayment(Struct, frozen=True, kw_only=True):
 
 
 def id_of(user_id: str, account_id: str, name: str, direction: str, frequency: str) -> str:
-    """The id of an added payment; adding the same payment again with another amount or day has the same id, and so
-    changes it."""
+    """The id of an added payment; adding one of the same folded name again with another amount or day has the same id,
+    and so changes it."""
     return digest("\x1f".join(("added", user_id, account_id, fold(name), direction, frequency)))
 
 
 def include_added(
     streams: pl.DataFrame, added: Sequence[AddedPayment], rows: pl.DataFrame, currencies: Mapping[str, str], today: date
 ) -> pl.DataFrame:
-    """The found streams with `added_id`, the id of an added payment that is the same, followed by the added payments
-    that were not found, with their account as `added_to`; both are confirmed, but a stream that was dismissed stays so.
+    """The found streams, then the added payments that are not among them. A stream that is the same as an added payment
+    has its id as `added_id` (else null) and counts as confirmed, unless it was dismissed. An added payment that was not
+    found is a row of its own, confirmed, with its account as `added_to`.
 
     `rows` (CHARGES) are the bookings of the accounts, whose `currencies` are given. The charges of an added payment are
-    bookings in its direction, of half to twice its amount, whose counterpart, merchant or purpose contains its name;
-    the stream with the latest of them that is in any is the same payment.
+    bookings in its direction, of half to twice its amount, whose counterpart, merchant or purpose contains its name. It
+    is the same as the stream that has the latest of these charges, of those that are in any stream. Of several added
+    payments that are the same as one stream, only the first is kept.
     """
     if not added:
         return streams.with_columns(added_id=pl.lit(None, pl.String), added_to=pl.lit(None, pl.String))

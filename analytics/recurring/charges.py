@@ -32,9 +32,9 @@ def eligible_payments(
     charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, incoming: bool = False
 ) -> pl.DataFrame:
     """The bookings of the last 25 months that may recur, oldest first, each with its `row` number, its `price` (the
-    amount without its sign), the folded texts `name`, `note` and `brand`, and a negative amount. Potential duplicates,
-    adjusting entries and returned payments are left out, and without `of_any_kind` also what pays for nothing, such as
-    savings. `incoming` adds incoming ones, whose `user_id` gets MARK at its end."""
+    amount without its sign), the folded texts `name`, `note` and `brand`, and a negative amount whatever its direction.
+    Potential duplicates, adjusting entries and returned payments are left out, and without `of_any_kind` also what pays
+    for nothing, such as savings. `incoming` adds incoming ones, whose `user_id` gets MARK at its end."""
     days = users.lazy().select("user_id", "today", since=pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo"))
     pieces = [
         _that_may_recur(piece, days, of_any_kind=of_any_kind, incoming=incoming)

@@ -23,7 +23,8 @@ STEADY_MIN = 0.5  # share of charges with a repeated price, from which on a sing
 
 
 class DatedCharge(NamedTuple):
-    """A charge with its booking date on each axis: in days, in business days and in months."""
+    """A charge with its price (the amount without its sign) and its booking date on each axis: in days, in business
+    days and in months."""
 
     row: int
     payee_id: int
@@ -34,8 +35,8 @@ class DatedCharge(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A charge beside the due days of a candidate: the number of the nearest one (`slot`), and how many days it is late
-    (negative: early)."""
+    """A charge beside the due days of a candidate: the number of the nearest due day (`slot`), and how many days after
+    it the charge came (negative: before it)."""
 
     charge: DatedCharge
     candidate: Candidate
@@ -44,13 +45,13 @@ class Placed(NamedTuple):
 
     @property
     def rank(self) -> tuple[float, float, int]:
-        """A sort key: of the streams that a charge may belong to, the one where this is least has it. The nearest day
-        counts first, then the best score."""
+        """A sort key: of the streams to which a charge may belong, it goes to the one with the least rank. The nearest
+        day counts first, then the best score."""
         return abs(self.late_days), -self.candidate.score, self.candidate.group.group
 
     @property
     def is_off_its_day(self) -> bool:
-        """Whether it was bought, not collected: it is more than a day beyond the tolerance."""
+        """Whether the charge is more than a day beyond the tolerance, so that it was bought, not collected."""
         return abs(self.late_days) > self.candidate.fit.tolerance_days + STRANGER_DAYS
 
 
@@ -70,8 +71,8 @@ def _position(charge: DatedCharge, fit: Fit) -> tuple[int, float]:
 
 
 def choose_groups(ranked: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int]]:
-    """The chosen groups with their rows: of the groups in `ranked`, the best first, every charge goes to the first that
-    has it; groups that lost more than a tenth are dropped.
+    """The chosen groups with their rows. `ranked` has the candidate groups with their rows, the best first; each charge
+    goes to the first group that has it, and groups that lost more than a tenth of theirs are dropped.
 
     Groups that come first for all of their charges win; then, among the remaining charges, the next ones do.
     """
@@ -153,9 +154,9 @@ def odd_ones(stream: Sequence[Placed]) -> set[int]:
 
 
 def further_charges(stream: Sequence[Placed], left: Iterable[DatedCharge]) -> list[Placed]:
-    """The charges left at the payee that belong to a stream: further ones of its price within its time (second
-    collections and double charges, unless there are too many); a new price in the slots after its last one; and an old
-    price, a trial month or a part of a month before its first."""
+    """The charges of `left`, which are in no stream of the payee, that belong to this one: those of its prices within
+    its time (second collections and double charges, unless there are too many); a likely new price in the slots after
+    its last charge; and an old price, a trial month or a part of a month before its first."""
     candidate = stream[0].candidate
     is_contract, tolerance = candidate.group.contract, candidate.fit.tolerance_days
     prices = {each.charge.price for each in stream}
@@ -178,7 +179,8 @@ def further_charges(stream: Sequence[Placed], left: Iterable[DatedCharge]) -> li
 
 
 def in_next_slots(placed: Iterable[Placed], edge: int) -> list[Placed]:
-    """For each slot beyond the edge of a stream the charge nearest to its day, up to where a second slot is missing."""
+    """For each slot beyond the edge of a stream the charge nearest to its due day, as far out as at most one slot in
+    all is without a charge."""
     nearest: dict[int, Placed] = {}
     for each in sorted(placed, key=lambda each: (abs(each.late_days), each.charge.row)):
         nearest.setdefault(abs(each.slot - edge), each)
@@ -198,7 +200,8 @@ def join_successors(streams: Streams) -> Streams:
 
 
 def heirs_of(streams: Streams) -> dict[int, int]:
-    """The groups of the streams that are continued by another stream, each with that one's group."""
+    """For each stream that another stream continues, by its group: the group of that other stream. A stream continues
+    at most one other."""
     pauses = []
     for groups in by_payee(streams).values():
         for group, other in permutations(groups, 2):

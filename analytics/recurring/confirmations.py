@@ -10,7 +10,8 @@ CONFIRMED, DISMISSED, UNDECIDED = "confirmed", "dismissed", "none"
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """A decision about the recurring payment that had this id and this latest charge at the time."""
+    """A user's decision, "confirmed" or "dismissed", about the recurring payment that had this id and this latest
+    charge at the time."""
 
     id: str
     transaction_id: str
@@ -43,8 +44,8 @@ def by_stream(streams: pl.DataFrame, known: Iterable[A]) -> Mapping[str, list[A]
     """The facts about each stream (such as decisions) by its id, in their order; those about no stream here are left
     out.
 
-    A fact belongs to the stream with its charge; only where none has it, to the stream with its id, because another
-    rhythm or beginning would change the id.
+    A fact belongs to the stream that now has its charge; where none has it, to the stream with its id. The charge comes
+    first, because another rhythm or beginning changes the id of a stream.
     """
     known = list(known)
     if not known:

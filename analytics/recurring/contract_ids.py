@@ -31,10 +31,10 @@ def named_as_in(some: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
     user).
 
     Payees are determined and streams are counted within the selection, so the same digest may stand for one contract
-    here and another there. A stream gets the id of the one among all accounts that has its frequency and its charges,
-    if they are more than half of that one's charges in the same time; two contracts that all accounts together show as
-    one never have such a majority. A stream without a counterpart among all accounts gets an id made of its first
-    charge.
+    here and another there. A stream gets the id of the one among all accounts with the same frequency of whose charges,
+    within the same time, it has more than half; each id is given once, to the stream with the most. Two contracts that
+    all accounts together show as one never have such a majority. A stream without a counterpart among all accounts gets
+    an id made of its first charge.
     """
     rows = some.to_dicts()
     claims = [
@@ -54,8 +54,8 @@ def named_as_in(some: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
 
 
 def _count_shared(charges: Iterable[str], all_charges: Sequence[str]) -> int:
-    """The number of a stream's charges (oldest first) that are among `charges`; 0 unless they are more than half of
-    those between the first and the last of them."""
+    """The number of `all_charges`, those of a stream among all accounts, oldest first, that are among `charges`; 0
+    unless these are more than half of the charges between the first and the last of them."""
     wanted = set(charges)
     places = [place for place, charge in enumerate(all_charges) if charge in wanted]
     return len(places) if places and 2 * len(places) > places[-1] - places[0] + 1 else 0

@@ -42,7 +42,8 @@ def detect(
     `charges` has the columns of `analytics.frames.CHARGES`, `users` has (user_id, today: Date); the result has those of
     `analytics.frames.SUBSCRIPTIONS`: per user by yearly cost descending, then name (decision 21). `of_any_kind` also
     finds savings, loans, settlements and own transfers, which change a balance as payments do; `incoming` also finds
-    what recurs as income; `with_ended` includes streams that are no longer listed.
+    what recurs as income, with `directions.MARK` at the end of `user_id`; `with_ended` includes streams that are no
+    longer listed.
     """
     payments = eligible_payments(charges, users, of_any_kind=of_any_kind, incoming=incoming)
     del charges  # the frames below need the memory
@@ -68,7 +69,8 @@ def detect(
 
 
 def streams_in(rows: pl.DataFrame) -> tuple[Streams, Sequence[int]]:
-    """The streams in these charges, and the row numbers of the other charges at the payees of these streams."""
+    """The streams in these charges by group, and the row numbers of the charges at their payees that are in none of
+    them, which are examined once more; odd charges (`choice.odd_ones`) are not among these."""
     if rows.height < CHARGES_MIN:
         return {}, ()
     mandate_n = pl.when(pl.col("contract_key").is_not_null()).then(pl.len().over(*WHOSE, "contract_key"))

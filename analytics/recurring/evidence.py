@@ -23,8 +23,9 @@ GAP_WOBBLE_DAYS_MAX = 1.25  # half the distance of the gaps' quartiles
 
 
 class EvidenceNeeded(NamedTuple):
-    """How much a contract of a frequency may vary in amount, how many charges a payment without contract needs (exact:
-    when none was even a day off), and how far its typical charges may spread."""
+    """The evidence that a frequency needs: how much the amounts of a contract may vary (standard deviation by mean);
+    how many charges a payment without contract needs (exact: when none was even a day off); and how far its typical
+    charges may spread around the due days (standard deviation in days)."""
 
     contract_variation: float
     charges: int
@@ -67,7 +68,10 @@ def worth_fitting(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 class ChargeGroup(NamedTuple):
-    """What is known of a candidate group apart from the calendar (`candidate_groups`, `describe_groups`)."""
+    """What is known of a candidate group apart from the calendar (`candidate_groups`, `describe_groups`): `n` is its
+    number of charges, `payee_n` and `mandate_n` are those of the whole payee and mandate, `part` is n / payee_n.
+    `whole`: all prices are whole numbers. `prices` is the number of different ones, `changes` counts neighbouring
+    charges of different price. `gaps_...` is the share of gaps between charges that fit the frequency."""
 
     group: int
     level: str
@@ -99,7 +103,10 @@ class ChargeGroup(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """How a group fits a lattice, which is a series of due days (`rhythm.fits`)."""
+    """How a group fits a lattice, which is a series of due days, the slots (`rhythm.fits`): `share` is that of charges
+    within tolerance, `slots` the number of due days from the first to the last charge, `filled` of those with a charge,
+    `coverage` filled / slots, `repeats` the charges for each filled one. `near_...` count the charges at most 2.6 days
+    off, and the slots that these fill."""
 
     fit: int
     group: int
@@ -190,7 +197,8 @@ def is_on_lattice(group: ChargeGroup, fit: Fit) -> bool:
 
 
 def has_steady_price(group: ChargeGroup) -> bool:
-    """Whether a price is so steady, and its gaps so equal, that its gaps may show the rhythm."""
+    """Whether at least four charges have so steady a price and so equal gaps that their gaps alone may show the rhythm;
+    never for a group of the last months only."""
     is_steady = (group.constant or group.narrow) and group.gap_wobble <= GAP_WOBBLE_DAYS_MAX
     return is_steady and group.n >= FEW and group.rank < RECENT_RANK
 
@@ -210,13 +218,16 @@ def is_once(group: ChargeGroup, fit: Fit) -> bool:
 
 
 def is_rhythmic(group: ChargeGroup, fit: Fit) -> bool:
-    """Whether a group has a rhythm of its own, however few charges show it."""
+    """Whether a group of at least three charges keeps a rhythm closely, hardly ever with two charges a period. More
+    evidence is not asked for here."""
     spread_max = RULES[fit.frequency].spread_days
     return group.n >= 3 and fit.spread_days <= spread_max and is_once(group, fit) and is_regular(group, fit)
 
 
 def is_equal(group: ChargeGroup, fit: Fit) -> bool:
-    """Whether the amounts pass: constant, narrow, or those of a box with extras that comes on its day."""
+    """Whether the amounts are equal enough without a contract: one price that hardly changes (for weekly and biweekly
+    charges not one that swings between few prices), prices a few per cent apart, or those of a weekly box with extras
+    that comes on its day."""
     fast, swings = fit.frequency in FAST, group.variation > BASKET_VARIATION
     basket = (
         fast
@@ -231,8 +242,9 @@ def is_equal(group: ChargeGroup, fit: Fit) -> bool:
 
 
 def has_contract_evidence(group: ChargeGroup, fit: Fit) -> bool:
-    """Whether a contract has enough charges: three (four in a finer group), or two if they are slow or equal or begin
-    with a part period. Its amounts may vary, within the limits of its frequency."""
+    """Whether a contract has enough charges: three (four in a finer group), but two if they are quarterly, yearly or of
+    one price, or if the first of two is a part of a period's price. Its amounts may vary, within the limits of its
+    frequency. False without a contract."""
     if not group.contract:
         return False
     charges_min = 2 if fit.frequency in SLOW or group.prices == 1 else 3 if group.rank == 0 else 4
@@ -290,8 +302,8 @@ def is_yearly(group: ChargeGroup, fit: Fit) -> bool:
 
 
 def is_free_amount(group: ChargeGroup, fit: Fit) -> bool:
-    """Whether amounts vary without a contract, but strictly on the day, every month, at least four times, and with
-    nothing else at the payee."""
+    """Whether a payment without a contract has enough evidence whatever its amounts: at least four charges, strictly on
+    the day, nearly every month, and nothing else at the payee."""
     spread_max = next((days for n, days in FREE_AMOUNT_SPREAD_DAYS if group.n >= n), -1.0)
     return (
         fit.lattice == "month"

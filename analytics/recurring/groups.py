@@ -14,7 +14,8 @@ MONTH_DAY_STEP = 5  # two collections of one mandate are more than this many day
 
 
 class Level(NamedTuple):
-    """A way to group charges; charges explained by a group of a lower rank cannot be claimed by one of a higher
+    """A way to group charges of a user and currency: all that agree in the columns `keys`. A lower `rank` is a coarser
+    level, which is tried first: charges that one of its groups explains cannot be claimed by a group of a higher
     rank."""
 
     name: str

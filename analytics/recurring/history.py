@@ -47,10 +47,11 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class History(Struct, frozen=True, kw_only=True):
-    """The history of a recurring payment. `missed` are the due days between the first charge and today without a charge
-    near them, `overdue` those of them after the latest charge, and `next_expected` is the first due day after these.
-    `coming` are the due days of the time asked for, after an overdue one that is not yet missed; nine of ten charges
-    are at most `deviation` days early or late. `yearly_cost` is the latest price, as often as a year has it."""
+    """The history of a recurring payment. `overdue` are the due days after the latest charge that passed longer ago
+    than a charge may be late; `missed` are these and, before them, the due days between charges that had none.
+    `next_expected` is the first due day after the overdue ones, and may be some days ago. `coming` are the due days
+    from that one to the end of the time asked for. Nine of ten charges are at most `deviation` days early or late.
+    `yearly_cost` is the latest price times the number of charges in a year."""
 
     cadence: Cadence
     first_charged: date
@@ -64,9 +65,9 @@ class History(Struct, frozen=True, kw_only=True):
 
 
 class Outlook(Struct, frozen=True, kw_only=True):
-    """The outlook of a stream: whether it continues (no charge was missed since the latest one), pauses or has ended;
-    between which days nine of ten next charges come (None when ended); and since when an expected charge has not come
-    (None where none is late)."""
+    """The outlook of a stream: whether it is active (no charge was missed since the latest one), paused or ended;
+    between which days nine of ten next charges come (None when ended); and the due day since which a charge is awaited,
+    even if it does not count as missed yet (None where that day is not before today, or when ended)."""
 
     status: Literal["active", "paused", "ended"]
     expected_from: date | None
@@ -85,8 +86,9 @@ def history(
 ) -> History:
     """The history of a stream of at least one charge, given in any order; amounts are in the digits of the currency.
 
-    `first_due` determines the place in the calendar where nothing was charged yet: the only charge is then one period
-    before it, and would otherwise turn the end of February into the last day of every month.
+    `first_due` is the first due day of a payment that was never charged, else None. The caller then gives one made-up
+    charge a period before it; the place in the calendar comes from `first_due`, because the charge may be on the last
+    day of February and would put every due day at the end of a month.
     """
     ordered = sorted(charges, key=lambda charge: (charge.day, charge.id))
     days = [charge.day for charge in ordered]
@@ -122,7 +124,8 @@ def period_before(day: date, frequency: str) -> date:
 
 
 def outlook_of(past: History, *, is_over: bool, today: date) -> Outlook:
-    """The outlook of the stream with this history; `is_over` as in `analytics.recurring.report`."""
+    """The outlook of the stream with this history; `is_over` says that more than two periods and a day have passed
+    since the latest charge (`analytics.recurring.report`)."""
     if is_over:
         return Outlook(status="ended", expected_from=None, expected_until=None, overdue_since=None)
     around = timedelta(days=past.deviation)
@@ -167,8 +170,8 @@ def _unrest(days: Sequence[date], cadence: Cadence) -> int:
 
 
 def _usual_deviation(days: Sequence[date], cadence: Cadence, frequency: str) -> int:
-    """The number of days by which nine of ten charges are early or late at most; at least one, and never so many that a
-    charge counts as missed."""
+    """The number of days by which at least nine of ten charges are early or late at most; at least one, and never so
+    many that a charge counts as missed."""
     deviations = sorted(_deviations(days, cadence))
     usual = deviations[-(-9 * len(deviations) // 10) - 1] if deviations else 0
     return min(max(usual, 1), GRACE_DAYS[frequency])
@@ -217,7 +220,7 @@ def _missed_between(days: Sequence[date], cadence: Cadence) -> list[date]:
 
 
 def _overdue_and_next(last: date, cadence: Cadence, given_up_before: date) -> tuple[list[date], date]:
-    """The due days before `given_up_before` that had no charge, and the first due day from then on."""
+    """The due days after the charge on `last` and before `given_up_before`, and the first due day from then on."""
     overdue: list[date] = []
     while (due := _due_after(last, cadence, len(overdue) + 1)) < given_up_before:
         overdue.append(due)
@@ -225,7 +228,7 @@ def _overdue_and_next(last: date, cadence: Cadence, given_up_before: date) -> tu
 
 
 def _coming_days(last: date, cadence: Cadence, *, steps: int, until: date) -> list[date]:
-    """The due days up to `until`, after the first `steps` ones."""
+    """The due days after the charge on `last` up to `until`, without the first `steps` of them."""
     days: list[date] = []
     while (due := _due_after(last, cadence, steps + len(days) + 1)) <= until:
         days.append(due)

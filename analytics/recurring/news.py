@@ -32,9 +32,9 @@ class KnownPayment(Struct, frozen=True, kw_only=True):
 
 
 class PaymentState(Struct, frozen=True, kw_only=True):
-    """The present state of a payment: the due days missed after its latest charge, whether it has ended, whether its
-    price mostly stays the same, and the next day on which the state may change without a charge (None after its
-    end)."""
+    """The present state of a payment: the due days missed after its latest charge and before its end, whether it has
+    ended, whether its price mostly stays the same, and the next day on which the state may change without a charge
+    (None after its end)."""
 
     missed: Sequence[date]
     has_ended: bool
@@ -43,7 +43,8 @@ class PaymentState(Struct, frozen=True, kw_only=True):
 
 
 def state_of(past: History, *, frequency: str, over_on: date, today: date) -> PaymentState:
-    """The state of the payment with this history; it is over from the day `over_on`."""
+    """The state of the payment with this history. `over_on` is the day from which it counts as ended without another
+    charge."""
     grace, has_ended = timedelta(days=GRACE_DAYS[frequency]), over_on <= today
     charges = sum(price.charges for price in past.prices)
     return PaymentState(
@@ -55,9 +56,9 @@ def state_of(past: History, *, frequency: str, over_on: date, today: date) -> Pa
 
 
 def news_of(now: KnownPayment, stands: PaymentState, before: KnownPayment | None) -> list[tuple[str, date | None]]:
-    """The types of events to report for the payment, each missed charge with its day; `before` is None where nothing
-    was reported of it yet. A payment that is charged again after its end is new, and another price is news only where
-    the price mostly stays the same."""
+    """The events to report for the payment, as pairs of type and day; the day is None but for a missed charge. `before`
+    is None where nothing was reported of it yet: then it is new, or, if it has ended already, no news. A payment that
+    is charged again after its end is new, too, and another price is news only where the price mostly stays the same."""
     if before is None or (before.has_ended and not now.has_ended):
         return [] if now.has_ended else [(NEW, None)]
     return [

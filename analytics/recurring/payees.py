@@ -20,8 +20,9 @@ SAID = ("text", "asked", "via", "brand", "counterpart_iban", "mandate_reference"
 
 
 def key_of(text: pl.Expr) -> pl.Expr:
-    """The first two meaningful words of a text, joined; for a text without any, its first 24 letters and digits; null
-    without these, too."""
+    """An expression for the key of a payee: the first two meaningful words of a folded text, without a space between;
+    for a text without any, its first 24 letters and digits; null without these, too. What follows "//", and words with
+    two digits, do not count as meaningful."""
     words = (
         text.str.replace(r"//.*$", "")
         .str.replace_all(r"\b[a-z]*\d[a-z]*\d[a-z0-9]*\b", " ")
@@ -34,8 +35,8 @@ def key_of(text: pl.Expr) -> pl.Expr:
 
 
 def behind_intermediary(text: pl.Expr, note: pl.Expr, *, via: pl.Expr) -> pl.Expr:
-    """The payee's text: for payments `via` an intermediary the part after its star, else from the purpose, else the
-    intermediary."""
+    """An expression for the text that names the payee: the text up to a star, or all of it; for payments `via` an
+    intermediary rather the part after the star, or a shop that the purpose (`note`) or the text names."""
     carried = pl.when(via)
     return pl.coalesce(
         carried.then(text).str.extract(r"^[^*]{2,20}\*\s*([^*]{2,})"),
@@ -47,7 +48,8 @@ def behind_intermediary(text: pl.Expr, note: pl.Expr, *, via: pl.Expr) -> pl.Exp
 
 
 def as_written(name: pl.Expr) -> pl.Expr:
-    """The payee's name in the bank's own spelling, without places and reference numbers."""
+    """An expression for the payee's name in the bank's own spelling: at most six words, without what follows "//" or
+    begins with a reference number of four digits or more; the whole name where nothing else would be left."""
     short = name.str.replace(r"//.*$", "").str.replace(r"\s+\S*\d{4,}\S*.*$", "")
     short = short.str.extract(WRITTEN_WORDS).str.strip_chars(" .,;:/*-")
     return pl.when(short != "").then(short).otherwise(name)
@@ -66,8 +68,8 @@ KEYS = key_of(pl.col("spelled"))
 
 def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     """The charges with `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null
-    for an intermediary), `contract_key` and `iban_key` (null when via), and without the columns they were read from:
-    `name`, `note`, `brand` and `mandate_reference`. What many charges say is read once."""
+    for an intermediary), `contract_key` and `iban_key` (mandate and IBAN, null when via), and without the columns they
+    were read from: `name`, `note`, `brand` and `mandate_reference`. What many charges say is read once."""
     told = (
         charges.lazy().with_columns(VIA).with_columns(TOLD).with_columns(ALIKE).with_columns(n=pl.len().over("alike"))
     )
@@ -103,8 +105,9 @@ def _with_keys(alike: pl.DataFrame) -> pl.LazyFrame:
 
 
 def elect_payees(alike: pl.LazyFrame, by: str, ballot: str) -> pl.LazyFrame:
-    """The rows, in which all rows of a user with the same `by` get as payee the `ballot` that is most frequent among
-    their charges. A row stands for `n` charges."""
+    """The rows with a common `payee`: all rows of a user and currency with the same value in the column `by` get the
+    value of the column `ballot` that is most frequent among their charges, of equally frequent ones the first by
+    letters. Rows without a value in `by`, or without any ballot, keep theirs. A row stands for `n` charges."""
     votes, payee = _election(by, ballot)
     ranked = alike.with_columns(votes).sort("votes", ballot, descending=[True, False], nulls_last=True)
     return ranked.with_columns(payee)
@@ -118,9 +121,9 @@ def _election(by: str, ballot: str) -> tuple[pl.Expr, pl.Expr]:
 
 
 def unite_payees(alike: pl.LazyFrame, letters: int, *others: str) -> pl.LazyFrame:
-    """The rows with the payee keys of a user united to the one of most charges (`size`) where their first letters, and
-    the `others`, are the same. Keys that are accounts or mandates are no names, because those of one bank begin
-    alike."""
+    """The rows, with payees of a user and currency united where the first `letters` letters of their keys are the same,
+    and so are the columns `others`: all get the key with the most charges (`size`). Keys that are account numbers or
+    mandates are not united, because those of one bank begin alike."""
     is_name, commonest, payee = _union(letters, *others)
     ranked = alike.with_columns(is_name).sort("is_name", "size", "payee", descending=[True, True, False])
     return ranked.with_columns(commonest).with_columns(payee)

@@ -18,7 +18,8 @@ NEXT_AFTER = dict(LATTICES.select("lattice", "next_after").iter_rows())
 
 
 def window_start(today: pl.Expr = TODAY) -> pl.Expr:
-    """The first day of the report's window: the same day of the month six months earlier (decision 10)."""
+    """The first day of the report's window: the same day of the month six months before `today`, or the last one of a
+    shorter month (decision 10)."""
     return today.dt.offset_by(f"-{WINDOW_MONTHS}mo")
 
 
@@ -76,7 +77,8 @@ OUTLOOK = {
 
 def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:
     """The listed streams, or all of them with `with_ended`, as `analytics.frames.SUBSCRIPTIONS`; `streams` has (group,
-    row, frequency, lattice, score)."""
+    row, frequency, lattice, score). A single amount of more than 1.9 times the median of its stream is taken for a
+    yearly settlement and left out of the charges, if the stream has at least three."""
     charges = (
         streams.lazy()
         .join(rows.lazy(), on="row")

@@ -25,7 +25,8 @@ class Span(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """The distance from the earlier span to the later one: calendar months, or days."""
+    """The distance from the earlier span to the later one, either in calendar months or in days; the other number is
+    0."""
 
     months: int = 0
     days: int = 0
@@ -51,13 +52,13 @@ def whole_months(span: Span) -> int:
 
 
 def comparison(asked: Span, compare_with: CompareWith, *, today: date, known_from: date | None) -> Comparison | None:
-    """The spans to compare: whole calendar months with as many months before, or with those of the year before; other
-    spans with as many days before, or with the days of the year before. None where nothing is left, or nothing was ever
-    booked.
+    """The spans to compare: whole calendar months with as many months before, or with the same months of the year
+    before; other spans with as many days before, or with the same days of the year before. None where nothing is left,
+    or nothing was ever booked.
 
     Days after `today`, and days before `known_from`, the first booking, are in neither span: both are cut to as many
-    days as the shorter one has. Whole months that need no cut stay whole, because their figures have to be those of the
-    cashflow.
+    days as the shorter one has, at their beginnings by as many days as the earlier one begins before the first booking.
+    Whole months that need no cut stay whole, because their figures have to be those of the cashflow.
     """
     if known_from is None:
         return None

@@ -26,7 +26,10 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class Query(NamedTuple):
-    """The criteria of a search; a criterion that is None or empty accepts everything."""
+    """The criteria of a search; a criterion that is None or empty accepts everything. Amounts are limits of the size in
+    the row's own currency, both included. `counted` asks for rows that totals count. `category`, `detailed_category`
+    and `own_category` are also checked before, where rows are read; here, one part of a booking has to meet all of
+    them."""
 
     amount_min: Decimal | None = None  # in the row's own currency, without its sign; both limits included
     amount_max: Decimal | None = None
@@ -59,7 +62,7 @@ def matching_rows(
 ) -> pl.LazyFrame:
     """The rows (SEARCHED, all on accounts of `selection`) that match the query, with `left_out` (transfer,
     adjusting_entry, null) and `home_amount` (FIGURE, in `currency`, null without a rate). A booking with parts matches
-    if one part meets all criteria of category."""
+    if one part meets all criteria of category; without parts, the own category is not checked here."""
     is_there = [*category_conditions(query)]  # none rather than one that is always true: see `frame_of`
     if not parts.is_empty():
         of_parts = pl.col("id").is_in(
@@ -102,7 +105,7 @@ def is_uncategorised() -> pl.Expr:
 
 
 def category_conditions(query: Query) -> Iterator[pl.Expr]:
-    """The conditions of the query on the categories of a row, or of a part."""
+    """The conditions of the query on the categories of a row, or of a part; that on the own category is `in_own`."""
     if query.category is not None:
         yield pl.col("category") == query.category
     if query.detailed_category is not None:

@@ -72,7 +72,7 @@ def apart(
     rounded once.
 
     A further column, `booking`, numbers the original rows; without any parts, everything stays as it is. With
-    `own_category`, only parts in that own category are included.
+    `own_category`, a booking with parts keeps only those in that own category; others are not filtered by it.
     """
     if parts.is_empty():
         return rows

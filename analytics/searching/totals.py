@@ -50,7 +50,9 @@ _BEFORE = "_before"  # suffix of the same column for the span that is compared
 
 class Totals(Struct, frozen=True, kw_only=True):
     """The totals of a search. `groups` are all groups, in no order, with their keys and the figures of Sums. `left_out`
-    is the number of rows that did not count, by reason; `unconverted` are the currencies without a rate."""
+    is the number of rows that did not count, by reason; `unconverted` are the currencies without a rate. `spelled` has
+    the merchant's spelling of each row by its key (None unless grouped by merchant), `shared` the bookings whose parts
+    are in several groups (None without parts)."""
 
     group_by: Sequence[Key]
     groups: pl.DataFrame
@@ -66,8 +68,8 @@ class Totals(Struct, frozen=True, kw_only=True):
 
 
 class Group(NamedTuple):
-    """The sums of one group, or of the remaining ones together, whose `named` is empty; `compared` are those of the
-    earlier span."""
+    """The sums of one group, with the values of its keys in `named`, or of all groups that are not listed, with an
+    empty `named`; `compared` are the sums for the earlier span, None without one."""
 
     named: Named
     sums: Sums
@@ -137,8 +139,9 @@ def expenses_by_place(
     rates: pl.DataFrame = NO_RATES,
     parts: pl.DataFrame = NO_PARTS,
 ) -> pl.DataFrame:
-    """The expenses as in `totals` for each `place`, which is a category, a finer one or an own one, and the currencies
-    without a rate among its rows (`unconverted`). The rows are SEARCHED with `own_category_id`."""
+    """The expenses (positive) for each `place`, which is a category, a finer one or an own one, and the currencies
+    without a rate among its rows (`unconverted`, a list). A row, or each of its parts, counts as in `totals` and at
+    each of its places; the place null has what lacks one. The rows are SEARCHED with `own_category_id`."""
     whole = matching_rows(rows, Query(), selection=selection, currency=currency, rates=rates, parts=parts)
     each = apart(whole, parts, currency=currency, may_be_pending=True)
     is_spent = (pl.col("amount") < 0) & pl.col("left_out").is_null()
@@ -224,7 +227,7 @@ def _columns(group_by: Sequence[Key]) -> list[str]:
 
 
 def _join_parts(counted: pl.LazyFrame, keys: Iterable[str]) -> pl.DataFrame:
-    """The rows with parts of a booking in the same group combined into one row."""
+    """The counted rows, with the parts of a booking that are in the same group summed up in one row."""
     sums = pl.sum("income", "expenses", "refunds")
     rows = counted.group_by("booking", *keys, maintain_order=True).agg(pl.first("booking_date", "spelled"), sums)
     return rows.pipe(frame_of)

@@ -74,7 +74,8 @@ class _Chain:
         self._last = balances[-1] if balances else None
 
     def period(self, earlier: ReportedBalance, later: ReportedBalance, *, further: Decimal = ZERO) -> LedgerPeriod:
-        """The period between two balances; `further` is the sum of bookings that belong to it contrary to the rule."""
+        """The period between two balances. `further` is added to its bookings, for those that the earlier balance did
+        not contain although they were known then, or the reverse."""
         return LedgerPeriod(
             first=min(earlier.day + timedelta(days=1), later.day),
             last=later.day,
@@ -84,8 +85,8 @@ class _Chain:
         )
 
     def is_overtaken(self, earlier: ReportedBalance, following: Sequence[ReportedBalance]) -> bool:
-        """Whether the next balance can be skipped: it, and perhaps some after it, came without a statement, and a later
-        balance adds up with `earlier`."""
+        """Whether the next balance, the first of `following`, can be skipped: it, and perhaps some after it, came
+        without a statement, and a later balance adds up with `earlier`."""
         alone = takewhile(lambda balance: balance.known_at is not None, following)
         return any(not self.period(earlier, after).difference for _, after in zip(alone, following[1:], strict=False))
 
@@ -104,7 +105,8 @@ class _Chain:
 
     def doubts(self, balance: ReportedBalance) -> set[Decimal]:
         """The differences that a balance may have for good reason: every sum of bookings that may or may not be in it;
-        with more than eight of them, only sums of whole kinds."""
+        of more than eight such bookings, only the sums of each kind as a whole (of the day, late, ahead, corrected,
+        pending)."""
         if balance.known_at is None:
             return set()
         in_day = [amount if at > balance.known_at else -amount for amount, at in self._totals.of_day(balance.day)]

@@ -28,11 +28,12 @@ class Stated(Struct, frozen=True, kw_only=True):
 
 
 def gaps(statements: Sequence[Stated]) -> Iterator[tuple[Stated, Stated]]:
-    """Each statement that does not open with the closing balance of the one before, as a pair of both.
+    """Each statement that does not open with the closing balance of the one before, as a pair: the one before, and this
+    one.
 
     Statements of any length may overlap: days and months, the intraday report and the statement of a day. Where the
     order of two statements of one day is unknown, no gap is claimed, and neither is one before a statement of a day
-    with very many.
+    that has more than a hundred.
     """
     ordered = sorted(statements, key=lambda one: (one.closing_date, number(one.sequence), one.opening_date))
     groups = [_Day(list(group)) for _, group in groupby(ordered, key=lambda one: one.closing_date)]
@@ -51,8 +52,9 @@ def gaps(statements: Sequence[Stated]) -> Iterator[tuple[Stated, Stated]]:
 
 
 def missing_amount(closing: Decimal, day: date, later: Stated, totals: DayTotals) -> Decimal | None:
-    """The amount that moved between the closing balance of a day and the opening one of a later statement and is not
-    among the bookings of the days between; None where the later statement begins with that same day's bookings."""
+    """The amount that moved between the closing balance of `day` and the opening balance of a later statement and is
+    not among the bookings of the days between. None where nothing is missing, because the later statement opens on
+    `day` itself, before that day's bookings."""
     amount = later.opening - closing - totals.between(day + DAY, later.opening_date - DAY)
     return None if day == later.opening_date and totals.between(day, day) == -amount else amount
 
@@ -98,6 +100,7 @@ def _is_order_clear(of_the_day: Sequence[Stated], later: Stated) -> bool:
 
 
 def _precedes(one: Stated, other: Stated) -> bool:
-    """Whether the first of two statements that close on one day comes before the second."""
+    """Whether the first of two statements that close on one day comes before the second, by their balances or by their
+    numbers; False also where neither says so."""
     first, second = number(one.sequence)[0], number(other.sequence)[0]
     return one.closing == other.opening or bool(first and second and first < second and other.closing != one.opening)

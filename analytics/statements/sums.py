@@ -24,8 +24,9 @@ class _Whole(Struct, frozen=True, kw_only=True):
 
 
 def statement_sums(stated: pl.DataFrame, totals: DayTotals) -> list[LedgerPeriod]:
-    """The period of each statement (of analytics.frames.STATED) with both balances, by last day, if it proves them or
-    contradicts itself; adjoining statements of one day count as one. Reports that end within a day prove nothing."""
+    """The period of each statement (of analytics.frames.STATED) with both balances, by last day, if its own bookings
+    are known to explain its balances or known not to; adjoining statements of one day count as one. Others, such as
+    reports that end within a day, are left out."""
     together: list[_Whole] = []
     for one in _whole_statements(stated):
         if together and _hangs_together(together[-1], one):

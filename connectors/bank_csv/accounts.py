@@ -14,7 +14,10 @@ ENDS_MAX = 10_000  # of chains of balances; those of a whole file have two
 
 
 class AccountBlock(Struct):
-    """One account of the file, and the balances in its rows."""
+    """One account of the file while it is read. `held` are its bookings that wait for the end of another account's
+    block. `first` and `last` are the day, balance and amount of the first and last booked row that states a balance;
+    `downwards` and `upwards` count the neighbouring rows whose balances fit if the newest row comes first, or last.
+    `newest` is the latest booking date so far, date.min without any."""
 
     record: AccountRecord
     held: list[TransactionRecord] = field(default_factory=list)
@@ -47,9 +50,10 @@ class AccountBlock(Struct):
         self.last = entry
 
     def statement(self, metadata: Metadata | None) -> StatementRecord:
-        """Opening and closing balance: from lines of the file about them, else the two ends of the chain of running
-        balances, whatever the order of the rows; where it is broken, from the newest and the oldest row. None where
-        neither states them; the opening one is None where the file's closing one contradicts the rows."""
+        """The statement with opening and closing balance: from lines of the file about them (`metadata`; None where the
+        table has several accounts), else the two ends of the chain of running balances, whatever the order of the rows;
+        where it is broken, from the oldest and the newest row. None where neither states them. Where a line's closing
+        balance contradicts the rows, they give no opening one."""
         opening = closing = None
         day = self.newest if self.newest > date.min else None
         if self.first and self.last:

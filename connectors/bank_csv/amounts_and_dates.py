@@ -31,7 +31,7 @@ FORMATS = (
 
 
 def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
-    """The signed amount, and the currency written beside it. Raises `ValueError` when it cannot be read.
+    """The signed amount, and the currency written beside it, None for none. Raises `ValueError` when it cannot be read.
 
     The sign may come first or last, as brackets, or as S/H, D/C, DR/CR. A single mark other than `mark` counts as the
     decimal mark unless it can group thousands (1.450, not 5000.001): some banks mix both in one file (DKB).
@@ -101,10 +101,10 @@ def date_reader(formats: Sequence[str]) -> Callable[[str], date]:
 
 
 def fitting_formats(formats: Sequence[str], samples: Sequence[str]) -> list[str]:
-    """The formats that all samples fit, each format in only one order of day and month.
+    """The formats that all samples fit; only one of them if any begins with the month.
 
-    Where both orders fit, the one in which the rows are sorted by day remains; if day and month are the same number in
-    every sample, the first format. Raises `ValueError` when that leaves it open.
+    That is the first, unless some begin with the day: then the one by which the samples are sorted, up or down (or the
+    first where day and month are the same number in every sample). Raises `ValueError` when that leaves it open.
     """
     fitting = date_formats(samples, formats)
     doubtful = [text for text in fitting if text[:2] in ("DD", "MM") and text[2] != "."]

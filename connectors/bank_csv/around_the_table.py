@@ -27,7 +27,8 @@ _read_any_day = date_reader(FORMATS)
 
 
 class Metadata(Struct):
-    """Facts about one table from the lines around it; None where the file does not state one."""
+    """Facts about one table from the lines around it; None where the file does not state one. `dated` is the day on
+    which the file was made or its period ends; `read_day` reads days as the table writes them."""
 
     account: str | None = None
     iban: str | None = None
@@ -40,8 +41,9 @@ class Metadata(Struct):
     read_day: Callable[[str], date] = _read_any_day
 
     def take(self, row: Sequence[str], mark: Mark) -> str | None:
-        """Read facts from a row that is not a booking into this object; returns the kind of the row's first known
-        label, such as "closing" or "account", None where it has none."""
+        """Read facts from a row that is not a booking into this object; a known name, account or currency stays, a
+        balance is replaced. Returns the kind of the row's first known label, such as "closing" or "account", None where
+        it has none."""
         first = None
         cells = [cell for index, cell in enumerate(row) if not index or cell.strip()]
         for index, cell in enumerate(cells):
@@ -58,8 +60,8 @@ class Metadata(Struct):
         return first
 
     def take_table(self, labels: Sequence[str], values: Sequence[str], mark: Mark) -> None:
-        """Read facts from a row of values below a row of labels, as Sparda banks write account and balance; other
-        labels are ignored."""
+        """Read facts from a row of values below a row of labels, if the labels name an account and a closing balance,
+        as those of Sparda banks do; any other pair of rows is ignored."""
         known = [label_kind(label) for label in labels]
         has_figures = any(character.isdigit() for label in labels for character in label)
         if len(labels) > 2 and not has_figures and {"account", "closing"} <= set(known):
@@ -67,8 +69,8 @@ class Metadata(Struct):
                 self.take((label, value), mark)
 
     def take_total(self, texts: Iterable[str | None], amount: Decimal | None, day: date | None) -> bool:
-        """Read a balance from a row inside the table, unless one is known; False where no text of the row says that it
-        is a balance."""
+        """Whether a text of a row inside the table says that the row is an opening or closing balance, and not a
+        booking. Such a balance (`amount`, `day`) is kept here, unless one of its kind is known."""
         words = {comparable(text).rstrip(" :") for text in texts if text and len(text) < _WORD_MAX}
         if not words:
             return False

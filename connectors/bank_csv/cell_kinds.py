@@ -40,9 +40,9 @@ def kinds(cell: str) -> set[str]:
 
 
 def fits(row: Sequence[str], shape: Sequence[str]) -> bool:
-    """Whether every cell of a row is of the kind that `shape` has in its place (a blank one is also a text), with at
-    least one figure filled where the shape has any. Blank cells may follow, and cells of any content may be missing at
-    the end."""
+    """Whether every cell of a row is of the kind that `shape` has in its place (a blank one is also a text), and at
+    least one figure is filled where the shape has any. The row may have further blank cells at its end; cells may be
+    missing there where the shape accepts any content or a blank one."""
     cells = list(row)
     while len(cells) > len(shape) and not cells[-1].strip():
         cells.pop()

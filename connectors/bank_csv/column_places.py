@@ -7,8 +7,9 @@ _SHIFT_MAX = 3  # cells by which a row may differ from its header
 
 
 def from_the_right(row: Sequence[str], *, width: int, split: int) -> list[str] | None:
-    """A row with some cells too many or too few before its amount (at `split`), aligned at its right end; None where
-    more than three cells are, or the table's width or the amount's place is unknown (0, negative).
+    """The row with exactly `width` cells, so that its end is in place again: missing cells are added as empty ones
+    before the amount, whose index is `split`; where there are too many, those before the amount are joined by commas.
+    None where it differs by more than three cells, or `width` (0) or `split` (negative) is unknown.
 
     Seen at N26 (a category is left out) and Bank Pocztowy (commas without quotes).
     """
@@ -24,8 +25,9 @@ def from_the_right(row: Sequence[str], *, width: int, split: int) -> list[str] |
 
 
 def place_of(text: str, names: Sequence[str]) -> int | None:
-    """The index of a column, None where it is missing: "@3" is the third one and "@-1" the last, whose index is
-    negative; "name#2" is the second column of that name unless one is called so."""
+    """The index of the column that a profile calls `text`: the first of that name, None where there is none; "name#2"
+    is the second column of that name unless one is called so. "@3" is the third column and "@-1" the last, whose index
+    is negative; whether the table has so many is not checked."""
     if text in names:
         return names.index(text)
     if text.startswith("@"):
@@ -45,8 +47,8 @@ def conditions(declared: Mapping[str, tuple[str, ...]], names: Sequence[str]) ->
 
 
 def label_pattern(labels: Mapping[str, str]) -> re.Pattern[str]:
-    """A pattern that finds the labels of a profile at the beginnings of words, with a space, or a colon and a space,
-    behind."""
+    """A pattern for `split_by_label` that finds a profile's labels at the beginnings of words, followed by a space, or
+    by a colon and a space; of labels that begin alike, the longest."""
     return re.compile(
         r"(?:^|(?<=[\s,;]))(" + "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True)) + r"):?\s"
     )

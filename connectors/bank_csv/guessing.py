@@ -37,8 +37,8 @@ _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 
 def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], delimiter: str) -> tuple[Profile, str]:
-    """A profile made from the words of a header row, and a text that says what was recognised. Raises UnsupportedFile
-    with the reason."""
+    """A profile named "generic", made from the words of a header row, and a text for people that says what was
+    recognised. `preamble` are the rows above the header. Raises UnsupportedFile with the reason."""
     fields = _fields(header)
     if "date" not in fields and "value_date" in fields:
         fields["date"] = fields.pop("value_date")
@@ -143,7 +143,8 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
 
 def _fields(header: Row) -> dict[str, tuple[str, ...]]:
     """The columns of each field. Where two columns fit a field, the first one counts, but an available balance only
-    without another one; those of texts are joined, and a second date is the value date."""
+    without another one; those of purpose and of id are joined, and a second date is the value date, unless a value date
+    came before."""
     fields: dict[str, tuple[str, ...]] = {}
     seen: dict[str, int] = {}
     for cell in header:
@@ -165,8 +166,9 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
 def _indicator(
     fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The debit and credit words of the indicator column, if its cells contain nothing else; otherwise the column
-    becomes a text in `fields`."""
+    """The debit and the credit words in the indicator column, if its cells contain only such words and there is a
+    column of amounts. Otherwise both are empty, and the column, if there is one, becomes a text (`bank_text`) in
+    `fields`."""
     if "indicator" not in fields and not _has_sign_words(fields, header, data):
         return (), ()
     words = {comparable(cell) for cell in _cells(fields["indicator"], header, data)}
@@ -199,9 +201,10 @@ def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[
 
 
 def _mark(amounts: Sequence[str], rows: Sequence[Row], delimiter: str | None = None) -> Mark:
-    """The decimal mark of the amounts, by their cells or else by what separates the columns. Raises UnsupportedFile
-    where the amounts use two marks, or where all of them have three digits behind one that may be either, unless a
-    currency of three decimals is named: then that is the decimal mark, whichever it is."""
+    """The decimal mark of the amounts, by their cells, else by what separates the columns: a comma with semicolons
+    (`delimiter`; None for a file without a header), else a point. Raises UnsupportedFile where the amounts use two
+    marks; and where each has three digits behind a mark that may be either, unless a currency of three decimals is
+    named: then that is the decimal mark, whichever it is."""
     try:
         mark = decimal_mark(amounts)
     except ValueError:

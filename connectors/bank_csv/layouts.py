@@ -44,8 +44,8 @@ class CsvLayout(Struct, frozen=True, kw_only=True):
     """The way in which a file was read: its columns in order, the evidence for its signs, and the source of its
     currency.
 
-    `profile` is the same as a profile for reading such files, without entries that nothing in the file decides; None
-    where it would be too long.
+    `profile` is the JSON text of a profile that reads files with these columns in the same way; None where it is longer
+    than 4,000 characters.
     """
 
     is_guessed: bool
@@ -113,8 +113,9 @@ def guesses_in_words(layouts: Iterable[CsvLayout]) -> list[str]:
 
 
 def check_layouts(layouts: Sequence[CsvLayout], *, is_chosen: bool = False) -> None:
-    """Raise UnsupportedFile where a guess leaves open which amounts were spent, because too much money would be wrong;
-    also for a chosen layout of a file without a table."""
+    """Raise UnsupportedFile where a file was read without knowing which amounts were spent, because too much money
+    would be wrong; and with `is_chosen`, which says that the user chose a layout, also where `layouts` is empty,
+    because the file is then no CSV file."""
     if is_chosen and not layouts:
         raise UnsupportedFile(NO_TABLE)
     if any(each.sign == "unknown" and each.currency for each in layouts):
@@ -142,8 +143,8 @@ _CURRENCIES = {
 
 
 def _as_profile(file: RecognisedFile, width: int) -> str | None:
-    """The guessed profile as JSON, for files with the same column names or, without names, the same shape; None where
-    it is too long."""
+    """The profile of the file as JSON, a guessed one with the file's own column names or, without names, the kinds of
+    its columns, so that it fits files like this one; None where it is too long."""
     profile = file.profile
     if profile.standing == "shared":
         names = dict.fromkeys(filter(None, map(comparable, file.names)))

@@ -44,7 +44,12 @@ class ProfileError(ValueError):
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """One CSV layout. Column names are compared by `comparable`; `docs/csv-profiles.md` explains every entry."""
+    """One CSV layout. Column names are compared by `comparable`; `docs/csv-profiles.md` explains every entry.
+
+    `standing` says for which files it is: those of all users ("shared"), those of one user ("kept"), a single file
+    ("chosen"), or those of a ZIP container that have its columns ("offered"). `account` is the id of the account that a
+    user has kept with it, for files that name none.
+    """
 
     name: str
     columns: Mapping[str, tuple[str, ...]]
@@ -88,7 +93,7 @@ def built_in_profiles() -> tuple[Profile, ...]:
 
 
 def load_profiles(folder: Path) -> tuple[Profile, ...]:
-    """The user's own profiles: every *.json of `folder`. Raises ProfileError naming the file."""
+    """The user's own profiles: those of `profile_texts`, parsed. Raises ProfileError naming the file."""
     return parse_profiles(profile_texts(folder))
 
 
@@ -172,7 +177,8 @@ def profile_json(profile: Profile) -> str:
 
 
 def layout_id(profile: Profile) -> str:
-    """An id that profiles for files with the same columns share."""
+    """An id, "lay_" and 32 hexadecimal digits, made of the header names or the shape, so that profiles for files with
+    the same columns have the same one."""
     columns = [sorted(sorted(spellings) for spellings in profile.header), profile.shape]
     return f"lay_{hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:32]}"
 

@@ -39,7 +39,8 @@ def read(
 
     `profiles` (the user's own) come before the built-in ones. Raises UnsupportedFile when the layout is unknown,
     MalformedFile naming the line when a row cannot be read, LimitExceeded for oversized lines, fields or files.
-    `on_layout` gets a layout that was guessed or that its user chose, also where the file is then refused.
+    `on_layout` gets the layout at the end unless it is a shared one, so one that was guessed, chosen or kept by the
+    user, also where the file is then refused.
     """
     head = stream.read(HEAD_BYTES)
     if csv_statement.detect(head):
@@ -57,7 +58,7 @@ def read(
 
 
 def _report(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_layout: OnLayout) -> Iterator[Record]:
-    """Yield the records, and at the end report to `on_layout` how they were read."""
+    """Yield the records, and at the end, also after an error, report to `on_layout` how they were read."""
     above, currency, is_signed = replace(reading.metadata), None, False
     try:
         for record in records:
@@ -109,8 +110,9 @@ def all_profiles(profiles: Sequence[Profile] | None) -> tuple[Profile, ...]:
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """The recognised layout of a file and the reason; `columns` pairs each column with its field, None where it is
-    ignored."""
+    """The recognised layout of a file and the reason; `profile` is None where the file would be refused, for the reason
+    in `why`. `columns` pairs each column with its field, None where it is ignored; `header_row` is the number of the
+    row right above the bookings, 0 for none."""
 
     profile: str | None
     bank: str | None
@@ -125,7 +127,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 def _is_suitable(file: RecognisedFile) -> bool:
     """Whether at least half of the bookings among the first rows can be read by this profile; column names alone may be
-    those of another bank."""
+    those of another bank. A profile for rows without a header must not have the signs wrong, by the running balance. A
+    profile without bookings, or for one of several tables in a file, is always suitable."""
     if file.profile.is_ignored or file.profile.group:
         return True  # the rows of other tables follow
     try:

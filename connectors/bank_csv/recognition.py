@@ -24,13 +24,15 @@ _SHAPE_ROWS = 5
 
 
 class RecognisedFile(Struct, frozen=True, kw_only=True):
-    """How one file is to be read: its profile and notation, and why."""
+    """How one file is to be read: its profile and notation, and why. `names` are those of its columns, empty without a
+    header; `preamble` are the rows above the table, `sample` is its beginning, and `header_row` is the index of the row
+    right above the bookings, a header or not, -1 for none."""
 
     profile: Profile
     delimiter: str
     encoding: str
     names: tuple[str, ...]  # of the columns, as written; empty for files without a header
-    header_row: int  # index among the rows; -1 without a header
+    header_row: int  # index of the row right above the bookings, a header or not; -1 for none
     preamble: tuple[tuple[str, ...], ...] = ()
     sample: tuple[tuple[str, ...], ...] = ()
     why: str = ""
@@ -73,9 +75,10 @@ def recognise(
     """The profile and notation of the file that begins with `head`. Raises UnsupportedFile saying what is missing, as
     UnknownLayout where bookings are visible.
 
-    A profile that was chosen for the file is the only one that counts, and so is one that was offered, if the file has
-    its columns. Otherwise a profile kept by the user comes before all others; of several with the same names, the one
-    with the longest header counts whose first rows `is_suitable` can read. Then come the shapes of rows, and guessing.
+    A profile that was chosen for the file is the only one that counts, and so is one that was offered to all files of a
+    ZIP container, if this one has its columns. Otherwise a profile kept by the user comes before all others; of several
+    with the same names, the one with the longest header counts whose first rows `is_suitable` can read. Then come the
+    shapes of rows, and guessing.
     """
     tried = [
         Head(encoding, delimiter, rows)
@@ -111,8 +114,9 @@ def recognise(
 
 
 def _by_choice(fitting: Sequence[RecognisedFile], is_suitable: Callable[[RecognisedFile], bool]) -> RecognisedFile:
-    """The file as read by the profile that was chosen for it. Raises UnsupportedFile where the profile's columns are
-    missing; which row cannot be read is found by the reader."""
+    """The file as read by the chosen or offered profile: the first of `fitting` that `is_suitable` can read, else the
+    first. Raises UnsupportedFile where the file lacks a column that the profile names; that a row cannot be read is
+    left to the reader to say."""
     best = next((file for file in fitting if is_suitable(file)), fitting[0])
     names = [comparable(name) for name in best.names]
     width = len(names) or len(best.profile.shape)

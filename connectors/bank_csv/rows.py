@@ -61,8 +61,8 @@ _PLAN: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
 
 
 class Booking(NamedTuple):
-    """A booking, and the other facts in its row. The booking date of one that is not `is_dated` is still to be
-    found."""
+    """A booking, and the other facts in its row: number and name of the account as written, empty for none, and the
+    balance after it. One that is not `is_dated` has date.min as booking date until the caller finds a day."""
 
     record: TransactionRecord
     account: str
@@ -81,7 +81,8 @@ class Note(Struct, frozen=True):
 
 
 class RowReader:
-    """Reads the rows of one table. `currency` is the one stated above the table."""
+    """Reads the rows of one table. `currency` is the one stated above the table, None for none; a currency in the name
+    of a column comes before it, and one in a row before both."""
 
     def __init__(self, file: RecognisedFile, *, currency: str | None) -> None:
         profile = file.profile
@@ -195,7 +196,8 @@ class RowReader:
         texts["purpose"] = " ".join(filter(None, purpose))
 
     def _original(self, texts: Mapping[str, str]) -> tuple[Decimal, str] | None:
-        """The amount before conversion, with its currency; None where one of them is missing."""
+        """The amount before conversion, with the sign as written, and its currency; None where one of them is missing
+        or cannot be read."""
         if "original_amount" not in texts:
             return None
         try:
@@ -206,7 +208,8 @@ class RowReader:
         return (amount, code) if _CURRENCY.fullmatch(code) else None
 
     def _amount(self, row: Sequence[str]) -> tuple[Decimal, str | None] | None:
-        """The signed amount of a row and the currency beside it; None where no cell has one that can be read."""
+        """The amount of a row, with its sign and less its fee, and the currency beside it (None for none); None where a
+        cell that is needed cannot be read or has no amount."""
         places = self.places
         written = None
         try:
@@ -268,7 +271,8 @@ class RowReader:
             return None
 
     def _provider_id(self, account: str, text: str | None) -> str | None:
-        """The bank's own id, None for none; a repeated one gets a number, so that no booking is lost."""
+        """The bank's own id in `text`, None for none or a placeholder. One that occurs again in the account gets a
+        number, so that no booking is lost."""
         key = clean_key(text)
         if key is None:
             return None
@@ -302,7 +306,8 @@ class RowReader:
             raise UnsupportedFile("Day and month of the dates cannot be told apart.") from None
 
     def _are_negative(self, file: RecognisedFile, field: str) -> bool:
-        """Whether every amount of a column is written with a minus (Citi: the credits of a card)."""
+        """Whether every amount of a column in the first rows is written with a minus (Citi: the credits of a card);
+        False where there is none."""
         amounts = self._amounts_of(file, field)
         return bool(amounts) and max(amounts) < 0
 
@@ -315,7 +320,8 @@ class RowReader:
         return [amount for row in file.sample if (amount := self._optional_amount(self.cell(row, field)))]
 
     def _mark_of(self, file: RecognisedFile) -> Mark:
-        """The decimal mark, found in the first rows, for a profile that does not state it."""
+        """The decimal mark, found in the first rows, for a profile that does not state it; where they leave it open or
+        disagree, a comma if semicolons separate the columns, else a point."""
         cells = [self.cell(row, field) for row in file.sample for field in ("amount", "debit", "credit")]
         try:
             return decimal_mark(cells) or ("," if file.delimiter == ";" else ".")

@@ -28,7 +28,8 @@ _END = "\0"  # in no line of a file, because `Lines` refuses it
 
 
 class Reading:
-    """Turns the lines of a file into records; `profiles` are those that further tables of the file may follow."""
+    """Turns the lines of a file into records. Of `profiles`, those of the same group as the file's may be followed by
+    further tables in it."""
 
     def __init__(self, file: RecognisedFile, profiles: Sequence[Profile]) -> None:
         self.file = file
@@ -64,8 +65,8 @@ class Reading:
         yield from self._end_of_table()
 
     def _cells(self, lines: Lines) -> Iterator[list[str]]:
-        """The rows of the file. Raises MalformedFile where a quote is left open at its end (the mark put after the last
-        line is then no row of its own), LimitExceeded for too long a field."""
+        """The rows of the file. Raises LimitExceeded for too long a field, and MalformedFile where a quote is left open
+        at the end of the file: the mark that is put after the last line, to notice this, is then in the quoted cell."""
         table = csv.reader(chain(lines, (_END,)), delimiter=self.file.delimiter)
         try:
             for row in takewhile(lambda row: row[-1:] != [_END], table):

@@ -40,7 +40,8 @@ _PENDING = frozenset({"PDNG", "FUTR"})  # INFO is served: decision in docs/decis
 
 
 class Own(Struct, frozen=True, kw_only=True):
-    """The account of a statement, and the day for entries without one."""
+    """The account of a statement: its `key` in the records, IBAN, BIC and currency; and `last_day`, the booking date of
+    entries without a day."""
 
     key: str
     iban: str | None
@@ -180,9 +181,10 @@ def _booking_date(entry: Texts, detail: Texts, value_date: date | None, own: Own
 
 
 def _references(entry: Texts, detail: Texts, part: str | None) -> tuple[str, ...]:
-    """The references of a transaction, the strongest first (sources 4.3): the bank's for the entry, or for a detail
-    that of its batch with its place in it (`part`), so that a format which gives only the sum can be compared; then
-    those of the detail. The import core decides whether they are unique."""
+    """The references of a transaction, the strongest first (sources 4.3): the bank's reference for the entry; for a
+    detail of a divided batch, `part` instead, which is the batch's reference and the detail's place in it, so that a
+    format which gives only the sum can be compared. Those of the detail follow, then the number of an undivided entry.
+    The import core decides whether they are unique."""
     candidates = (
         part or reference("servicer", entry.get("AcctSvcrRef")),
         reference("servicer", detail.get("Refs/AcctSvcrRef")),
@@ -250,7 +252,7 @@ def _creditor_id(detail: Texts) -> str | None:
 
 
 class _Side:
-    """The paths of a detail's facts about its creditor or its debtor, in camt up to version 7 and later."""
+    """The paths at which a detail names its creditor or its debtor (`role`), those up to version 7 and those since."""
 
     def __init__(self, role: str) -> None:
         party, agent = f"RltdPties/{role}", f"RltdAgts/{role}Agt/FinInstnId"
@@ -279,8 +281,8 @@ def _remittance(detail: Texts) -> list[str]:
 
 
 def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str | None, str | None, str | None]:
-    """Bank transaction code, GVC and SWIFT code: from the detail, else from the entry; the first, where missing, by the
-    GVC."""
+    """Bank transaction code, GVC and SWIFT code, each from the detail, else from the entry, None where neither has it.
+    A missing bank transaction code is derived from the GVC."""
     code = gvc = swift_code = None
     for level in (detail, entry):
         if "BkTxCd" not in level:
@@ -297,7 +299,8 @@ def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str 
 
 
 def _original(entry: Texts, detail: Texts, currency: str) -> tuple[Decimal | None, str | None]:
-    """The amount and currency before conversion, without a sign; None where the currency is that of the booking."""
+    """The amount and currency before conversion, without a sign; both None where no amount in another currency than
+    that of the booking is stated."""
     for level in (detail, entry):
         if "AmtDtls" not in level:
             continue

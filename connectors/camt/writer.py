@@ -85,8 +85,8 @@ def _balance(kind: str, amount: Decimal, currency: str, day: str) -> str:
 
 
 def _entry(account: AccountRecord, row: TransactionRecord) -> str:
-    """The element of one booking; the account owner is the debtor of an outgoing payment, the roles are swapped in a
-    return."""
+    """The XML element (Ntry) of one booking, with a line end; the account owner is the debtor of an outgoing payment,
+    the roles are swapped in a return."""
     references = {kind: key for kind, _, key in (text.partition(":") for text in reversed(row.references))}
     return (
         tag(
@@ -166,8 +166,9 @@ def _bank_transaction_code(row: TransactionRecord) -> str:
 
 
 def _card(row: TransactionRecord) -> str:
-    """The merchant and the merchant category code (ISO 18245), for which the schema has the category of the
-    transaction."""
+    """The card transaction as XML (CardTx) with the merchant's name, cut at 35 characters, and the merchant category
+    code (MCC, ISO 18245), as far as they are known; empty text if neither is. The MCC goes into TxCtgy, "category of
+    the transaction", which is the schema's place for it."""
     merchant = row.merchant_name[:KEY_CHARACTERS_MAX] if row.merchant_name else None
     point = tag("POI", raw=tag("Id", raw=tag("Id", UNSTATED) + tag("ShrtNm", merchant))) if merchant else ""
     has_category = row.mcc is not None and len(row.mcc) == 4
@@ -191,7 +192,8 @@ def _servicer_key(key: str | None) -> str | None:
 
 
 def _lines(text: str) -> list[str]:
-    """The text in lines of the length that the format allows, cut at spaces, which readers restore."""
+    """The text in lines of the length that the format allows, cut at spaces, which readers restore; a longer word is
+    cut anywhere."""
     lines: list[str] = []
     while len(text) > NAME_CHARACTERS_MAX:
         cut = text.rfind(" ", 1, NAME_CHARACTERS_MAX + 1)

@@ -24,8 +24,9 @@ _LABELS = re.compile(
 def read_details(
     fields: Sequence[tuple[str, list[str]]], supplement: Sequence[str], customer: str, *, is_german: bool
 ) -> Details:
-    """The details from the :86: (or :NS:) fields of one booking, its supplementary lines, and the customer reference in
-    its :61:."""
+    """The details of one booking: from its :86: (or :NS:) fields, given as tag and lines; from the supplementary lines
+    of its :61:; and from the customer reference there, in which some banks write the counterpart's account. `is_german`
+    says that three digits at the beginning are a GVC."""
     lines = [line for tag, content in fields if tag == "86" for line in content]
     head = (lines[0] if lines else "").lstrip()
     structured = _STRUCTURED.match(head)
@@ -74,7 +75,8 @@ def _german_details(text: str, match: re.Match[str], *, is_german: bool) -> Deta
 
 
 def clean_name(*parts: str | None) -> str | None:
-    """The name, whose parts were cut at 27 characters and continue in the next subfield."""
+    """The name in these parts, None for none; a part of 27 characters was cut and continues in the next one without a
+    space."""
     text = ""
     for part in parts:
         text += (part or "") if len(text) % 27 == 0 else " " + (part or "")

@@ -134,8 +134,9 @@ def _take(item: Field, statement: _OpenBlock) -> Iterator[Record]:
 
 
 def _end_entry(statement: _OpenBlock) -> Iterator[TransactionRecord]:
-    """Put the entry that has just ended to the held ones, and yield the transactions of all of these, unless no
-    currency is known yet. Raises LimitExceeded for too many held ones, MalformedFile for one that cannot be read."""
+    """End the open entry, if there is one: it joins the held ones, and their transactions are yielded as soon as the
+    account was opened, for which the currency is needed. Raises LimitExceeded for too many held ones, MalformedFile for
+    one that cannot be read."""
     if statement.entry is None:
         return
     statement.held.append((statement.entry, statement.details))
@@ -244,8 +245,8 @@ def _is_german(account: AccountRecord) -> bool:
 
 
 def _original(supplement: str, currency: str) -> tuple[Decimal | None, str | None]:
-    """The amount and currency before conversion, from /OCMT/USD12,50/, without a sign; None where the currency is that
-    of the account."""
+    """The amount and currency before conversion, from /OCMT/USD12,50/, without a sign; both None where there is none,
+    it cannot be read, or the currency is that of the account."""
     match = _ORIGINAL.search(supplement)
     if match is None or match[1] == currency:
         return None, None

@@ -95,8 +95,9 @@ class _LedgerNames:
         return f"{OPENED} open {name}\n"
 
     def transaction(self, account: AccountRecord, row: TransactionRecord, classification: Classification) -> str:
-        """One booking with its two postings, or with one posting for each of its parts, after the directives of
-        accounts that it is the first to use; empty for a pending one."""
+        """The text of one booking with its two postings, or with one posting for each part into which its owner divided
+        it, after the directives of accounts that it is the first to use; empty for a pending one. Parts that do not add
+        up to the amount get no postings."""
         if row.status == "pending":
             return ""
         side = "Expenses" if row.amount < 0 else "Income"
@@ -120,8 +121,8 @@ class _LedgerNames:
         )
 
     def balances(self, block: Block) -> str:
-        """The opening balance, the adjustment for changes without a booking, and the balance that the bank states at
-        the end; empty where it states none."""
+        """The text of the directives that follow an account's bookings: the opening balance, the adjustment for changes
+        without a booking, and the balance that the bank states at the end; empty where it states none."""
         balances, name, currency = block.balances(), self.account(block.account), block.account.currency
         if balances is None:
             return ""

@@ -106,7 +106,8 @@ def _words_of(cells: Cells) -> str | None:
 
 def records_of(rows: Iterable[Cells], place: str) -> Iterator[Record]:
     """The records of rows that each contain their account and its balance; adjusting entries are left out, because an
-    import makes them anew (decision 50). Raises MalformedFile naming the row by `place` and number."""
+    import makes them anew (decision 50). Rows of one account have to follow each other. Raises MalformedFile that names
+    the row by `place` ("Line", "Row") and number, LimitExceeded for too many."""
     account: Cells | None = None
     number = accounts = 0
     try:

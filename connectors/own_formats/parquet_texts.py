@@ -30,8 +30,9 @@ def texts(
     """The rows in order, each with the wanted columns, every value as text (true, 2026-01-31, 12.5), cut at 20,000
     characters.
 
-    `columns` and `perhaps` give SQL types by name; the latter may be absent and are null then. Raises UnsupportedFile
-    where a wanted column is missing or has another type, MalformedFile and LimitExceeded, possibly after some rows.
+    `columns` and `perhaps` give SQL types by name; a column of `perhaps` that is missing or has another type is null.
+    Raises UnsupportedFile where one of `columns` is missing or has another type, MalformedFile and LimitExceeded,
+    possibly after some rows.
     """
     import duckdb  # starts threads, which the process that is forked must not have (connectors.parser_process)
 

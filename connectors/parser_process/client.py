@@ -44,9 +44,9 @@ def ask_process(
 ) -> Iterator[ParserAnswer]:
     """The answers of the parsing process about a file, lazily.
 
-    Raises the refusal of the file, MalformedFile when it could not be read to its end, LimitExceeded when that took too
-    long, and ProviderUnavailable when the process cannot be started. `check` is called repeatedly; an exception from it
-    ends the reading.
+    Raises the refusal of the file, MalformedFile when it could not be read to its end, LimitExceeded when it is too
+    large or takes too long, and ProviderUnavailable when the process cannot be started. `check` is called at least four
+    times a second while waiting; an exception from it ends the reading.
     """
     with ExitStack() as stack:
         stream = stack.enter_context(source.open("rb")) if isinstance(source, Path) else source
@@ -65,7 +65,8 @@ def ask_process(
 
 
 def _next_message(channel: io.RawIOBase | io.FileIO, check: Callable[[], None]) -> bytes:
-    """The next message on the channel; empty once its other end is closed."""
+    """The next message on the channel, a single byte (see `messages`); empty once its other end is closed. `check` is
+    called before and during the wait, and may end it by an exception."""
     check()
     poll = select.poll()
     poll.register(channel, select.POLLIN)
@@ -168,8 +169,8 @@ atexit.register(_process.end)
 
 
 def _send_request(source: int, spool: int) -> int:
-    """Pass a request to the process, and return the channel on which it reports the pieces that it has written to the
-    spool."""
+    """Pass the descriptors of a file and of a spool, in which the request is written, to the process. Return the
+    descriptor of a pipe on which it says when it has added an answer to the spool."""
     listening, telling = os.pipe()
     try:
         _process.send((source, spool, telling))

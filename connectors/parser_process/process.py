@@ -122,7 +122,8 @@ def _write_all(descriptor: int, content: bytes) -> None:
 
 
 def _verdict(child: int) -> bytes:
-    """TOO_LONG or CRASHED, by how the child ended, empty for a normal end; a child that is still running is killed."""
+    """End the child if it still runs, and return the message about its end: TOO_LONG if it was still running or had
+    used up its processor time, CRASHED for any other signal, empty for a normal end."""
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if not os.WIFSIGNALED(status):

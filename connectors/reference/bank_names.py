@@ -47,7 +47,7 @@ def _bank_of(account: AccountRecord) -> str | None:
 
 
 def _of_bic(bic: str | None) -> str | None:
-    """The name of the bank with this BIC; None where there is none or several."""
+    """The name of the bank with this BIC; None where the registries have no name for it, or several."""
     names = set(schwifty.BIC(bic, allow_invalid=True).bank_names) if bic else set()
     return str(names.pop()) if len(names) == 1 else None
 

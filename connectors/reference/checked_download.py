@@ -31,7 +31,8 @@ _turns = threading.BoundedSemaphore(AT_ONCE_MAX)
 
 
 class Downloaded(Struct, frozen=True, kw_only=True):
-    """The document of an answer with status 200, and its caching header."""
+    """The document of an answer with status 200, its media type without parameters, and its Cache-Control header, both
+    in lower case and empty where there is none."""
 
     body: bytes
     media_type: str
@@ -39,9 +40,10 @@ class Downloaded(Struct, frozen=True, kw_only=True):
 
 
 def download_checked(address: str, *, asks_loopback: bool = False, asks_private: bool = False) -> Downloaded:
-    """The document, of at most 5 KB and 5 seconds, at this https address. Special-use addresses, and ports but 443, are
-    refused, except those of this machine with `asks_loopback` and any with `asks_private`. Raises ProviderUnavailable
-    with one sentence that names the host, also where four downloads are under way already."""
+    """The document at this https address, which may have at most 5 KB and take 5 seconds. Only addresses on the public
+    internet are asked, and only at port 443; `asks_loopback` allows this machine, `asks_private` any address, both at
+    any port. Raises ProviderUnavailable with one sentence that names the host, also where four downloads are under way
+    already."""
     parts = urlsplit(address)
     host, port = parts.hostname or "", parts.port or HTTPS_PORT
     if not _turns.acquire(blocking=False):
@@ -61,8 +63,8 @@ def download_checked(address: str, *, asks_loopback: bool = False, asks_private:
 
 
 def is_allowed(address: Address, asks_loopback: bool, asks_private: bool) -> bool:
-    """Whether an address may be asked: one on the public internet, which also embeds no other address, or one of the
-    exceptions."""
+    """Whether an address may be asked: one on the public internet, with `asks_loopback` also one of this machine, with
+    `asks_private` any."""
     return asks_private or (asks_loopback and plain(address).is_loopback) or is_public(address)
 
 

@@ -19,8 +19,9 @@ def bank_code(account: AccountRecord) -> str | None:
 
 
 def iban_of(written: str) -> str | None:
-    """The IBAN of bank code and number, if the Bundesbank's registry has the bank, the number passes the bank's check
-    digits, and the bank does not make its IBANs by rules of its own; else None."""
+    """The IBAN of bank code and account number, written "12345678/123", if the Bundesbank's registry has the bank, the
+    number passes the bank's check digits and is not too short to be the whole one, and the bank does not make its IBANs
+    by rules of its own; else None."""
     match = NUMBER.fullmatch(written)
     if match is None:
         return None

@@ -4,7 +4,8 @@ from importlib.resources import files
 
 
 def bank_transaction_code_of(gvc: str | None, *, is_credit: bool) -> str | None:
-    """The code DOMAIN-FAMILY-SUBFAMILY of a GVC; None for GVCs without a meaning (such as 999, free text)."""
+    """The code DOMAIN-FAMILY-SUBFAMILY of a GVC; None for no GVC, an unknown one, and one without a meaning (such as
+    999, free text)."""
     return _CODES.get((gvc, is_credit))
 
 

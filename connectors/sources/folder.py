@@ -99,16 +99,16 @@ class Folder(Connector):
                         _put_away(folder, name, os.fstat(file.fileno()), refusal)
 
     def has_news(self, connection: Connection, *, now: datetime) -> bool:
-        """Whether a file waits that is not being written; an unreadable folder counts as no news, because a sync
-        reports it."""
+        """Whether there is a file for a sync to read (`_new_files`); an unreadable folder counts as no news, because a
+        sync reports it."""
         with suppress(Misconfigured), _open_folder(connection) as folder:
             return bool(_new_files(folder, now))
         return False
 
 
 def batch_id(file: BufferedReader, name: str) -> str:
-    """The id of a file's batch: the same for the same content, whatever its place and name; for a file that is too
-    large to read, the name. The file is at its beginning again afterwards."""
+    """The id of a file's batch, made of its content, whatever its place and name; of a file that is too large to read,
+    made of the name. The file is at its beginning again afterwards."""
     if os.fstat(file.fileno()).st_size > FILE_BYTES_MAX:
         return f"file:too large:{name}"
     digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -136,7 +136,8 @@ def checked_folder(text: str) -> Path:
 
 
 def is_waiting(path: Path) -> bool:
-    """Whether a sync would read the file: no folder, no link, not hidden, not named as an incomplete file."""
+    """Whether syncs take the file for a statement: no folder, no link, not hidden, not named as an incomplete file.
+    They read it once it has content and is no longer being written."""
     with suppress(OSError):
         return _has_statement_name(path.name) and stat.S_ISREG(os.lstat(path).st_mode)
     return False
@@ -176,7 +177,8 @@ def _check_place(folder: int, name: str) -> None:
 
 
 def _new_files(folder: int, now: datetime) -> list[str]:
-    """The names of waiting statement files that are no longer being written, sorted."""
+    """The names of waiting statement files, sorted; without empty ones and those changed in the last five seconds,
+    which may still be written."""
     with os.scandir(folder) as entries:
         return sorted(entry.name for entry in entries if _has_statement_name(entry.name) and _is_complete(entry, now))
 
@@ -211,8 +213,8 @@ def _plain_file(folder: int, name: str) -> BufferedReader | None:
 
 
 def _put_away(folder: int, name: str, read: os.stat_result, reason: str | None) -> None:
-    """Move the file that was read to done/ or, with a reason, to failed/, under another name where its own is taken,
-    and write the reason beside it. A file that was put in its place meanwhile is moved back."""
+    """Move the file that was read (`read` is its status) to done/ or, with a reason, to failed/, under another name
+    where its own is taken, and write the reason beside it. A file that was put in its place meanwhile is moved back."""
     with _place(folder, DONE if reason is None else FAILED) as target:
         place = _reserve_name(target, name)
         os.rename(name, place, src_dir_fd=folder, dst_dir_fd=target)

@@ -114,7 +114,9 @@ class SimpleFin(LiveSource):
         cursor: Json | None,  # noqa: ARG002 - every request returns everything
         today: date,
     ) -> Iterator[Batch | LeftOut]:
-        """One request, with a batch for each account in its answer, then the problems that the bridge reports."""
+        """One request: a batch for each account in its answer, then LeftOut for each problem that the bridge reports.
+        An account that is kept in points or miles is only yielded as LeftOut. Where no account comes, the reported
+        problems are raised (`_check`)."""
         answer = self._ask(connection, handle)
         banks = {str(each.get("conn_id")): each for each in _objects(answer.get("connections"))}
         accounts = _objects(answer.get("accounts"))
@@ -165,7 +167,8 @@ class SimpleFin(LiveSource):
         raise ProviderUnavailable(detail=f"status {answer.status}")
 
     def _path_of(self, address: str) -> str | None:
-        """The path of an address on this server; None for any other address."""
+        """The path of an address on this server; None for an address on another server, or with a query, a fragment or
+        "..", or that cannot be read."""
         try:
             parts = urlsplit(address)
             here = urlsplit(self._provider.address)
@@ -215,7 +218,8 @@ def _problems(answer: Mapping[str, Any]) -> list[Problem]:
 
 
 def _check(problems: Iterable[Problem]) -> None:
-    """Raise the reason why nothing came, according to the reported problems; without any, do nothing."""
+    """Raise why nothing came, by the codes of the reported problems: RateLimited, UserActionRequired, else
+    ProviderUnavailable. Without any problem, do nothing."""
     codes = sorted({each.code for each in problems})
     if any("quota" in code or "limit" in code for code in codes):
         raise RateLimited(detail=" ".join(codes))

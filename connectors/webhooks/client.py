@@ -40,7 +40,8 @@ class SendingProcess:
         self._rest = b""
 
     def send(self, request: Mapping[str, Any]) -> None:
-        """Pass a request to the process. Raises SendingProcessGone."""
+        """Pass a request to the process, which begins to send it at once: its id, url, headers, body, and the seconds
+        that it may take. Raises SendingProcessGone."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -49,8 +50,8 @@ class SendingProcess:
             raise SendingProcessGone from error
 
     def outcomes(self, *, within: float) -> Sequence[Mapping[str, Any]]:
-        """The outcomes of requests, as soon as there is one; empty after `within` seconds. Raises
-        SendingProcessGone."""
+        """The outcomes of requests, each with the id of its request (`process.outcome_of`), as soon as there is one;
+        empty after `within` seconds. Raises SendingProcessGone."""
         assert self._process.stdout is not None
         if not self._answers.poll(within * 1000):
             return []

@@ -56,8 +56,8 @@ def main() -> None:  # pragma: no cover - in a process of its own; what it calls
 
 
 async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object], allowed: Sequence[Network]) -> None:
-    """Send all requests as they are read, at the same time, and answer each when it ends; returns at the end of the
-    input, giving up those under way."""
+    """Send the requests as they are read, any number at the same time, and pass the outcome of each to `answer` when it
+    ends; at the end of the input, give up those under way and return."""
     tls, sending = ssl.create_default_context(), set[asyncio.Task[None]]()
 
     async def one(request: Json) -> None:
@@ -72,8 +72,9 @@ async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object
 
 
 async def outcome_of(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> Json:
-    """The outcome of a request: HTTP status or error word (the other one is None), its duration in milliseconds, and
-    the seconds that the receiver wants us to wait, 0 for none."""
+    """The outcome of a request: its HTTP status or an error word of the contract (one of them is None), the duration in
+    milliseconds, and the seconds that the receiver wants us to wait, 0 for none. `allowed` are networks that may be
+    asked although they are not public."""
     begun, status, error, wait = time.monotonic(), None, None, 0
     try:
         async with asyncio.timeout(request["seconds"]):

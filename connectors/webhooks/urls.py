@@ -13,8 +13,9 @@ NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # a host whose last label is one is 
 
 
 def is_usable(url: str, allowed: Sequence[Network]) -> bool:
-    """Whether a webhook may have this address: https with a public name or IP address, without user and fragment; http
-    and local names only where there are `allowed` networks. Where a name leads is checked with each request."""
+    """Whether a webhook may have this address: https with a public name or a public IP address, without user and
+    fragment; where there are `allowed` networks, also http, local names, and IP addresses in these networks. Where a
+    name leads is checked with each request."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").removesuffix("."), parts.port  # both raise ValueError if malformed

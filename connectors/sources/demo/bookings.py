@@ -20,7 +20,8 @@ PAYEE_BANK_CODE = "99920000"  # of no bank: German bank codes begin with 1 to 8
 
 
 class Movement(Struct, frozen=True, kw_only=True):
-    """A made-up movement of money at the demo bank: its booking and, if it is announced before, its pending record."""
+    """A made-up movement of money at the demo bank: its booking and, if it is announced before, its pending record. The
+    demo bank gives the booking no id where `has_id` is false."""
 
     record: TransactionRecord
     pending: TransactionRecord | None = None
@@ -73,7 +74,7 @@ def collector(name: str) -> Party:
 
 def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None = None) -> What:
     """A function that makes demo data: a SEPA direct debit of the day's price, collected on the day or, if banks rest,
-    the next working one."""
+    the next working one; `code` is its SEPA purpose code."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(record=_debit(party, -price(day), fill_in(purpose, day, dice), day, code))
@@ -163,7 +164,7 @@ def bank_row(
     price: Price, *, purpose: str, gvc: str | None = None, iso: str | None = None, bank_text: str | None = None
 ) -> What:
     """A function that makes demo data: a booking by the bank itself, on the very day: cash, fees, interest; the price
-    has a sign. Without `gvc`, it gets no id."""
+    has a sign. `iso` is its bank transaction code. Without `gvc`, it gets no id."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         said = fill_in(purpose, day, dice)
@@ -190,7 +191,7 @@ def _debit(party: Party, amount: Decimal, purpose: str, day: date, code: str | N
 
 
 def _record(amount: Decimal, booked: date, party: Party, **facts: str | None) -> TransactionRecord:
-    """A booking in euro, with the facts about its counterpart."""
+    """A demo booking in euro, with the facts about its counterpart and these `facts`, by field of the record."""
     return in_euro(
         amount,
         booked,

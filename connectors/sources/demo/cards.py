@@ -17,8 +17,9 @@ CENT = Decimal("0.01")
 
 
 class Shop(Struct, frozen=True, kw_only=True):
-    """A place where demo cards are used: the text of the booking, that of the announcement, and the range of
-    amounts."""
+    """A place where demo cards are used: the text of the booking, that of the announcement, the range of amounts
+    (decimal numbers), and the merchant category code. A "#" in `text` becomes a random number in credit card
+    bookings."""
 
     text: str
     announced: str
@@ -64,8 +65,8 @@ def credit_card(shops: Sequence[Shop]) -> What:
 
 
 def foreign_card(shops: Sequence[Shop], currency: str, rate: str) -> What:
-    """A function that makes demo data: a card payment at one of the shops in another currency; `rate` is euro per unit,
-    and varies by up to 0.02."""
+    """A function that makes demo data: a card payment at one of the shops in another currency, booked in euro; `rate`
+    is euro for one unit of the currency, and varies by up to 0.02."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         shop = dice.pick(shops)

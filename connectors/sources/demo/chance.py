@@ -9,8 +9,8 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Repeatable dice: the same words (habit, account, day) give the same throws; 512 bits are enough for about 30 of
-    them."""
+    """Repeatable dice of the demo bank: the same words (habit, account, day) give the same throws; 512 bits are enough
+    for about 30 of them."""
 
     def __init__(self, *words: object) -> None:
         self._words = words

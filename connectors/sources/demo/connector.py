@@ -36,7 +36,8 @@ RATE_LIMIT_SECONDS = 3600.0
 
 
 class DemoSettings(Struct, frozen=True, kw_only=True):
-    """The settings that `bankdata connect demo` stored for a connection."""
+    """The settings that `bankdata connect demo` stored for a connection. `fault` is the failure that the demo bank
+    plays, "none" for none, and `polls` the number of the poll at which it is ready."""
 
     household: str = "standard"
     seed: str

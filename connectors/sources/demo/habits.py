@@ -73,7 +73,8 @@ def home(rent: Price) -> tuple[Habit, ...]:
 
 
 def interest(amount: str, *, by: str) -> tuple[Habit, ...]:
-    """The demo habit of interest paid to the owner at the end of each quarter, on the day itself."""
+    """The demo habit of interest paid to the owner at the end of each quarter, on the day itself; `amount` is that of
+    2024, and it rises by `by` each year."""
     row = bank_row(
         rising(amount, by), gvc="814", iso="ACMT-MCOP-INTR", bank_text="ABSCHLUSS", purpose="Zinsen {day:%m/%Y}"
     )
@@ -91,7 +92,8 @@ def loan_interest(amount: str) -> tuple[Habit, ...]:
 def own_transfer(
     name: str, *, sender: Party, receiver: Party, price: Price, day: int, wording: str, days_later: int
 ) -> tuple[Habit, Habit]:
-    """The demo habits of a standing order between own accounts: the sender's leg and the receiver's."""
+    """The demo habits of a standing order between own accounts, on the `day` of each month: the sender's leg and the
+    receiver's, which is booked `days_later` working days after it."""
     return (
         Habit(f"{name} out", monthly(day), transfer_out(receiver, price, wording, standing=True)),
         Habit(f"{name} in", monthly(day), transfer_in(sender, price, wording, days_later=days_later)),

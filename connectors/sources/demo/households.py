@@ -51,8 +51,9 @@ USERS = (
 def household(
     name: str, *, seed: str, accounts: int | None = None, bank_name: str | None = None
 ) -> tuple[Account, ...]:
-    """The accounts of a household, as many as requested, in the order of the bank. Raises KeyError for an unknown
-    name."""
+    """The accounts of a demo household in the order of the bank: `accounts` of them (None: all it has), with plain
+    checking accounts added where it has fewer. `bank_name` replaces the names of its banks. Raises KeyError for an
+    unknown household."""
     own = HOUSEHOLDS[name](seed)
     count = len(own) if accounts is None else accounts
     own = own[:count] + tuple(_plain_account(seed, number) for number in range(len(own) + 1, count + 1))

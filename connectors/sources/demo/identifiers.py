@@ -5,24 +5,26 @@ from hashlib import blake2b
 
 
 def iban(country: str, bban: str) -> str:
-    """The IBAN in compact form, with check digits by ISO 7064 MOD 97-10."""
+    """A made-up IBAN in compact form, with check digits by ISO 7064 MOD 97-10 for this country and account number
+    (BBAN)."""
     return f"{country}{_check_digits(bban + country)}{bban}"
 
 
 def creditor_id(national: str) -> str:
-    """A German creditor identifier; the check digits do not cover its business code ZZZ (EPC262-08)."""
+    """A made-up German creditor identifier; the check digits do not cover its business code ZZZ (EPC262-08)."""
     return f"DE{_check_digits(national + 'DE')}ZZZ{national}"
 
 
 @cache
 def german_iban(bank_code: str, *words: str) -> str:
-    """The IBAN of the account that these words have at the bank with this code; always the same for the same words."""
+    """A made-up IBAN at the bank with this code; always the same for the same words, which stand for an account or its
+    owner."""
     return iban("DE", f"{bank_code}{digits(10, *words)}")
 
 
 @cache
 def digits(count: int, *words: str) -> str:
-    """A number of so many digits (the first one not 0) that depends only on the words."""
+    """A made-up number of so many digits (the first one not 0) that depends only on the words."""
     number = int.from_bytes(blake2b("|".join(words).encode(), digest_size=16).digest())
     return str(10 ** (count - 1) + number % (9 * 10 ** (count - 1)))
 

@@ -25,7 +25,9 @@ class Bank(Struct, frozen=True, kw_only=True):
 
 
 class Account(Struct, frozen=True, kw_only=True):
-    """One account of a demo household with its habits; `opening` is the balance before 2024."""
+    """One account of a demo household with its habits. `key` distinguishes the accounts of a household, and determines
+    the bookings together with `seed` and habits; `stable_key` is the key in the records. `opening` is the balance
+    before 2024; where `says_balance` is false, the bank states no balance."""
 
     seed: str
     key: str
@@ -53,7 +55,8 @@ class Account(Struct, frozen=True, kw_only=True):
 
 
 class Ledger:
-    """The made-up bookings of one demo account: a pure function of its seed, its key and the requested days."""
+    """The made-up bookings of one demo account: the same ones for the same seed, key, habits and days. Each day is made
+    once and then remembered."""
 
     def __init__(self, account: Account) -> None:
         self._account = account

@@ -129,8 +129,8 @@ class EnableBanking(LiveSource):
         return {"at": now.isoformat()}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """Ask for the session, and return Ready with its accounts in the handle and its end. Raises ConsentExpired,
-        ConsentRevoked and UserActionRequired."""
+        """Ask for the session, and return Ready with the session's accounts in the handle and the end of the consent.
+        Raises ConsentExpired, ConsentRevoked and UserActionRequired."""
         if not (id_ := connection.secrets.get("session")):
             raise UserActionRequired(detail="no session")
         session = self._application.get(f"/sessions/{id_}", now=now, person=connection.attended)
@@ -153,8 +153,9 @@ class EnableBanking(LiveSource):
     def fetch(
         self, connection: Connection, handle: Json, *, cursor: Json | None, today: date
     ) -> Iterator[Batch | LeftOut]:
-        """A batch per account with all its pages; an account is left out that the bank refuses, or that has no known
-        currency. One whose list broke off has a batch and is left out besides."""
+        """A batch per account with all its pages. An account that the bank refuses, whose pages do not end, or that has
+        no known currency is only yielded as LeftOut; one whose list broke off comes as a batch, then as LeftOut, and
+        its cursor stays."""
         at, until = handle["at"], dict(members((cursor or {}).get("until")))
         ask = partial(self._application.get, now=datetime.fromisoformat(at), person=connection.attended)
         for account in handle["accounts"]:
@@ -250,7 +251,8 @@ def _psu_type(is_business: bool) -> str:
 
 
 def _kept_settings(is_business: bool) -> Json:
-    """The setting that a connection keeps for its renewal: whether the accounts are those of a business."""
+    """The setting that says, for the renewal, that the accounts are those of a business; empty for those of a private
+    person."""
     return {"psu_type": BUSINESS} if is_business else {}
 
 
@@ -259,8 +261,8 @@ def _key_of(account: Json) -> str:
 
 
 def _days(until: str | None, today: date) -> Sequence[int]:
-    """The numbers of days to ask back, the next one for when the bank calls the one before too long. `until` is when
-    the account was last read, which may be months ago where a consent had run out."""
+    """The numbers of days to ask back, to be tried in order until the bank accepts the period. `until` is when the
+    account was last read, None for never; where a consent had run out, that may be months ago."""
     if until is None:
         return FIRST_DAYS
     missed = (today - date.fromisoformat(until)).days + OVERLAP_DAYS
@@ -280,7 +282,7 @@ def _rows(ask: Ask, days: Sequence[int], today: date) -> tuple[list[Json], date 
 
 def _older_rows(ask: Ask, before: date) -> list[Json]:
     """The bookings before that day, as far back as the bank gives for its longest period; none where it refuses. Such a
-    list may lack the last days, so only earlier bookings are used, and it is not taken for complete."""
+    list may lack the last days, so its bookings from that day on are not used, and no days count as complete by it."""
     since = before.replace(year=before.year - OLDEST_YEARS, day=1)
     with suppress(ProviderUnavailable, NotAccessible, RateLimited):
         rows, _ = _pages(ask, since, strategy="longest")

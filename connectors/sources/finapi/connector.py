@@ -82,8 +82,9 @@ class FinApi(LiveSource):
         return bool(self._client)
 
     def next_step(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
-        """The next step: a form, for which a user is made at finAPI, or, to renew, the bank's answer whether it
-        requires the person; then the state of the form."""
+        """The next step. To connect: make a user at finAPI and send the person to a form. To renew: ask the bank
+        whether it requires the person, and send them to a form only then. Afterwards: look whether form or update has
+        ended."""
         memo = answer.memo
         if not memo:
             if connection.secrets.get("user"):
@@ -105,21 +106,22 @@ class FinApi(LiveSource):
         """Always None: each connection has a user of its own at finAPI, so nothing can be compared."""
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:  # noqa: ARG002 - as above
-        """Delete the bank connection at finAPI, then the user to whom it belonged."""
+        """Delete the bank connection at finAPI, if it is still there, then the user to whom it belonged."""
         user = self._user(connection)
         path = f"/api/v2/bankConnections/{_bank_connection(connection)}"
         user.ask(partial(self._access.delete, path), fine=(200, 204, 404))
         user.ask(partial(self._access.delete, "/api/v2/users"), fine=(200, 204))
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - as above
-        """Have finAPI ask the bank, and return the task as handle, None in place of the task where another update is
-        running."""
+        """Have finAPI ask the bank, and return the handle with the id of the task, None where another update is
+        running; `poll_refresh` then begins one later."""
         user, number = self._user(connection), _bank_connection(connection)
         return {"task": self._begin_update(user, number, connection.attended)}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """The progress of the update, and the end of the consent; without a task, because another update was running,
-        one is begun. Raises UserActionRequired, ConsentExpired and ProviderUnavailable for an update that failed."""
+        """Waiting while the update runs, then Ready with the end of the consent. Without a task, because another update
+        was running, one is begun. Raises UserActionRequired, ConsentExpired, and ProviderUnavailable for an update that
+        failed."""
         user, number = self._user(connection), _bank_connection(connection)
         if handle["task"] is None:
             task = self._begin_update(user, number, connection.attended)
@@ -146,8 +148,9 @@ class FinApi(LiveSource):
         today: date,
     ) -> Iterator[Batch | LeftOut]:
         """A batch per account with all pending bookings and its booked ones: all that finAPI has the first time or
-        after the list broke off, else those of at least the last 90 days. An account without a currency is left out;
-        one whose list broke off, or that the bank did not refresh, has a batch and is left out besides."""
+        after the list broke off, else those of at least the last 90 days. An account that is kept in points or the
+        like, which are no currency, is only yielded as LeftOut; one whose list broke off, or that the bank did not
+        refresh, comes as a batch, then as LeftOut."""
         user, number = self._user(connection), _bank_connection(connection)
         asked = partial(self._access.get, "/api/v2/accounts", parameters={"bankConnectionIds": str(number)})
         accounts = _objects(user.members(asked), "accounts")
@@ -182,7 +185,8 @@ class FinApi(LiveSource):
                 yield LeftOut(name=name, reason="The bank gave nothing new of this account.")
 
     def token(self, form: Mapping[str, str]) -> str:
-        """An access token of the client or of a user. Raises Misconfigured, ConsentRevoked or UserActionRequired."""
+        """A new access token, of the operator's client or of a user, as the grant in `form` says. Raises Misconfigured,
+        ConsentRevoked or UserActionRequired."""
         if not self._client:
             raise Misconfigured(NOT_SET)
         answer = self._access.post(
@@ -205,7 +209,8 @@ class FinApi(LiveSource):
         return _UserAtFinApi(self, connection.secrets, connection.keep_secrets)
 
     def _first_form(self) -> Redirect:
-        """Make a finAPI user for this connection, and the form in which the person chooses the bank and signs in."""
+        """Make a finAPI user for this connection and a form in which the person chooses the bank and signs in, and
+        return the redirect to the form."""
         secrets = {"user": f"bankdata-{token_hex(12)}", "password": token_urlsafe(24)}
         own = self.token({"grant_type": "client_credentials"})
         made = self._access.post(
@@ -226,7 +231,8 @@ class FinApi(LiveSource):
         return _look_again({"task": task, "secrets": user.secrets, "bank_connection": number})
 
     def _step_after_asking(self, user: "_UserAtFinApi", memo: Json, now: datetime) -> Step:
-        """The step after the bank was asked: wait on, the form if the bank requires the person, or done."""
+        """The step after the bank was asked: ask again later while the task runs; send the person to a form if the bank
+        requires them, or to a new one if the consent has ended; else Done."""
         task = self._task(user, memo["task"])
         number = int(memo["bank_connection"])
         if task.get("status") == "WEB_FORM_REQUIRED":
@@ -258,8 +264,8 @@ class FinApi(LiveSource):
         )
 
     def _begin_update(self, user: "_UserAtFinApi", number: int, attended: Person | None = None) -> str | None:
-        """The id of a new task that asks the bank, on behalf of a user who is present; None where one is already
-        running."""
+        """Begin a task that asks the bank, and return its id; None where one is already running. `attended` is the user
+        if they are present, of whom the bank is told."""
         wanted = {"bankConnectionId": number, **_metadata(attended)}
         update = partial(self._forms.post, "/api/tasks/backgroundUpdate", document=wanted)
         answer = user.ask(update, fine=(200, 201, 423))
@@ -282,8 +288,9 @@ class FinApi(LiveSource):
         return user.members(partial(self._forms.get, f"/api/tasks/{task}"))
 
     def _bookings(self, user: "_UserAtFinApi", account: str, since: date | None) -> tuple[list[Json], bool]:
-        """The account's bookings from this day on, without those of earlier pages, and whether they are complete: not
-        where a page has nothing new or is refused, nor where there are too many pages."""
+        """The account's bookings from this day on (None: all), each once, and whether they are complete: not where a
+        page before the last has nothing new, where a page after the first is refused, or where there are too many
+        pages."""
         bookings: list[Json] = []
         asked = {"view": "bankView", "accountIds": account, "perPage": str(PAGE_ROWS), "order": "id,asc"}
         if since is not None:

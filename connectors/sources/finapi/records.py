@@ -46,8 +46,9 @@ def records(
     """The records of one account: account, bookings in finAPI's order without adjusting entries and parts of split
     ones, pending ones (None: not provided), and booked balance.
 
-    `booked` are the most recent bookings or, the first time (`is_first`), all, unless the list broke off (not
-    `is_whole`). Raises ProviderUnavailable for an answer that is not as finAPI describes it.
+    `booked` are the most recent bookings or, the first time (`is_first`), all. The 90 days up to the last update, the
+    first time all days since the first booking, are stated as complete, unless the list broke off (not `is_whole`) or
+    the day of the update is not known. Raises ProviderUnavailable for an answer that is not as finAPI describes it.
     """
     try:
         own = _account(account, bank_name)

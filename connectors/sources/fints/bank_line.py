@@ -32,10 +32,10 @@ class PagesWithoutEnd(Exception):
 
 
 class BankLine:
-    """Replaces the connection of python-fints to a bank: has `send`, and the codes of the last answer. `close` it after
-    use.
+    """Takes the place of python-fints's own connection to a bank: has `send`, and in `codes` those of the last answer.
+    `close` it after use.
 
-    `pages` are the points at which an order was continued; they are to be cleared before each order.
+    `pages` are the points at which the bank continued the answer to an order; the caller clears them before each order.
     """
 
     def __init__(self, address: str) -> None:

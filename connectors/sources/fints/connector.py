@@ -122,7 +122,8 @@ class FinTs(LiveSource):
 
     @property
     def is_set_up(self) -> bool:
-        """Whether a page can offer banks; without any, a command gives the address, and the page only renews."""
+        """Whether a page can offer banks: there is a product id, and the operator has named banks. Without banks,
+        connecting takes a command with the address, and a page can only renew."""
         return bool(self._product and self._banks)
 
     def next_step(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
@@ -182,11 +183,12 @@ class FinTs(LiveSource):
         cursor: Json | None,
         today: date,
     ) -> Iterator[Batch | LeftOut]:
-        """One dialog, and a batch for each account in it. The cursor has the day of the last reading for each account,
-        because a crash may come between two accounts, and a bank may refuse one of them for a time.
+        """One dialog, and a batch for each account in it; an account whose bookings the bank refuses is yielded as
+        LeftOut. The cursor has the day of the last reading for each account, because a crash may come between two
+        accounts, and a bank may refuse one of them for a time.
 
-        Of the secrets, a PIN for once is dropped before the dialog, a refused one after it; the new state is kept, and
-        older bookings until they are stored.
+        Secrets change on the way: a PIN for one time is deleted before the dialog, and a PIN that the bank refuses
+        after it; the library's new state is kept, and older bookings are deleted once they are stored.
         """
         dialog, until = _library(), dict(cursor["until"]) if cursor is not None else {}
         before = dict(until)
@@ -253,7 +255,9 @@ class FinTs(LiveSource):
         now: datetime,
         since: str,
     ) -> Step:
-        """The step that follows from the state of a dialog."""
+        """The step that follows from the state of a dialog: a question for a choice or an approval, or Done. `since` is
+        the time at which the dialog began, in ISO form: an approval is accepted for five minutes. Raises
+        UserActionRequired where the login has no account."""
         from connectors.sources.fints.dialog import Challenge, Choice
 
         if isinstance(reached, Choice):
@@ -271,7 +275,8 @@ class FinTs(LiveSource):
         self, opened: "OpenDialog", given: Mapping[str, Any], known: Json, *, now: datetime, is_answered: bool = False
     ) -> Step:
         """The finished connection, with older bookings that the bank gives only while its customer is present; or the
-        question for an approval of them."""
+        question for an approval of them. `known` is the last result of `OpenDialog.older`; `is_answered` says that this
+        question was answered."""
         older, wanted = opened.older(now.date(), known)
         if wanted is None:
             return self._finish(opened, given, now, older["found"])
@@ -335,7 +340,8 @@ class FinTs(LiveSource):
 
 
 def _question_of(wanted: "Challenge", since: str, text: Sentence, older: Json | None = None) -> Question:
-    """The question for a challenge; the one for `older` bookings need not be answered."""
+    """The question for a challenge, in the words of `text`. With `older`, the result of `OpenDialog.older`, the
+    approval is for older bookings and may be left out."""
     if older is None:
         fields, memo = () if wanted.is_in_app else (TAN,), {}
     else:
@@ -361,8 +367,8 @@ def _library() -> Any:
 
 
 def _sign_in(connection: Connection, given: Mapping[str, Any], problem: Sentence | None = None) -> Question:
-    """The question for login and PIN, with the login of a renewed connection filled in. A login that was given already
-    is not asked for again, unless the bank refused it with the PIN."""
+    """The question for login and PIN, with the known login of a renewed connection filled in. A login that was just
+    given is not asked for again, unless the bank refused it together with the PIN (`problem`)."""
     named = replace(LOGIN, default=str(given.get("login") or connection.secrets.get("login") or ""))
     keep = replace(KEEP_PIN, default=YES if "pin" in connection.secrets else NO)
     is_given = bool(given.get("login")) and problem is None

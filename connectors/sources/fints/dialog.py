@@ -56,8 +56,9 @@ class TanRefused(UserActionRequired):
 
 
 class Access(Discreet, frozen=True, kw_only=True):
-    """The credentials for a bank. `state` is the library's from the last dialog: without its system id, the bank takes
-    us for a stranger and asks for a TAN. `medium` names one of several phones or cards."""
+    """The credentials for a bank. `state` is the library's from the last dialog, None for none: without its system id,
+    the bank takes us for a stranger and asks for a TAN. `method` is the way in which the customer approves, and
+    `medium` names one of several phones or cards; None: not chosen yet."""
 
     url: str
     bank_code: str
@@ -89,8 +90,9 @@ class Choice(Struct, frozen=True, kw_only=True):
 
 
 class ReportedAccount(Struct, frozen=True, kw_only=True):
-    """One account as the bank reports it. `booked` and `pending` are documents in camt or MT940, and so are `older`
-    ones from before. `refusal` is the bank's code, or our words, where there are no bookings."""
+    """One account as the bank reports it. `booked` and `pending` are documents in camt or MT940, and so are `older`,
+    with bookings from earlier days that the bank gave while the account was connected. `refusal` is the bank's code, or
+    our words, for why there are no bookings; None where there is no such reason."""
 
     iban: str | None
     number: str
@@ -140,12 +142,12 @@ class OpenDialog(Struct, frozen=True, kw_only=True):
             return [self._read_account(account, about.get(account.iban), since, until) for account in accounts]
 
     def older(self, today: date, known: Json) -> tuple[Json, Challenge | None]:
-        """The bookings of the accounts in "left", as far back as the bank keeps them and until today, so that a first
-        sync some days later leaves no gap; and the challenge, where the bank wants an approval first.
+        """Read bookings as far back as the bank keeps them, and until today, so that a first sync some days later
+        leaves no gap. `known` has the accounts still "left" and the documents "found" so far, packed, by account.
+        Returns both anew, and the challenge where the bank wants an approval first, else None.
 
-        The result has the "found" documents, packed, of all accounts so far, and the accounts still "left". An account
-        whose bookings the bank refuses gets none, and so does one that needs another approval halfway, because a part
-        would leave a gap.
+        An account whose bookings the bank refuses gets none, and so does one that needs another approval halfway,
+        because a part would leave a gap.
         """
         found, left = dict(known["found"]), list(known["left"])
         stated = self.client.bpd.find_segment_first("HICAZS")
@@ -261,8 +263,9 @@ def open_dialog(access: Access) -> Iterator[OpenDialog | Challenge | Choice]:
 def resume_dialog(
     access: Access, paused: Json, tan: str, *, of_order: bool = False
 ) -> Iterator[OpenDialog | Challenge]:
-    """The saved dialog, continued with the TAN if one was typed: open now, or still waiting. With `of_order`, the
-    approval is for an order, and its result replaces that of the next order."""
+    """The saved dialog, continued with what the customer entered as TAN: open now, or still waiting. With `of_order`,
+    the approval is for an order: the dialog is open, `tan` is sent in place of the next order, and that returns the
+    result of the order that waited."""
     with closing(BankLine(access.url)) as line:
         client = _client(access, line, state=paused["state"])
         challenge = NeedRetryResponse.from_data(_bytes(paused["challenge"]))
@@ -378,7 +381,7 @@ def _check_begun(line: BankLine) -> None:
 
 
 def _close(client: Any, line: BankLine) -> None:
-    """End the dialog at the bank, unless it was saved for later; a failure to end it does not matter."""
+    """End the dialog at the bank, unless it was saved for later. A failure to end it is logged and does not matter."""
     dialog = client._standing_dialog
     if dialog is not None and not dialog.paused and dialog.open:
         try:
@@ -414,7 +417,7 @@ def _translate_errors(line: BankLine) -> Iterator[None]:
 
 
 def unpack(text: str) -> bytes:
-    """An unpacked document from `OpenDialog.older`."""
+    """The document that `OpenDialog.older` has packed into this text."""
     return zlib.decompress(_bytes(text))
 
 
