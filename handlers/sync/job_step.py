@@ -180,30 +180,28 @@ class JobStep(Struct, frozen=True, kw_only=True):
 
     def _see_to_missing_accounts(self, job: Job, connection: StoredConnection, reported: Collection[str]) -> None:
         """Add a refusal to the job for each account that the connection brought before and the source now leaves out:
-        the sync is not complete for it. If a new account seems to be it under another id, the user is asked."""
+        the sync is not complete for it. If a new account seems to be it under another id, the user is asked instead."""
         database = self._of(job)
         brought = connections.account_ids(database, job.user_id, job.connection_id)
         found = jobs.find(database, job.user_id, job.id)
         assert found is not None, "a job vanished"
         excused = {refusal.name for refusal in found.refusals}
-        missing = [
-            each
+        missing = {
+            each.id: each.label
             for each in accounts.of_user(database, job.user_id)
             if each.id in brought and each.id not in reported and each.label not in excused
-        ]
-        for account in missing:
-            self._refuse(job, RefusedBatch(name=account.label, reason=NOT_REPORTED))
-        if missing:
-            database.atomically(
-                lambda session: runs.ask_about_missing(
-                    session,
-                    job,
-                    connection,
-                    reported=reported,
-                    missing=[each.id for each in missing],
-                    now=self.clock.now(),
-                )
+        }
+        if not missing:
+            return
+        database.atomically(
+            lambda session: runs.ask_about_missing(
+                session, job, connection, reported=reported, missing=missing.keys(), now=self.clock.now()
             )
+        )
+        in_question = {each.same_as for each in accounts.every(database, job.user_id)}
+        for id_, label in missing.items():
+            if id_ not in in_question:
+                self._refuse(job, RefusedBatch(name=label, reason=NOT_REPORTED))
 
     def _keep(
         self,

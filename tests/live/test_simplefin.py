@@ -165,6 +165,10 @@ def test_an_account_that_comes_back_under_other_ids_counts_once_until_its_user_s
     customer.account("new-2", "60.00", *({**each, "id": f"new-{each['id']}"} for each in rows), day=today())
     live.sync(user)
     assert (live.balances(user), live.bookings(user)) == ({"Account 1": 100.0, "Account 2": 50.0}, counted)
+    assert connection(live, user)["warnings"] == [
+        "Account new-2: Is this the same account as Account 2? Its bookings are there too."
+        " It counts once you have said so."
+    ]
     found = live.bankdata("accounts", "list", "--user", user).stdout.splitlines()
     (new,) = (line.split("\t")[0] for line in found if "Account new-2" in line)
     (old,) = (line.split("\t")[0] for line in found if "Account 2" in line)
