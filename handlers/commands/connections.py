@@ -17,7 +17,7 @@ from connectors.statements import format_name
 from handlers.commands.accounts import note_questions
 from handlers.commands.control_socket import CommandError, Dialogue, Report
 from handlers.commands.counts import quantity
-from handlers.commands.syncs import WATCH_PAUSE, first_sync, new_transactions, refused_files
+from handlers.commands.syncs import LEFT_OUT, WATCH_PAUSE, first_sync, new_transactions, refusals
 from handlers.services import Services
 from handlers.sync.connecting import Attempt, AttemptUnknown, Connecting
 from handlers.sync.reminders import consent_reminder
@@ -268,7 +268,7 @@ def _make_or_renew(
 
 def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:
     """Sync and report what came; False if the connection was synced too recently for another sync. CommandError if the
-    sync failed, or a file was refused."""
+    sync failed, refused a file or left something of the bank out."""
     known = {each.id for each in accounts.every(services.everybody, owner.id)}
     job = first_sync(services, report, connection)
     if job is None:
@@ -276,6 +276,7 @@ def _sync_and_say(services: Services, report: Report, owner: User, connection: S
     new = sum(each.id not in known for each in accounts.every(services.everybody, owner.id))
     report.line(f"{connection.bank_name}: {quantity(new, 'new account')}, {new_transactions(job)}")
     note_questions(services.everybody, report, owner)
-    if refused := refused_files(job):
-        raise CommandError(f"{quantity(refused, 'file')} refused.")
+    if refused := refusals(job):
+        is_of_a_bank = connection.connector in services.connecting.sources
+        raise CommandError(LEFT_OUT if is_of_a_bank else f"{quantity(refused, 'file')} refused.")
     return True

@@ -14,15 +14,16 @@ from storage.jobs import Job
 from storage.users import User
 
 WATCH_PAUSE = 0.5  # seconds between two looks at a sync that waits for its bank, unless it is due before
+LEFT_OUT = "The bank's data are not complete."
 STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3}
 
 
 def sync(services: Services, report: Report, *, user: User | None, is_forced: bool = False) -> None:
     """Sync the connections of one user or of everybody, one after the other, and report on each, under the same
     cool-down as POST /sync unless `is_forced`; the limits of a source always hold. CommandError at the end if one
-    failed or refused a file."""
+    failed, refused a file or left something of a bank out."""
     who = [user] if user else users.everyone(services.everybody)
-    failed = refused = 0
+    failed = refused = left_out = 0
     for each in who:
         for connection in connections.of_user(services.everybody, each.id):
             started = services.sync_engine.start(connection, is_forced=is_forced)
@@ -32,7 +33,10 @@ def sync(services: Services, report: Report, *, user: User | None, is_forced: bo
             try:
                 job = _watch(services, report, connection, started)
                 report.line(f"{each.name}\t{connection.bank_name}\t{new_transactions(job)}")
-                refused += refused_files(job)
+                if connection.connector in services.connecting.sources:
+                    left_out += refusals(job)
+                else:
+                    refused += refusals(job)
             except CommandError as error:
                 failed += 1
                 report.line(f"{each.name}\t{connection.bank_name}\tfailed: {error}")
@@ -40,6 +44,8 @@ def sync(services: Services, report: Report, *, user: User | None, is_forced: bo
         raise CommandError(f"{quantity(failed, 'sync')} failed.")
     if refused:
         raise CommandError(f"{quantity(refused, 'file')} refused.")
+    if left_out:
+        raise CommandError(LEFT_OUT)
 
 
 def first_sync(
@@ -62,8 +68,9 @@ def new_transactions(job: Job) -> str:
     return quantity(job.new_transactions, "new transaction")
 
 
-def refused_files(job: Job) -> int:
-    """The number of files that a sync refused; the job's notes on guesses about accepted files do not count."""
+def refusals(job: Job) -> int:
+    """The number of files, or of a bank's answers, that a sync refused or missed; the job's notes on guesses about
+    accepted files do not count."""
     return sum(not each.reason.startswith(GUESSED) for each in job.refusals)
 
 

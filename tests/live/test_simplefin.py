@@ -145,6 +145,7 @@ def test_one_bank_of_two_that_wants_a_sign_in_is_a_warning_and_alone_a_failure(l
     assert "First Bank" in done.stdout
     assert "Sign in again" in done.stdout
     assert "points or miles" in done.stdout
+    assert done.stderr.endswith("Error: The bank's data are not complete.\n")
     assert live.status(user) == "ACTIVE"
     customer.accounts = []
     live.sync(user)
