@@ -271,7 +271,7 @@ def _make_or_renew(
 
 def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:
     """Sync the connection, and report what came and which accounts may be the same as others; False if it was synced
-    too recently for another sync. CommandError if the sync failed, or a file was refused."""
+    too recently for another sync. CommandError if the sync failed, refused a file or left something of the bank out."""
     known = {each.id for each in accounts.every(services.everybody, owner.id)}
     job = first_sync(services, report, connection)
     if job is None:

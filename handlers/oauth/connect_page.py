@@ -87,7 +87,8 @@ def fetch(site: Site, visit: Visit, _browser: Browser, user: User) -> Response:
     if connection is None or connection.connector not in site.services.connecting.sources:
         raise Mistake("bad_form")
     started = site.services.sync_engine.sync_now(connection, visit.person)
-    outcome = "started" if started.job is not None else "refused" if started.error is not None else "recent"
+    is_refused = started.error is not None and not started.is_too_soon
+    outcome = "started" if started.job is not None else "refused" if is_refused else "recent"
     return site.redirect(site.address(f"/account/connect?notice=fetch_{outcome}"))
 
 
@@ -126,6 +127,7 @@ def step_page(site: Site, visit: Visit, browser: Browser, user: User) -> Respons
         redirect=attempt.step if isinstance(attempt.step, Redirect) else None,
         waits=attempt.waits_seconds is not None,
         early=is_early,
+        later="later" in visit.parameters,
         form_token=_form_token(site, browser),
     )
     if attempt.waits_seconds is not None:  # the page reloads itself, by a header because it has no script
@@ -202,10 +204,13 @@ def _attempt(
 def _redirect_to_step(site: Site, visit: Visit, attempt: Attempt, *, is_early: bool = False) -> Response:
     """Redirect to the page of the attempt's step, which says that the step is not done yet if the person came back too
     early (`is_early`). Starts the first sync of a connection that this very step has made or renewed, which begins no
-    cool-down (decision 25), and only once, however often the last form is sent."""
+    cool-down (decision 25), and only once, however often the last form is sent; the page says so if its source allows
+    none yet."""
+    address = _step_address(site, attempt, is_early=is_early and attempt.waits_seconds is not None)
     if attempt.connection is not None and attempt.is_new:
-        site.services.sync_engine.sync_now(attempt.connection, visit.person, is_first=True)
-    return site.redirect(_step_address(site, attempt, is_early=is_early and attempt.waits_seconds is not None))
+        started = site.services.sync_engine.sync_now(attempt.connection, visit.person, is_first=True)
+        address += "&later=1" if started.is_too_soon else ""
+    return site.redirect(address)
 
 
 def _step_address(site: Site, attempt: Attempt, *, is_early: bool) -> str:

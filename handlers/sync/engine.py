@@ -44,7 +44,8 @@ log = logging.getLogger("bankdata.sync")
 
 class Started(Struct, frozen=True, kw_only=True):
     """The outcome of a wish to sync one connection: a job, a reason why there is none, or neither (synced too recently,
-    being synced, or the source still wants a pause).
+    being synced, or the source still wants a pause). `is_too_soon` says of a reason that it is the source's allowance,
+    and passes by itself.
 
     A pending job goes on when it is read (`SyncEngine.read`) or advanced. Once it is final, its `refusals` name every
     file that could not be imported and say why, even if the job is completed.
@@ -52,6 +53,7 @@ class Started(Struct, frozen=True, kw_only=True):
 
     job: Job | None = None
     error: str | None = None
+    is_too_soon: bool = False
 
 
 class SyncEngine:
@@ -166,7 +168,7 @@ class SyncEngine:
         try:
             return Started(job=database.atomically(begin))
         except (QuotaUsed, KeptForPlan) as used:  # the transaction is rolled back, with the job
-            return Started(error=str(used))
+            return Started(error=str(used), is_too_soon=True)
 
     def has_key(self, connection: StoredConnection) -> bool:
         """Whether this machine has the keys of the connection's secrets; True where it has none."""

@@ -131,7 +131,7 @@ class JobStep(Struct, frozen=True, kw_only=True):
                 with contain(log, "job %s could not tidy up after a batch", job.id):
                     connector.settle(asked, handle, batch=batch, refusal=refusal)
             if not connector.is_local:
-                self._warn_of_missing_accounts(job, reported)
+                self._see_to_missing_accounts(job, connection, reported)
             self.outcomes.complete(job)
         finally:
             self._follow_up(job)
@@ -179,16 +179,31 @@ class JobStep(Struct, frozen=True, kw_only=True):
     def _refuse(self, job: Job, refusal: RefusedBatch) -> None:
         self._of(job).atomically(lambda session: jobs.refuse(session, job, refusal))
 
-    def _warn_of_missing_accounts(self, job: Job, reported: Collection[str]) -> None:
+    def _see_to_missing_accounts(self, job: Job, connection: StoredConnection, reported: Collection[str]) -> None:
         """Add a refusal to the job for each account that the connection brought before and the source now leaves out,
-        unless a refusal names it already: the sync is not complete for it."""
-        brought = connections.account_ids(self._of(job), job.user_id, job.connection_id)
-        found = jobs.find(self._of(job), job.user_id, job.id)
+        unless a refusal names it already: the sync is not complete for it. If a new account seems to be it under
+        another id, the user is asked instead."""
+        database = self._of(job)
+        brought = connections.account_ids(database, job.user_id, job.connection_id)
+        found = jobs.find(database, job.user_id, job.id)
         assert found is not None, "a job vanished"
         excused = {refusal.name for refusal in found.refusals}
-        for account in accounts.of_user(self._of(job), job.user_id):
-            if account.id in brought and account.id not in reported and account.label not in excused:
-                self._refuse(job, RefusedBatch(name=account.label, reason=NOT_REPORTED))
+        missing = {
+            each.id: each.label
+            for each in accounts.of_user(database, job.user_id)
+            if each.id in brought and each.id not in reported and each.label not in excused
+        }
+        if not missing:
+            return
+        database.atomically(
+            lambda session: runs.ask_about_missing(
+                session, job, connection, reported=reported, missing=missing.keys(), now=self.clock.now()
+            )
+        )
+        in_question = {each.same_as for each in accounts.every(database, job.user_id)}
+        for id_, label in missing.items():
+            if id_ not in in_question:
+                self._refuse(job, RefusedBatch(name=label, reason=NOT_REPORTED))
 
     def _keep(
         self,

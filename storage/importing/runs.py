@@ -1,14 +1,15 @@
 """The steps of an import that belong to its job, for syncs and commands: store the batches, then complete the job."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from storage import accounts, connections, jobs, users
+from storage import accounts, connections, jobs, journal, users
 from storage.connections import StoredConnection
 from storage.database import Transaction
-from storage.importing import ingest
+from storage.importing import ingest, same_accounts, transfer_pairs
 from storage.importing.account_batch import AccountReport
 from storage.importing.batches import ReadBatch
+from storage.importing.teller import Teller
 from storage.jobs import Job, JobEnded
 
 
@@ -42,6 +43,27 @@ def store_batch(
     )
     jobs.add_stored(session, job, new_transactions=report.new_transactions, now=now)
     return report.accounts
+
+
+def ask_about_missing(
+    session: Transaction,
+    job: Job,
+    connection: StoredConnection,
+    *,
+    reported: Collection[str],
+    missing: Collection[str],
+    now: datetime,
+) -> None:
+    """Ask the user whether new accounts among those that a whole sync has reported are those that it misses (`missing`)
+    under other ids; one that is asked about is not counted meanwhile, and leaves the pairs of own transfers."""
+    session.hold(job.user_id)
+    jobs.check_running(session, job)
+    user = users.find(session, job.user_id)
+    assert user is not None, "a job outlived its user"
+    teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
+    if same_accounts.ask(teller, reported, missing=missing):
+        changes = journal.change_rows(transfer_pairs.pair_again(session, user.id), "modified")
+        journal.record(session, user_id=user.id, job_id=job.id, changes=changes, now=now)
 
 
 def complete(session: Transaction, job: Job, *, now: datetime) -> None:

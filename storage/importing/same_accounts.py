@@ -3,7 +3,8 @@ meanwhile.
 
 A source that states no IBAN may bring an account that another source has brought. Where two thirds of the bookings on
 the days that both cover agree, by amount and within two days, and at least three different amounts are among them, that
-is neither chance nor a standing order. Accounts that one source distinguishes are never asked about.
+is neither chance nor a standing order. Accounts that one source distinguishes are never asked about, but one that it no
+longer reports it does not distinguish: a bridge that a bank was connected to again names its accounts anew.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,10 +35,10 @@ class Lookalike(Struct, frozen=True, kw_only=True):
     in_both: int
 
 
-def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
+def ask(teller: Teller, account_ids: Collection[str], *, missing: Collection[str] = ()) -> dict[str, Lookalike]:
     """Hide each new account (at most NEW_FOR old) of an import that seems to be another one, and ask its user whether
     it is, unless they were asked before. Returns, by the id of the new account, the one with which it has most bookings
-    in common."""
+    in common. `missing` are accounts that the source reported before and no longer does."""
     session, user_id, now = teller.session, teller.user.id, teller.now
     rows = session.rows(
         "SELECT id FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND created_at > $3"
@@ -49,6 +50,7 @@ def ask(teller: Teller, account_ids: Collection[str]) -> dict[str, Lookalike]:
     reported_apart = set(account_ids)
     if teller.is_live:
         reported_apart.update(connections.account_ids(session, user_id, teller.connection.id))
+        reported_apart.difference_update(missing)
     owned = {each.id: each for each in accounts.of_user(session, user_id)}
     dates_of = cache(partial(_dates_by_amount, session, user_id))
     asked: dict[str, Lookalike] = {}

@@ -10,7 +10,8 @@ import pytest
 from connectors.connecting import Question, Sentence
 from handlers.oauth.connect_page import image
 from handlers.oauth.mistakes import Mistake
-from tests.live.conftest import Live
+from tests.days import today
+from tests.live.conftest import Live, connection
 from tests.live.test_enable_banking import fields, signed_in
 
 pytestmark = pytest.mark.requirement("live.attempts")
@@ -73,6 +74,28 @@ def test_an_end_that_the_provider_does_not_know_of_is_told_as_such_and_an_unknow
     assert told not in browser.get("/account/connect?notice=disconnected").text
     unknown = browser.get("/account/connect?notice=anything")
     assert (unknown.status_code, "anything" in unknown.text) == (200, False)
+
+
+def test_a_bank_whose_allowance_is_used_up_is_said_to_be_left_alone_and_not_to_be_fetched_from(
+    live: Live, browser: httpx.Client
+) -> None:
+    customer, user = live.simplefin.customer(), live.user()
+    customer.account("1", "1.00", day=today())
+    live.bankdata("connect", "simplefin", "--user", user, stdin=f"{customer.token}\n")
+    for _ in range(connection(live, user)["quota"]["remaining"]):
+        live.sync(user)
+    signed_in(browser, user)
+    browser.follow_redirects = True
+    form = {"form_token": fields(browser.get("/account/connect").text)["form_token"]}
+    fetched = browser.post("/account/connect/fetch", data={**form, "connection": connection(live, user)["id"]})
+    again = live.simplefin.customer()
+    step = fields(browser.post("/account/connect", data={**form, "source": "simplefin"}).text)
+    renewed = browser.post("/account/connect/step", data={**step, "token": again.token})
+    assert "SimpleFIN is connected." in renewed.text
+    for page in (fetched, renewed):
+        assert "wants to be left alone for now" in page.text
+        assert "being fetched" not in page.text
+        assert "See the note beside it" not in page.text
 
 
 def shown(step: object) -> Any:

@@ -100,9 +100,9 @@ def test_a_bank_that_tells_less_is_asked_for_less_and_an_account_it_refuses_is_a
     bank.accounts[0].longest = 90
     bank.accounts.append(BankAccount(hash="card", iban=None, balance="0", error="ASPSP_ACCOUNT_NOT_ACCESSIBLE"))
     user = live.user()
-    code, out, _ = connected(live, user)
+    code, out, err = connected(live, user)
     assert "Account card: refused: The bank does not give access to this account." in out
-    assert code == 1
+    assert (code, err.splitlines()[-1]) == (1, "Error: Not everything came from Test Bank.")
     assert live.status(user) == "ACTIVE"
     assert len(live.bookings(user)) == 4
 

@@ -152,6 +152,32 @@ def test_one_bank_of_two_that_wants_a_sign_in_is_a_warning_and_alone_a_failure(l
     assert live.status(user) == "REAUTH_REQUIRED"
 
 
+@pytest.mark.requirement("accounts.overlap")
+def test_an_account_that_comes_back_under_other_ids_counts_once_until_its_user_says_whether_it_is_the_same(
+    live: Live, customer: Customer
+) -> None:
+    rows = [booking(str(n), days_ago(n), f"-{n}.00", "Shop") for n in (3, 4, 5)]
+    customer.account("2", "50.00", *rows, day=today())
+    user = live.user()
+    live.bankdata("connect", "simplefin", "--user", user, stdin=f"{customer.token}\n")
+    counted, ids = live.bookings(user), live.ids(user)
+    customer.accounts.pop()
+    assert live.sync(user) == ["SimpleFIN\t0 new transactions"]
+    customer.account("new-2", "60.00", *({**each, "id": f"new-{each['id']}"} for each in rows), day=today())
+    live.sync(user)
+    assert (live.balances(user), live.bookings(user)) == ({"Account 1": 100.0, "Account 2": 50.0}, counted)
+    assert connection(live, user)["warnings"] == [
+        "Account new-2: Is this the same account as Account 2? Its bookings are there too."
+        " It counts once you have said so."
+    ]
+    found = live.bankdata("accounts", "list", "--user", user).stdout.splitlines()
+    (new,) = (line.split("\t")[0] for line in found if "Account new-2" in line)
+    (old,) = (line.split("\t")[0] for line in found if "Account 2" in line)
+    assert live.bankdata("accounts", "merge", "--user", user, "--yes", new, old).returncode == 0
+    live.sync(user)
+    assert (live.balances(user), live.ids(user)) == ({"Account 1": 100.0, "Account 2": 60.0}, ids)
+
+
 def test_removing_the_connection_forgets_its_secret(live: Live, customer: Customer) -> None:
     user = connected(live, customer)
     id_ = connection(live, user)["id"]
