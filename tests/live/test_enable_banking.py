@@ -102,7 +102,7 @@ def test_a_bank_that_tells_less_is_asked_for_less_and_an_account_it_refuses_is_a
     user = live.user()
     code, out, err = connected(live, user)
     assert "Account card: refused: The bank does not give access to this account." in out
-    assert (code, err.splitlines()[-1]) == (1, "Error: Not everything came from Test Bank.")
+    assert (code, err.splitlines()[-1]) == (1, "Error: Not everything came from Mock Bank.")
     assert live.status(user) == "ACTIVE"
     assert len(live.bookings(user)) == 4
 
