@@ -1,5 +1,6 @@
 """Account blocks for writing statement formats that need facts about all rows before the first row."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from decimal import Decimal
@@ -21,7 +22,8 @@ RenderPair = Callable[[AccountRecord, TransactionRecord, Classification], str]
 
 class Block(Struct, frozen=True, kw_only=True):
     """An account with its statement and its rendered rows; `number` counts from 1. `first` and `last` are the earliest
-    and the latest booking date of the booked rows (None without any), `total` is the sum of these rows."""
+    and the latest booking date of the booked rows (None without any), `total` is the sum of those that are not after
+    the day of the closing balance, which does not contain them."""
 
     number: int
     account: AccountRecord
@@ -69,7 +71,7 @@ def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair) -> Iterator[Block
         assert isinstance(account, AccountRecord), "a block begins with its account"
         first: date | None = None
         last: date | None = None
-        total = Decimal(0)
+        by_day: defaultdict[date, Decimal] = defaultdict(Decimal)
         with SpooledTemporaryFile(MEMORY_BYTES) as rows:
             while (upcoming := next(waiting, None)) is not None:
                 record, classification = upcoming
@@ -82,8 +84,10 @@ def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair) -> Iterator[Block
                 if record.status == "booked":
                     day = record.booking_date
                     first, last = min(first or day, day), max(last or day, day)
-                    total += record.amount
+                    by_day[day] += record.amount
             number += 1
+            until = statement.closing_date or date.max
+            total = sum((amount for day, amount in by_day.items() if day <= until), Decimal(0))
             yield Block(
                 number=number, account=account, statement=statement, first=first, last=last, total=total, rows=rows
             )  # fmt: skip

@@ -206,17 +206,18 @@ def _statements(write_pairs: Callable[[Iterator[Pair], BinaryIO, Export], None])
 def _pairs(session: Session, export: Export) -> Iterator[Pair]:
     for account in export.accounts:
         yield _account(account), UNCLASSIFIED
-        total, first = Decimal(0), None  # adjusting entries included: then a statement over a gap does not add up
+        said, first = export.closing_statement(account), None
+        total, until = Decimal(0), said.closing_date or date.max  # what is booked later is not in the balance
         for row in export.each(session, account):
-            total += row["amount"]
+            if row["booking_date"] <= until:
+                total += row["amount"]  # adjusting entries included: then a statement over a gap does not add up
             if row["is_adjusting_entry"]:
                 continue
             first = first or row["booking_date"]
             words = export.words_on(row)
             yield _record(row), Classification(row["type"], row["category"], export.leaf_of(row), words)
-        said = export.closing_statement(account)
         opening = None if said.closing is None else _without_extra_zeros(said.closing - total, account.currency)
-        yield replace(said, opening=opening, opening_date=first), UNCLASSIFIED
+        yield replace(said, opening=opening, opening_date=first and min(first, until)), UNCLASSIFIED
 
 
 def _records(pairs: Iterator[Pair]) -> Iterator[Record]:

@@ -139,6 +139,30 @@ def test_an_adjusting_entry_never_comes_back_as_a_booking(format_: str, shell: S
     assert shell.rows_of("tom", "balance", "accounts") == [(Decimal(130),)]
 
 
+@pytest.mark.requirement("export.again")
+@pytest.mark.parametrize("format_", ["csv", "camt053", "beancount"])
+@pytest.mark.parametrize(("balance_day", "opening_day", "opening"), [(2, 2, 107), (1, 1, 100)])
+def test_an_opening_balance_lacks_no_booking_after_the_day_of_the_closing_one(
+    format_: str, balance_day: int, opening_day: int, opening: int, shell: Shell, tmp_path: Path
+) -> None:
+    """7.00 are spent on March 2nd and 99.00 come in on the 3rd; the bank says 100.00 as of a day before that."""
+    giro = AccountRecord(stable_key="DE89370400440532013000", iban="DE89370400440532013000", currency="EUR")
+    rows = [
+        TransactionRecord(amount=Decimal(amount), currency="EUR", booking_date=date(2026, 3, day), purpose=f"No {day}")
+        for day, amount in ((2, -7), (3, 99))
+    ]
+    stated = StatementRecord(closing=Decimal(100), closing_date=date(2026, 3, balance_day))
+    with (tmp_path / "said.csv").open("wb") as stream:
+        csv_statement.write(without_classes([giro, *rows, stated]), stream)
+    shell.import_(tmp_path / "said.csv")
+    path = shell.export(format_, tmp_path / "export")
+    shell.import_(path, user="tom")
+    assert shell.rows_of("tom", "opening, opening_date, closing, closing_date", "statements") == [
+        (Decimal(opening), date(2026, 3, opening_day), Decimal(100), date(2026, 3, balance_day))
+    ]
+    assert "Balance adjustment" not in path.read_text()  # without one the postings until that day add up to the balance
+
+
 @pytest.mark.requirement("export.formats")
 def test_every_format_has_every_booking(filled: Shell, tmp_path: Path) -> None:
     count = len(filled.rows("id"))
