@@ -84,8 +84,8 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
         return self.words.names(self.may_read)
 
     def rows(self, session: Session, account: StoredAccount) -> Iterator[pl.DataFrame]:
-        """The account's bookings as frames of `transactions.EVERYTHING`, the earliest booking date first; without the
-        other side of a transfer that may not be named."""
+        """The account's bookings as frames of `transactions.EVERYTHING`, the earliest booking date first. The TRANSFER
+        columns are null where the other account may not be named (`may_read`)."""
         for piece in transactions.pieces(session, self.user_id, account.id, self.selection or Selection()):
             others = piece["transfer_account_id"].unique().drop_nulls()
             hidden = [account_id for account_id in others if not self.may_read(account_id)]

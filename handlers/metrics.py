@@ -120,8 +120,8 @@ class Figures:
         self._gauges.append((gauge, value))
 
     def _add_process(self) -> None:
-        """Add processor time, memory and open files, summed over all processes of the server, on Linux. The library
-        itself reports nothing where /proc/stat is hidden, as it is by `ProcSubset=pid` in the unit of docs/deploy."""
+        """Add processor time, memory and open files, summed over all processes of the server, on Linux. The library has
+        none of them where there are several processes, or where /proc/stat is hidden (ProcSubset=pid, docs/deploy)."""
         if not PROC.exists():
             return  # no Linux
         self._add_total("process_cpu_seconds", "Total user and system CPU time spent in seconds.", time.process_time)

@@ -62,7 +62,8 @@ class AccountLedger(Struct, frozen=True, kw_only=True):
         )
 
     def usual_sums(self, days: int) -> list[Decimal]:
-        """The usual sums of so many days until `day`, the latest first."""
+        """The sum of each of the last `days` days, `day` included, the latest first, 0 where nothing was booked;
+        without balance corrections and transfers within the selection, which are neither income nor spending."""
         return [self.moved.get(self.day - timedelta(days=back), NOTHING).usual for back in range(days)]
 
 

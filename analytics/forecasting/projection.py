@@ -49,9 +49,10 @@ class NextPay(Struct, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """A recurring payment or income expected on `day`, in nine of ten cases between `first` and `last`; `amount` is
-    negative where money leaves, and `variance` is that of the amount. `name` is None for the sum of a month. `id` is
-    that in the list of recurring payments, None for one that is not listed."""
+    """A recurring payment or income expected on `day`, in nine of ten cases between `first` and `last`; or, with `name`
+    None, the sum of all events of a month, of which these are the first and last projected day (`by_month`). `amount`
+    is negative where money leaves, `variance` is that of the amount. `id` is that in the list of recurring payments,
+    None if it is not listed. `is_overdue`: it was due by today, so it is expected tomorrow."""
 
     day: date
     first: date

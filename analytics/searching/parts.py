@@ -68,12 +68,10 @@ def apart(
     own_category: str | None = None,
 ) -> pl.LazyFrame:
     """The rows in order, with each booking that has parts replaced by one row per part: with the part's amount, its
-    categories as far as the rows have them, and its share of `home_amount`, which was converted to `currency` and
-    rounded once.
-
-    A further column, `booking`, numbers the original rows; without any parts, everything stays as it is. With
-    `own_category`, a booking with parts keeps only those in that own category; others are not filtered by it.
-    """
+    categories as far as the rows have them, and its share of `home_amount`; the shares add up to it exactly, in the
+    digits of `currency`. A column `booking` with the index of the original row is added, but without any parts `rows`
+    itself is returned. `may_be_pending` says that the rows have `is_pending`: a pending one has no parts. With
+    `own_category`, only parts in it are kept; bookings without parts all stay."""
     if parts.is_empty():
         return rows
     whole = rows.with_row_index("booking").pipe(frame_of)

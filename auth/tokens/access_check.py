@@ -74,9 +74,9 @@ class AccessCheck:
         return self._remembered_standing(grant_id, self._now())
 
     def check(self, grant_id: str, user_id: str) -> Standing:
-        """What is known of this user's grant: its terms, its end, the user's subscription; for access without a token
-        of ours. Reads the store where it is not in memory. Raises InvalidToken where the grant has ended or is another
-        user's."""
+        """The standing of this user's live grant, from memory or else from the store, for what acts without an access
+        token: SimpleFIN credentials and webhooks. Raises InvalidToken if the grant is unknown, revoked, expired or
+        another user's."""
         now = self._now()
         return _check_standing(self._grant(grant_id, now), user_id, now)
 

@@ -155,7 +155,8 @@ def _as_profile(file: RecognisedFile, width: int) -> str | None:
 
 
 def _kind(sample: Sequence[Sequence[str]], place: int) -> str:
-    """The kind of a column in a table without names, where it contains only dates or amounts; else "any"."""
+    """The kind of a column in a table without names, for the shape of its profile: "date", "amount" or "figure"
+    (amounts, some left blank) if all its bookings fit, else "any"; so for digits alone, which may be no amounts."""
     cells = [row[place] if place < len(row) else "" for row in sample if is_booking(row)]
     common = set.intersection(*map(kinds, cells))
     if "date" in common:

@@ -93,7 +93,8 @@ def list_grants(services: Services, report: Report, *, user: User | None) -> Non
 
 
 def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
-    """End a grant: its tokens stop working at once. CommandError if it is not active."""
+    """Revoke a grant: its tokens are refused from the next request on, by other processes within
+    OTHER_PROCESSES_SEEN_WITHIN. Raises CommandError if it does not exist or was revoked before, not if it expired."""
     if not services.authorization.grants.revoke(grant_id, because="revoked by the operator"):
         raise CommandError("There is no active grant with this id. `bankdata grants list` shows them.")
     report.note("Revoked.")

@@ -413,8 +413,9 @@ class _Statements:
                 copy.write(piece.write_csv(include_header=False, quote_style="non_numeric"))
 
     def wait_for_long(self, seconds: float = 0, user_id: str | None = None) -> None:
-        """Let each statement from now on in this transaction take `seconds` (0: any time), as long as the server is
-        seen to be at work on it and reaches the rows of this user, if one is named."""
+        """Allow every further statement of this transaction `seconds` (0: no limit), even if the server is silent.
+        After LOOK_SECONDS of silence another connection looks whether the server still works on it and, with `user_id`,
+        whether the machine with this user's rows answers; if not, the statement is cancelled."""
         [row] = self.rows(PATIENT, f"{seconds:.0f}s")
         self._connection.patience, self._connection.awaited = LOOK_SECONDS, LongStatement(row["pid"], user_id)
 

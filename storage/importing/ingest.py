@@ -98,8 +98,9 @@ def settle_words(session: Transaction, user_id: str, *, family: Collection[str] 
 def replay(
     session: Transaction, *, user: User, connection: StoredConnection, given: Sequence[Contribution], now: datetime
 ) -> None:
-    """Import contributions of one batch again, at their own time `now`, into the accounts that have them; nothing is
-    kept as a contribution or journalled a second time."""
+    """Merge the contributions of one batch again, at the time of their import (`now`), each into its account: the step
+    of `rebuild`, after an undo, deletion or merge, that follows the baseline. Duplicates are flagged; pairing
+    transfers, annotations, tags and the journal are left to `rebuild`, and no contribution is stored again."""
     run = _Import(Teller(session, user, connection, now, connections.of_files(session, user.id)))
     for contribution in given:
         reported, spool = spool_statements(records(session, user.id, contribution))

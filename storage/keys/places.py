@@ -118,8 +118,9 @@ class SealedKeys:
     path = None
 
     def __init__(self, database: Database, kind: str, secret: str, now: Callable[[], datetime]) -> None:
-        """Derive the ciphers from the secret. `kind` names the purpose of the keys; nothing sealed for one kind opens
-        as another. Raises KeysUnusable for an empty secret."""
+        """Derive a cipher from each line of `secret`, bound to `kind`: what is sealed for one kind cannot be opened as
+        another. The sealed document is kept in `database` and dated by `now`. Raises KeysUnusable for an empty
+        secret."""
         if not secret:
             raise KeysUnusable(
                 "BANKDATA_KEYS_SECRET is missing: PostgreSQL keeps the keys too, and a copy of it must not be enough to"
@@ -135,7 +136,8 @@ class SealedKeys:
         return f"The document of {self._kind} in the store"
 
     def stamp(self) -> object:
-        """The sealed text of the document; None while there are no keys."""
+        """The sealed text, None while there are no keys; each sealing changes it, so it shows whether keys were
+        replaced."""
         return documents.find(self._database, self.name)
 
     def read(self) -> str:

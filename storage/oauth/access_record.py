@@ -84,8 +84,8 @@ def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) 
 
 
 def hours(session: Session, user_id: str, *, since: datetime) -> Iterator[list[Entry]]:
-    """The entries with a call since a time, the latest hour first, in lists of at most ROWS_AT_ONCE, of which the last
-    may be empty."""
+    """Yield the user's entries (one per hour, grant, app and operation) with a last call at or after `since`, the
+    latest hour first, in lists of at most ROWS_AT_ONCE, to bound memory; the last list may be empty."""
     hour, grant_id, client_id, operation = datetime.max.replace(tzinfo=UTC), "", "", ""
     while True:
         rows = session.rows(
