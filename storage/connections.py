@@ -304,9 +304,7 @@ def remove(session: Session, user_id: str, connection_id: str, *, now: datetime)
     """Disconnect the connection: end its running sync as failed, and delete its settings and secrets; its accounts and
     transactions stay readable (decision 23)."""
     session.changes(user_id)
-    running = jobs.find_running(session, user_id, connection_id)
-    if running is not None:
-        jobs.fail(session, running, error=REMOVED, now=now)
+    jobs.end_running(session, user_id, connection_id, error=REMOVED, now=now)
     set_values(session, "connections", {"user_id": user_id, "id": connection_id}, status="DISCONNECTED", settings="{}")
     connection_secrets.forget(session, user_id, connection_id)
 

@@ -141,6 +141,13 @@ def find_running(session: Session, user_id: str, connection_id: str) -> Job | No
     return _job(rows[0]) if rows else None
 
 
+def end_running(session: Session, user_id: str, connection_id: str, *, error: str, now: datetime) -> None:
+    """Fail the unfinished job of the user's connection, if there is one: what it began with is past."""
+    running = find_running(session, user_id, connection_id)
+    if running is not None:
+        fail(session, running, error=error, now=now)
+
+
 def newest_by_connection(session: Session, user_id: str) -> dict[str, Job]:
     """The newest job of each of the user's connections, by the connection's id."""
     rows = session.rows(

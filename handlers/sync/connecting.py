@@ -302,9 +302,8 @@ class Connecting:
                 settings=dict(done.settings),
                 now=self._clock.now(),
             )
-            running = jobs.find_running(session, owner.id, connection.id)
-            if running is not None:  # its job uses old secrets, and would set an outdated status
-                jobs.fail(session, running, error=RENEWED, now=self._clock.now())
+            # its job uses old secrets, and would set an outdated status
+            jobs.end_running(session, owner.id, connection.id, error=RENEWED, now=self._clock.now())
             connection_secrets.keep(session, self._keys, owner.id, connection.id, done.secrets)
             connection_attempts.end(session, self._keys, stored, outcome=CONNECTED, connection_id=connection.id)
             made = connections.renew(

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from storage import accounts, connections, journal, rules, transactions
+from storage import accounts, connections, jobs, journal, rules, transactions
 from storage.changes import feed
 from storage.database import Session, Transaction, set_values
 from storage.importing import contributions, ingest, transfer_pairs
@@ -25,6 +25,9 @@ from storage.users import User
 from storage.words import anchors, annotations, rule_tags
 
 STATE = {**EVERYTHING, "identity": pl.String(), "batch_id": pl.String()}
+
+
+TAKEN_BACK = "What the bank had reported was taken back or deleted meanwhile."
 
 
 class ImportUnknown(Exception):
@@ -57,18 +60,18 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
     A source with a cursor is asked for everything the next time, because it would not report the same again.
     """
     session.hold(user.id)
-    jobs = session.rows(
+    found = session.rows(
         "SELECT connection_id, status FROM jobs WHERE user_id = $1 AND id = $2 AND undone_at IS NULL", user.id, job_id
     )
     reported = contributions.of_job(session, user.id, job_id)
-    if not jobs:
+    if not found:
         raise ImportUnknown
-    if jobs[0]["status"] not in ("completed", "failed"):
+    if found[0]["status"] not in ("completed", "failed"):
         raise ImportRunning
     if not reported:
         raise ImportNotKept
     set_values(session, "jobs", {"user_id": user.id, "id": job_id}, undone_at=now)
-    set_values(session, "connections", {"user_id": user.id, "id": jobs[0]["connection_id"]}, cursor=None)
+    _ask_for_everything(session, user.id, found[0]["connection_id"], now)
     contributions.forget(session, user.id, reported)
     return rebuild(
         session, user=user, account_ids={contribution.account_id for contribution in reported}, job_id=job_id, now=now
@@ -84,14 +87,21 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
     """
     session.hold(user.id)
     reported = contributions.of_accounts(session, user.id, [account_id])
-    told_by = sorted({contribution.connection_id for contribution in reported})
-    set_values(session, "connections", {"user_id": user.id, "id": told_by}, cursor=None)
+    for connection_id in sorted({contribution.connection_id for contribution in reported}):
+        _ask_for_everything(session, user.id, connection_id, now)
     contributions.forget(session, user.id, reported)
     baseline.forget(session, user.id, account_id)
     annotations.forget(session, user.id, anchors.of_account(session, user.id, account_id))
     for table in ("account_aliases", "account_keys"):
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = $2", user.id, account_id)
     return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now)
+
+
+def _ask_for_everything(session: Transaction, user_id: str, connection_id: str, now: datetime) -> None:
+    """Let the next sync of the connection ask its source for everything. One that is under way ends as failed: it asks
+    for the last days alone, and would store its cursor."""
+    jobs.end_running(session, user_id, connection_id, error=TAKEN_BACK, now=now)
+    set_values(session, "connections", {"user_id": user_id, "id": connection_id}, cursor=None)
 
 
 def rebuild(

@@ -10,11 +10,12 @@ from time import sleep
 import pytest
 from msgspec.structs import replace
 
-from storage import jobs
+from storage import accounts, connections, jobs
 from storage.bank_access import sync_time_limits
 from storage.database import Conflict
 from storage.importing import runs
 from storage.jobs import Job, JobEnded, RefusedBatch
+from storage.undo_and_merge import rebuild
 from tests.storage.conftest import Bank, bookings
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -32,6 +33,22 @@ def started(bank: Bank, at: datetime, *, is_forced: bool = False) -> Job | None:
             is_forced=is_forced,
         )
     )
+
+
+@pytest.mark.requirement("import.account-key")
+def test_a_sync_under_way_ends_when_the_account_is_deleted_and_the_next_one_asks_for_everything(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x"))
+    connections.keep_cursor(bank.database, bank.user.id, bank.connection.id, {"day": "2026-11-02"})
+    job = started(bank, bank.now, is_forced=True)
+    assert job is not None
+    (account,) = accounts.of_user(bank.database, bank.user.id)
+    user, now = bank.user, bank.now
+    bank.database.atomically(lambda session: rebuild.delete(session, user=user, account_id=account.id, now=now))
+    assert (found(bank, job).status, found(bank, job).error) == ("failed", rebuild.TAKEN_BACK)
+    connection = connections.find(bank.database, bank.user.id, bank.connection.id)
+    assert connection is not None
+    assert connection.cursor is None
+    assert started(bank, bank.now, is_forced=True) is not None
 
 
 def found(bank: Bank, job: Job) -> Job:
