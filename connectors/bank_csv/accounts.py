@@ -27,6 +27,7 @@ class AccountBlock(Struct):
     upwards: int = 0
     newest: date = date.min
     last_day: date = date.min  # of the rows with a balance
+    of_last_day: set[Decimal] = field(default_factory=set)  # the balances after its rows
     ends: Counter[Decimal] = field(default_factory=Counter)  # rows that end with a balance, less those that begin so
 
     def take(self, booking: Booking) -> None:
@@ -35,7 +36,10 @@ class AccountBlock(Struct):
             self.newest = max(self.newest, record.booking_date)
         if booking.balance is None or record.status == "pending":
             return
-        self.last_day = max(self.last_day, record.booking_date)
+        if record.booking_date > self.last_day:
+            self.last_day, self.of_last_day = record.booking_date, set()
+        if record.booking_date == self.last_day:
+            self.of_last_day.add(booking.balance)
         if len(self.ends) < ENDS_MAX:
             for balance, count in ((booking.balance, 1), (booking.balance - record.amount, -1)):
                 self.ends[balance] += count
@@ -62,8 +66,9 @@ class AccountBlock(Struct):
             )
             newest, oldest = (self.first, self.last) if is_newest_first else (self.last, self.first)
             closing, opening, day = newest[1], oldest[1] - oldest[2], newest[0]
-            if sorted(self.ends.values()) == [-1, 1]:
-                (opening, closing), day = sorted(self.ends, key=self.ends.__getitem__), self.last_day
+            ends = sorted(self.ends, key=self.ends.__getitem__)
+            if [self.ends[each] for each in ends] == [-1, 1] and ends[1] in self.of_last_day:
+                (opening, closing), day = ends, self.last_day
         if metadata and metadata.closing is not None:
             if closing is not None and closing != metadata.closing:
                 opening = None  # the file's balance is from another time than its rows

@@ -53,6 +53,14 @@ def test_the_closing_balance_of_a_broken_chain_is_that_of_the_newest_row(read_cs
 
 
 @pytest.mark.requirement("readers.csv.metadata")
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
+def test_what_leads_back_to_a_balance_of_before_hides_no_gap(read_csv: Read, order: tuple[int, ...]) -> None:
+    rows = ("05.01.2026;-80,00;920,00", "05.02.2026;-80,00;700,00", "07.02.2026;80,00;780,00")  # a debit, returned
+    _, _, [statement] = read_csv("\n".join(["Datum;Betrag;Saldo", *(rows[place] for place in order)]))
+    assert (statement.closing, statement.closing_date) == (Decimal(780), date(2026, 2, 7))
+
+
+@pytest.mark.requirement("readers.csv.metadata")
 def test_an_iban_behind_the_first_word_of_a_row_is_the_account_whatever_the_word(read_csv: Read) -> None:
     [account], _, _ = read_csv(f"Zugehörig;{IBAN}\n{TABLE}")
     assert account.iban == IBAN
