@@ -314,7 +314,7 @@ class RowReader:
     def _are_mostly_negative(self, file: RecognisedFile, field: str) -> bool:
         """Whether a minus in the column is how its amounts are written, and not that of a reversal among others."""
         amounts = self._amounts_of(file, field)
-        return 2 * sum(amount < 0 for amount in amounts) >= len(amounts)
+        return not amounts or 2 * sum(amount < 0 for amount in amounts) > len(amounts)
 
     def _amounts_of(self, file: RecognisedFile, field: str) -> list[Decimal]:
         return [amount for row in file.sample if (amount := self._optional_amount(self.cell(row, field)))]

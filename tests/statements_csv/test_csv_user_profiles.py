@@ -269,6 +269,7 @@ def test_a_fee_makes_a_payment_dearer_however_its_sign_is_written(
         (("10,00", "20,00", "-10,00"), (-10, -20, 10)),  # the last one reverses the first
         (("-10,00", "-20,00", "30,00"), (-10, -20, -30)),  # the minus is how debits are written
         (("-10,00",), (-10,)),
+        (("10,00", "-10,00"), (-10, 10)),
     ],
 )
 def test_a_minus_among_debits_without_one_is_that_of_a_reversal(
