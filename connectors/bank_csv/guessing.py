@@ -1,7 +1,7 @@
 """Guessing of an unknown layout, as the last resort: columns known by words or content, only without doubt."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import get_args
 
@@ -59,7 +59,7 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
         for cell in _cells(fields.get(field, ()), header, data)
         if "amount" in kinds(cell)
     ]
-    mark = _mark(amounts, [*preamble, header, *data], delimiter)
+    mark = _mark(amounts, _codes([*preamble, header, amounts], data), delimiter)
     dates = [cell for cell in _cells(fields["date"], header, data) if any(character.isdigit() for character in cell)]
     formats = _formats([cell for cell in dates if "date" in kinds(cell)])
     if dates and not formats:
@@ -104,7 +104,8 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
     if any(_is_amount_at_times(columns[index]) for index in range(width) if index not in (*dates, *amounts)):
         return None  # the amount may be the column that is not filled in every row
     formats = _formats(columns[dates[0]])
-    mark = _mark([cell for index in amounts for cell in columns[index]], data)
+    written = [cell for index in amounts for cell in columns[index]]
+    mark = _mark(written, _codes([written], data))
     if not formats:
         return None
     if len(amounts) == 2 and not is_balance(columns[amounts[0]], columns[amounts[1]], mark):
@@ -200,7 +201,14 @@ def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[
     return [row[place] for place in places for row in data if place < len(row) and row[place].strip()]
 
 
-def _mark(amounts: Sequence[str], rows: Sequence[Row], delimiter: str | None = None) -> Mark:
+def _codes(lines: Sequence[Row], data: Sequence[Row]) -> set[str]:
+    """What may be currency codes: words in capitals of these lines, and whole cells of the table; a word in a purpose
+    may be anything."""
+    words = {code for line in lines for cell in line for code in _CODE.findall(cell)}
+    return words | {cell.strip() for row in data for cell in row if _CODE.fullmatch(cell.strip())}
+
+
+def _mark(amounts: Sequence[str], codes: Collection[str], delimiter: str | None = None) -> Mark:
     """The decimal mark of the amounts, by their cells, else by what separates the columns: a comma with semicolons
     (`delimiter`; None for a file without a header), else a point. Raises UnsupportedFile where the amounts use two
     marks; and where each has three digits behind a mark that may be either, unless a currency of three decimals is
@@ -213,7 +221,7 @@ def _mark(amounts: Sequence[str], rows: Sequence[Row], delimiter: str | None = N
         return mark
     usual: Mark = "," if delimiter == ";" else "."
     marks: list[Mark] = [each for each in get_args(Mark) if any(each in cell.strip(".,") for cell in amounts)]
-    if 3 in {minor_digits(code) for row in rows for cell in row for code in _CODE.findall(cell)}:
+    if any(minor_digits(code) == 3 for code in codes):
         return marks[0] if len(marks) == 1 else usual
     if usual in marks or (marks and delimiter is None):
         raise UnsupportedFile(

@@ -59,6 +59,7 @@ def test_header_words_of_many_languages_are_known(read_csv: Read, text: str, amo
         ('Date,Text,Total\n2026-01-31,a,"-1,234"\n', "-1234"),
         ("Datum;Text;Betrag;Währung\n31.01.2026;a;-1,234;KWD\n", "-1.234"),
         ("Datum;Text;Betrag;Währung\n31.01.2026;a;-1.234;KWD\n", "-1.234"),
+        ("Datum;Text;Betrag;Währung\n31.01.2026;Uhr TND Import;-1.234;EUR\n", "-1234"),
         ("Date,Text,Total (TND)\n2026-01-31,a,-1.234\n", "-1.234"),
     ],
 )
