@@ -125,6 +125,9 @@ def test_an_account_that_is_hidden_after_the_answer_is_not_in_question_again(fil
     show(bank, live)
     show(bank, live, is_hidden=True)
     assert (every(bank)["Live"].same_as, shown(bank)) == (None, ["Giro"])
+    show(bank, live)
+    bank.bring(bookings(THREE), account=NUMBER)
+    assert (every(bank)["Live"].same_as, shown(bank)) == (None, ["Giro", "Live"])
 
 
 @pytest.mark.requirement("accounts.overlap")
