@@ -98,6 +98,7 @@ def _serve(
     from handlers.services import open_services
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one decides what happens
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # so does a terminal that goes away
     begin_thread("end with parent", _end_with_parent)
     services = open_services(settings, for_server=True, sends_webhooks=sends_webhooks)
     serve(services, listener=listener, ready=said.release, takes_commands=False)

@@ -23,7 +23,7 @@ from handlers.cli import (
     user_arguments,
     word_arguments,
 )
-from handlers.cli.interrupts import interruptible
+from handlers.cli.interrupts import die_if_told, interruptible
 
 
 class _Program(click.Group):
@@ -39,6 +39,7 @@ class _Program(click.Group):
             for stream in filter(None, (sys.stdout, sys.stderr)):  # one that is closed is None
                 with suppress(OSError):  # what nobody reads or no disk takes has made the command fail before
                     stream.flush()
+            die_if_told()
             os._exit(code)
 
         try:

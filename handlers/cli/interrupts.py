@@ -2,6 +2,7 @@
 SIGTERM and a terminal that goes away: by default they end a process in which nothing is cleared up, and a copy of the
 store or a PostgreSQL on the side would stay behind."""
 
+import os
 import signal
 import sys
 import threading
@@ -31,29 +32,47 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def first_interrupt(act: Callable[[], None]) -> Iterator[None]:
-    """A context in which the first Ctrl-C calls `act` while the work goes on; the second one ends the work as usual.
-    Changes nothing outside the main thread, which alone is interrupted."""
+    """A context in which the first Ctrl-C, or other request to end, calls `act` while the work goes on; the second one
+    ends the work as usual. Changes nothing outside the main thread, which alone is interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def once(_number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, before)
+        restore()
         act()
 
-    signal.signal(signal.SIGINT, once)
+    for number in before:
+        signal.signal(number, once)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()
 
 
 def _hang_up(_number: int, _frame: FrameType | None) -> None:
     signal.raise_signal(signal.SIGTERM)  # to a server this is another request than to a command
 
 
-def _interrupt(_number: int, frame: FrameType | None) -> None:
+def die_if_told() -> None:
+    """End this process by SIGTERM if that is what interrupted its command, so that whoever sent it sees that it was
+    heeded."""
+    if _told:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+_told: list[int] = []  # the SIGTERM that interrupted a command
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if number == signal.SIGTERM:
+        _told.append(number)
     caller = _caller_of_polars(frame)
     if caller is None:
         raise KeyboardInterrupt

@@ -53,13 +53,14 @@ wait()
 
 
 @pytest.mark.requirement("cli.interrupted")
-def test_the_first_ctrl_c_asks_and_the_second_one_leaves() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_request_to_end_asks_and_the_second_one_leaves(number: signal.Signals) -> None:
     process = subprocess.Popen([sys.executable, "-c", TWICE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         for expected in ("ready\n", "asked\n"):
             assert process.stdout.readline() == expected
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
         _, told = process.communicate(timeout=60)
     finally:
         process.kill()
@@ -67,23 +68,27 @@ def test_the_first_ctrl_c_asks_and_the_second_one_leaves() -> None:
 
 
 CLEARS_UP = """
-import time, click
+import signal, time
 from tempfile import TemporaryDirectory
-from handlers.cli.interrupts import interruptible
+from handlers.cli import main
 
-@click.command()
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run under nohup
+
+@main.command()
 def rehearse() -> None:
-    with interruptible(), TemporaryDirectory() as copy:
+    with TemporaryDirectory() as copy:
         print(copy, flush=True)
         time.sleep(60)
 
-rehearse()
+main(["rehearse"])
 """
 
 
 @pytest.mark.requirement("cli.interrupted")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_command_that_is_asked_to_end_leaves_no_copy_behind(number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGTERM)]
+)
+def test_a_command_that_is_asked_to_end_leaves_no_copy_behind(number: signal.Signals, code: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", CLEARS_UP], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -95,7 +100,7 @@ def test_a_command_that_is_asked_to_end_leaves_no_copy_behind(number: signal.Sig
         _, told = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert (process.returncode, told.strip()) == (1, "Aborted!")
+    assert (process.returncode, told.strip()) == (code, "Aborted!")
     assert not copy.exists()
 
 
