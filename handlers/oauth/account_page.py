@@ -95,7 +95,7 @@ def account_routes(site: Site) -> list[BaseRoute]:
             },
             purpose="calendar",
         ),
-        site.route("/account/sign-out", {"POST": sign_out}),
+        site.route("/account/sign-out", {"GET": lambda at, _: at.redirect(at.address("/account")), "POST": sign_out}),
         *record_page.record_routes(site),
         *sessions_page.session_routes(site),
     ]

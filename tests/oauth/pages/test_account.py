@@ -111,6 +111,7 @@ def test_a_new_password_ends_other_sessions_and_keeps_apps(fresh: Any) -> None:
         ("/account/password", "/account"),
         ("/account/narrow", "/account"),
         ("/account/calendar", "/account"),
+        ("/account/sign-out", "/account"),
         ("/account/second-factor/confirm", "/account/second-factor"),
         ("/account/second-factor/off", "/account/second-factor"),
     ],
