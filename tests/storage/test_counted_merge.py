@@ -133,6 +133,12 @@ def test_of_two_equal_batches_the_one_that_was_told_as_a_whole_is_known(bank: Ba
 
 
 @pytest.mark.requirement("import.batches")
+def test_a_payment_beside_the_whole_of_one_of_two_equal_batches_is_not_taken_for_the_other(bank: Bank) -> None:
+    bank.bring(bookings(EQUAL_BATCHES))
+    assert bank.bring(bookings(f"{CSV_WHOLE}\n2026-11-02 | -11.00 | Shop | Einkauf")).new_transactions == 1
+
+
+@pytest.mark.requirement("import.batches")
 @pytest.mark.parametrize("numbers", [(17, 18), (0, 2), (0, 0)])
 def test_references_that_leave_a_number_out_are_those_of_no_details(bank: Bank, numbers: tuple[int, int]) -> None:
     one, other = numbers

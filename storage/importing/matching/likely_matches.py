@@ -344,9 +344,11 @@ def _money_of(parts: Sequence[Item | StoredRow]) -> Hashable:
 
 def _take_wholes(parts: Sequence[Item | StoredRow], among: list[T]) -> list[T]:
     """Remove from `among`, which all have the money of the details, those that may be their batch, or their equal
-    batches, and return them; those that name no counterpart first. Empty where there is none."""
-    likely = sorted(among[:CANDIDATES_MAX], key=lambda each: each.record.counterpart_name is not None)
-    found = [each for each in likely if _may_be_whole(each.record, parts)][: _alike(parts)]
+    batches, and return them; one that names a counterpart only where there is none without. Empty where there is
+    none."""
+    likely = [each for each in among[:CANDIDATES_MAX] if _may_be_whole(each.record, parts)]
+    unnamed = [each for each in likely if each.record.counterpart_name is None]
+    found = (unnamed or likely)[: _alike(parts)]
     for whole in found:
         among.remove(whole)
     return found
