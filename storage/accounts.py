@@ -39,7 +39,7 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
     """An account as it is stored. `balance` is the booked balance in `currency` at the end of `balance_date`, None
     where the source gives none. `said_name` is the name that the user gave the account, else the one from its source.
     `perhaps_same_as` is the id of another account that this one may duplicate; it stays when the user has answered that
-    it does not (`same_as`), and is the account's own id once the user has hidden it after that."""
+    it does not (`same_as`)."""
 
     id: str
     connection_id: str
@@ -71,9 +71,9 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
 
     @property
     def same_as(self) -> str | None:
-        """The id of the account that this one may duplicate, while this one is hidden for that; None otherwise, because
-        showing it again answers that it duplicates none."""
-        return self.perhaps_same_as if self.is_hidden and self.perhaps_same_as != self.id else None
+        """The id of the account that this one may duplicate, while this one is hidden; None otherwise, because showing
+        it again answers that it duplicates none."""
+        return self.perhaps_same_as if self.is_hidden else None
 
     def difference(self, other: "StoredAccount") -> Difference | None:
         """The first of currency, kind and IBAN that both accounts state and state differently; None where they may be
@@ -146,18 +146,11 @@ def rename(session: Session, *, user_id: str, account_id: str, name: str | None)
 
 
 def hide(session: Session, *, user_id: str, account_id: str, since: datetime | None) -> None:
-    """Hide the account from lists and sums, or show it again (`since` None); its bookings are imported either way. One
-    that its user hides is in question no more: whether it is another one has been answered. Figures made before count
-    as outdated."""
+    """Hide the account from lists and sums, or show it again (`since` None); its bookings are imported either way.
+    To hide one that may be another account (`perhaps_same_as`) takes back the answer that it is not. Figures made
+    before count as outdated."""
     _change(session, user_id)
-    if since is None:
-        set_values(session, "accounts", {"user_id": user_id, "id": account_id}, hidden_at=None)
-        return
-    session.execute(
-        "UPDATE accounts SET hidden_at = $3, perhaps_same_as = CASE WHEN perhaps_same_as IS NOT NULL THEN id END"
-        " WHERE user_id = $1 AND id = $2 AND hidden_at IS NULL",
-        *(user_id, account_id, since),
-    )
+    set_values(session, "accounts", {"user_id": user_id, "id": account_id}, hidden_at=since)
 
 
 def ask_whether_same(session: Session, *, user_id: str, account_id: str, other: str, now: datetime) -> None:

@@ -8,8 +8,8 @@ from storage.database import Transaction
 from storage.importing.derivation import derive_again, write
 
 ACCOUNTS = (  # one in question is hidden, and may be a duplicate of another one
-    "SELECT id, iban, kind, hidden_at IS NOT NULL AND coalesce(perhaps_same_as, id) <> id AS is_in_question"
-    " FROM accounts WHERE user_id = $1 ORDER BY position, id"
+    "SELECT id, iban, kind, hidden_at IS NOT NULL AND perhaps_same_as IS NOT NULL AS is_in_question FROM accounts"
+    " WHERE user_id = $1 ORDER BY position, id"
 )
 PAIRING = ("transfer_account_id", "transfer_id", "transfer_rule")
 

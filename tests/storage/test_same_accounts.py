@@ -32,9 +32,9 @@ def shown(bank: Bank) -> list[str | None]:
     return [each.name for each in accounts.of_user(bank.database, bank.user.id)]
 
 
-def show(bank: Bank, account: StoredAccount, *, is_hidden: bool = False) -> None:
+def show(bank: Bank, account: StoredAccount) -> None:
     what = {"user_id": bank.user.id, "account_id": account.id}
-    bank.database.atomically(lambda session: same_accounts.hide(session, **what, is_hidden=is_hidden, now=bank.now))
+    bank.database.atomically(lambda session: same_accounts.hide(session, **what, is_hidden=False, now=bank.now))
 
 
 def merge(bank: Bank, source: StoredAccount, target: StoredAccount) -> None:
@@ -111,20 +111,6 @@ def test_an_account_whose_bookings_are_there_is_asked_about_and_counted_once(fil
     assert (shown(bank), files.ids()) == (["Giro"], before)
     bank.database.atomically(lambda session: merges.separate(session, user=bank.user, source_id=live.id, now=bank.now))
     assert (every(bank)["Live"].same_as, shown(bank)) == (giro.id, ["Giro"])
-    show(bank, live)
-    bank.bring(bookings(THREE), account=NUMBER)
-    assert (every(bank)["Live"].same_as, shown(bank)) == (None, ["Giro", "Live"])
-
-
-@pytest.mark.requirement("accounts.overlap")
-def test_an_account_that_is_hidden_after_the_answer_is_not_in_question_again(files: Bank, bank: Bank) -> None:
-    bank.bring(bookings(THREE), account=NUMBER)
-    live = every(bank)["Live"]
-    show(bank, live, is_hidden=True)  # answers nothing: it is hidden until there is an answer
-    assert every(bank)["Live"].same_as == every(files)["Giro"].id
-    show(bank, live)
-    show(bank, live, is_hidden=True)
-    assert (every(bank)["Live"].same_as, shown(bank)) == (None, ["Giro"])
     show(bank, live)
     bank.bring(bookings(THREE), account=NUMBER)
     assert (every(bank)["Live"].same_as, shown(bank)) == (None, ["Giro", "Live"])
