@@ -80,10 +80,6 @@ BATCH = """
 """
 WHOLE = "2026-11-02 | -11.00 | | Sammler | references=servicer:7"
 CSV_WHOLE = "2026-11-02 | -11.00 | | Sammel-Ueberweisung"
-MIXED_BATCH = """
-    2026-11-02 | -15.00 | A | x | references=servicer:7/0
-    2026-11-02 | 4.00 | B | y | references=servicer:7/1
-"""
 EQUAL_BATCHES = """
     2026-11-02 | -5.00 | A | x | references=batch:2x11/0
     2026-11-02 | -6.00 | B | y | references=batch:2x11/1
@@ -101,10 +97,6 @@ EQUAL_WHOLES = "2026-11-02 | -11.00 | | Lohn\n2026-11-02 | -11.00 | | Auslagen"
         (WHOLE, BATCH, 1),
         (BATCH, CSV_WHOLE, 2),
         (CSV_WHOLE, BATCH, 1),
-        (MIXED_BATCH, WHOLE, 2),
-        (WHOLE, MIXED_BATCH, 1),
-        (MIXED_BATCH, CSV_WHOLE, 2),
-        (CSV_WHOLE, MIXED_BATCH, 1),
         (EQUAL_BATCHES, EQUAL_WHOLES, 4),
         (EQUAL_WHOLES, EQUAL_BATCHES, 2),
         (EQUAL_BATCHES, CSV_WHOLE, 4),

@@ -201,13 +201,13 @@ class Remaining:
         }
         for key, items in _parts(self.items.values()).items():
             whole = wholes.get((*key, _sum(items)))
-            if whole is not None and whole.id in self.rows:
+            if whole is not None and whole.id in self.rows and _is_one_way(items):
                 self._explain(items, [whole])
         stored = _parts(self.rows.values())
         for item in list(self.items.values()) if stored else ():
             for reference in item.record.references:
                 rows = stored.pop((reference, item.record.booking_date, item.record.currency), None)
-                if rows and _sum(rows) == item.record.amount:
+                if rows and _is_one_way(rows) and _sum(rows) == item.record.amount:
                     self._explain([item], rows)
                     break
 
@@ -337,6 +337,13 @@ def _sum(each: Iterable[Item | StoredRow]) -> Decimal:
     return sum((one.record.amount for one in each), Decimal(0))
 
 
+def _is_one_way(each: Iterable[Item | StoredRow]) -> bool:
+    """Whether all amounts have the same sign: credits and debits that happen to add up to a whole are not its details,
+    for a file that makes up their references could hide them behind it."""
+    amounts = [one.record.amount for one in each]
+    return min(amounts) >= 0 or max(amounts) <= 0
+
+
 def _money_of(parts: Sequence[Item | StoredRow]) -> Hashable:
     """Day, sum and currency of details: the money of their whole, or of each of several equal ones."""
     return parts[0].record.booking_date, _sum(parts) / _alike(parts), parts[0].record.currency
@@ -346,6 +353,8 @@ def _take_wholes(parts: Sequence[Item | StoredRow], among: list[T]) -> list[T]:
     """Remove from `among`, which all have the money of the details, those that may be their batch, or their equal
     batches, and return them; one that names a counterpart only where there is none without. Empty where there is
     none."""
+    if not _is_one_way(parts):
+        return []
     likely = [each for each in among[:CANDIDATES_MAX] if _may_be_whole(each.record, parts)]
     unnamed = [each for each in likely if each.record.counterpart_name is None]
     found = (unnamed or likely)[: _alike(parts)]
