@@ -55,7 +55,7 @@ MERCHANT = {
 TRANSFER = {
     BY_IBAN: "The IBAN of the other side is that of another account of yours",
     BY_OTHER_LEG: "The booking on your other account names the IBAN of this one, with the opposite amount",
-    BY_SETTLEMENT: "It settles a credit card of yours, and each is the only one of the opposite amount within 4 days",
+    BY_SETTLEMENT: "It settles your credit card, and each is the only one of the opposite amount within 4 days",
     BY_AMOUNT: "Neither booking names an IBAN, and each is the only one of the opposite amount within 4 days",
 }
 CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN on the other side", "merchant": "merchant"}
