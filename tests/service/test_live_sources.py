@@ -508,7 +508,13 @@ def test_room_is_left_for_each_planned_sync_of_the_next_24_hours() -> None:
 
 def services_of(scene: Scene) -> Any:
     """What commands use of the services."""
-    return SimpleNamespace(everybody=scene.database, of=scene.database.of, sync_engine=scene.engine, clock=scene.clock)
+    return SimpleNamespace(
+        everybody=scene.database,
+        of=scene.database.of,
+        sync_engine=scene.engine,
+        clock=scene.clock,
+        connecting=SimpleNamespace(sources={"live": scene.bank}),
+    )
 
 
 class Paper:
