@@ -33,7 +33,7 @@ def write(blocks: Iterable[AccountFrames], stream: BinaryIO, *, schema: Mapping[
     count = 0
     account = {name: DTYPES[kind] for name, (_, kind) in ACCOUNT.items()}
 
-    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:  # called in a thread that Polars makes
+    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:  # pragma: no cover - Polars' thread, which nothing traces
         nonlocal count
         for about, said, pieces in blocks:
             values = (

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from analytics.records import AccountRecord, StatementRecord, TransactionRecord
+from connectors.bank_csv import accounts
 from connectors.bank_csv.profile import Profile, parse_profile
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
@@ -58,6 +59,14 @@ def test_what_leads_back_to_a_balance_of_before_hides_no_gap(read_csv: Read, ord
     rows = ("05.01.2026;-80,00;920,00", "05.02.2026;-80,00;700,00", "07.02.2026;80,00;780,00")  # a debit, returned
     _, _, [statement] = read_csv("\n".join(["Datum;Betrag;Saldo", *(rows[place] for place in order)]))
     assert (statement.closing, statement.closing_date) == (Decimal(780), date(2026, 2, 7))
+
+
+@pytest.mark.requirement("readers.csv.metadata")
+def test_of_too_many_chains_of_balances_none_is_looked_for(read_csv: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accounts, "ENDS_MAX", 3)
+    rows = "Datum;Betrag;Saldo\n02.01.2026;-10,00;55,00\n02.01.2026;-1,00;70,00\n01.01.2026;9,00;9,00\n"
+    _, _, [statement] = read_csv(rows)
+    assert (statement.opening, statement.closing, statement.closing_date) == (Decimal(0), Decimal(55), date(2026, 1, 2))
 
 
 @pytest.mark.requirement("readers.csv.metadata")
