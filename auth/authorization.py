@@ -186,7 +186,7 @@ def scope_is_for_this_client(asked: AuthorizationRequest) -> None:
         raise InvalidScope("Scopes that change something or read annotations are for apps that the operator has named.")
 
 
-def prompt_is_known(asked: AuthorizationRequest) -> None:
+def prompt_none_stands_alone(asked: AuthorizationRequest) -> None:
     """Raise InvalidRequest for `prompt` with `none` beside another value: "If this parameter contains none with any
     other value, an error is returned." OpenID Connect Core 1.0 section 3.1.2.1; values other than `none` ask for pages
     that are shown anyway, and are ignored."""
@@ -228,7 +228,7 @@ REQUEST_CHECKS: tuple[Check, ...] = (
     challenge_is_well_formed,
     scope_is_known,
     scope_is_for_this_client,
-    prompt_is_known,
+    prompt_none_stands_alone,
     resource_is_ours,
     details_are_understood,
 )

@@ -100,7 +100,7 @@ def details_were_asked_for_before(sent: PostedForm) -> None:
         raise InvalidAuthorizationDetails("Send authorization_details with the authorization request.")
 
 
-def secret_is_sent(sent: PostedForm) -> None:
+def code_or_refresh_token_is_sent(sent: PostedForm) -> None:
     """Raise InvalidRequest without the code or the refresh token, as grant_type asks: "code REQUIRED. The authorization
     code received from the authorization server." RFC 6749 section 4.1.3 "refresh_token REQUIRED. The refresh token
     issued to the client." RFC 6749 section 6"""
@@ -126,7 +126,7 @@ TOKEN_CHECKS: tuple[Check, ...] = (
     *CLIENT_CHECKS,
     resource_is_ours,
     details_were_asked_for_before,
-    secret_is_sent,
+    code_or_refresh_token_is_sent,
 )
 REVOCATION_CHECKS: tuple[Check, ...] = (nothing_is_in_the_address, token_is_sent, *CLIENT_CHECKS)
 

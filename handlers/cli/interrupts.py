@@ -55,14 +55,14 @@ def first_interrupt(act: Callable[[], None]) -> Iterator[None]:
         restore()
 
 
-def _hang_up(_number: int, _frame: FrameType | None) -> None:  # pragma: no cover - the process ends by a signal
+def _hang_up(_number: int, _frame: FrameType | None) -> None:
     signal.raise_signal(signal.SIGTERM)  # to a server this is another request than to a command
 
 
 def die_if_told() -> None:
     """End this process by SIGTERM if that is what interrupted its command, so that whoever sent it sees that it was
     heeded."""
-    if _told:  # pragma: no cover - as above
+    if _told:  # pragma: no cover - the process ends before anything is counted
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
 

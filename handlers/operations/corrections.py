@@ -12,7 +12,7 @@ from handlers.http.request import Request
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import place_named
-from handlers.operations.selection import owner_of, readable
+from handlers.operations.selection import owner_of, readable_booking
 from handlers.operations.words import changed_rows
 from handlers.services import Services
 from storage import rules, transactions
@@ -36,7 +36,7 @@ def create_correction(
     of bookings for which it decides, `changed` the number of those that got another value. A dry run answers the same
     and stores nothing. Raises NotFound, and BadRequest for a booking that names no counterpart."""
     user_id, now = owner_of(request), services.clock.now()
-    row = readable(transactions.find(services.of(user_id), user_id, body["transactionId"]), request.principal)
+    row = readable_booking(transactions.find(services.of(user_id), user_id, body["transactionId"]), request.principal)
     key = key_of(row)
     if key is None:
         raise BadRequest(NAMELESS)

@@ -20,7 +20,7 @@ from handlers.names import Json
 from handlers.operations import rules_in_words
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.reports import balances, money_of, unconverted_header
-from handlers.operations.selection import readable, selected_accounts
+from handlers.operations.selection import readable_booking, selected_accounts
 from handlers.operations.words.row_words import DETAILED, asks_for_words, check_words
 from handlers.services import Services
 from storage.accounts import SelectedAccounts
@@ -109,7 +109,7 @@ def explain_transaction(
     caller who may not read the other account, the transfer looks like a payment to somebody else. Raises NotFound."""
     is_detailed, has_words = is_included(include), asks_for_words(include)
     check_words(request.principal, include, None)
-    row = readable(reading.entries.find(id), request.principal)
+    row = readable_booking(reading.entries.find(id), request.principal)
     row = {**row, "detailed_category": leaf_as_seen(row["detailed_category"], request.principal)}
     if row["transfer_account_id"] is not None and not request.principal.covers(row["transfer_account_id"]):
         # To this caller, an account that they may not read looks like somebody else's

@@ -52,7 +52,7 @@ def selected_or_all(
     return SelectedAccounts(covered_accounts(everything, caller), is_everything=caller.coverage is None)
 
 
-def readable(booking: Row | None, caller: Principal) -> Row:
+def readable_booking(booking: Row | None, caller: Principal) -> Row:
     """The booking that was found. Raises NotFound where there is none, or only one that the caller may not read."""
     if booking is None or not caller.covers(booking["account_id"]):
         raise NotFound("Transaction not found")

@@ -12,7 +12,7 @@ from handlers.http.request import Answer, Request
 from handlers.names import Json
 from handlers.operations.categories.finer import is_included, leaf_as_seen
 from handlers.operations.searching.filters import Filters
-from handlers.operations.selection import readable, selected_accounts, selected_or_all
+from handlers.operations.selection import readable_booking, selected_accounts, selected_or_all
 from handlers.operations.words.row_words import asks_for_words, with_words
 from handlers.services import Services
 from storage import accounts, transactions
@@ -52,7 +52,7 @@ def list_transactions(
 
 def get_transaction(_services: Services, request: Request, reading: UserData, *, id: str) -> Answer:
     """One booked transaction with all its details; raises NotFound."""
-    row = readable(reading.entries.find(id), request.principal)
+    row = readable_booking(reading.entries.find(id), request.principal)
     return Answer(body=json_shapes.transaction_detail(row, reading.by_id))
 
 

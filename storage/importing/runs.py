@@ -11,6 +11,7 @@ from storage.importing.account_batch import AccountReport
 from storage.importing.batches import ReadBatch
 from storage.importing.teller import Teller
 from storage.jobs import Job, JobEnded
+from storage.users import User
 
 
 def store_batch(
@@ -26,11 +27,7 @@ def store_batch(
     """Store one batch and add it to the job's count, all in the caller's transaction, so that a crash leaves the batch
     whole or not at all; returns what that did to each account. `choice` and `unnamed` as in `ingest.store`. Raises
     JobEnded or UserUnknown, before any work, if the job has ended or the user was removed while the file was read."""
-    session.hold(job.user_id)
-    jobs.check_running(session, job)
-    user = users.find(session, job.user_id)
-    if user is None:
-        raise users.UserUnknown("This user has been removed.")
+    user = _held_user(session, job)
     report = ingest.store(
         session,
         user=user,
@@ -55,15 +52,23 @@ def ask_about_missing(
     now: datetime,
 ) -> None:
     """Ask the user whether new accounts among those that a whole sync has reported are those that it misses (`missing`)
-    under other ids; one that is asked about is not counted meanwhile, and leaves the pairs of own transfers."""
-    session.hold(job.user_id)
-    jobs.check_running(session, job)
-    user = users.find(session, job.user_id)
-    assert user is not None, "a job outlived its user"
+    under other ids; one that is asked about is not counted meanwhile, and leaves the pairs of own transfers. Raises
+    JobEnded and UserUnknown, as `store_batch` does."""
+    user = _held_user(session, job)
     teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
     if same_accounts.ask(teller, reported, missing=missing):
         changes = journal.change_rows(transfer_pairs.pair_again(session, user.id), "modified")
         journal.record(session, user_id=user.id, job_id=job.id, changes=changes, now=now)
+
+
+def _held_user(session: Transaction, job: Job) -> User:
+    """The user of a job, held, after a check that the job still runs. Raises JobEnded and UserUnknown."""
+    session.hold(job.user_id)
+    jobs.check_running(session, job)
+    user = users.find(session, job.user_id)
+    if user is None:
+        raise users.UserUnknown("This user has been removed.")
+    return user
 
 
 def complete(session: Transaction, job: Job, *, now: datetime) -> None:

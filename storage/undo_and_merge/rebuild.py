@@ -27,7 +27,7 @@ from storage.words import anchors, annotations, rule_tags
 STATE = {**EVERYTHING, "identity": pl.String(), "batch_id": pl.String()}
 
 
-TAKEN_BACK = "What the bank had reported was taken back or deleted meanwhile."
+DELETED = "What this bank had brought was deleted or taken back meanwhile. Sync again."
 
 
 class ImportUnknown(Exception):
@@ -100,7 +100,7 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
 def _ask_for_everything(session: Transaction, user_id: str, connection_id: str, now: datetime) -> None:
     """Let the next sync of the connection ask its source for everything. One that is under way ends as failed: it asks
     for the last days alone, and would store its cursor."""
-    jobs.end_running(session, user_id, connection_id, error=TAKEN_BACK, now=now)
+    jobs.end_running(session, user_id, connection_id, error=DELETED, now=now)
     set_values(session, "connections", {"user_id": user_id, "id": connection_id}, cursor=None)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from handlers.cli import interrupts
 from handlers.cli.interrupts import first_interrupt, interruptible
 
 READS_LISTS = """
@@ -112,6 +113,21 @@ def test_nohup_keeps_a_command_at_work() -> None:
             signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.requirement("cli.interrupted")
+@pytest.mark.parametrize(("number", "told"), [(signal.SIGINT, []), (signal.SIGTERM, [15]), (signal.SIGHUP, [15])])
+def test_an_order_to_end_interrupts_a_command_at_once(
+    number: signal.Signals, told: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interrupts, "_told", noted := list[int]())
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt), interruptible():
+            signal.raise_signal(number)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert noted == told
 
 
 @pytest.mark.requirement("cli.interrupted")

@@ -44,7 +44,7 @@ def test_a_sync_under_way_ends_when_the_account_is_deleted_and_the_next_one_asks
     (account,) = accounts.of_user(bank.database, bank.user.id)
     user, now = bank.user, bank.now
     bank.database.atomically(lambda session: rebuild.delete(session, user=user, account_id=account.id, now=now))
-    assert (found(bank, job).status, found(bank, job).error) == ("failed", rebuild.TAKEN_BACK)
+    assert (found(bank, job).status, found(bank, job).error) == ("failed", rebuild.DELETED)
     connection = connections.find(bank.database, bank.user.id, bank.connection.id)
     assert connection is not None
     assert connection.cursor is None

@@ -13,7 +13,7 @@ from handlers.http.request import Request
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
 from handlers.operations.categories.places import NOWHERE, PLACES, Place, place_after
-from handlers.operations.selection import readable
+from handlers.operations.selection import readable_booking
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
 from handlers.operations.words.row_words import word_members
@@ -33,7 +33,7 @@ def get_annotation(services: Services, request: Request, *, id: str) -> Json:
     amount stand apart as `sleepingSplits`. Raises NotFound."""
     user_id = request.principal.user_id
     with services.of(user_id).transaction() as session:
-        row = readable(transactions.find(session, user_id, id), request.principal)
+        row = readable_booking(transactions.find(session, user_id, id), request.principal)
         return _shape(session, request, annotations.find(session, user_id, id), row)
 
 
@@ -44,7 +44,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
     user_id, now = request.principal.user_id, services.clock.now()
 
     def work(session: Transaction) -> tuple[Json, bool]:
-        row = readable(transactions.find(session, user_id, id), request.principal)
+        row = readable_booking(transactions.find(session, user_id, id), request.principal)
         before = annotations.find(session, user_id, id)
         after = annotation_after(session, user_id, row, before, body, now=now, caller=request.principal)
         annotations.say(session, user_id, after, now=now)

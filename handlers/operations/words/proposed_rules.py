@@ -5,7 +5,7 @@ from analytics.classification.rules import VALUE_LENGTH_MAX
 from handlers.http.errors import NotFound
 from handlers.http.request import Request
 from handlers.names import Json
-from handlers.operations.selection import owner_of, readable
+from handlers.operations.selection import owner_of, readable_booking
 from handlers.services import Services
 from storage import transactions
 from storage.database import Row
@@ -23,7 +23,7 @@ def propose_rule(services: Services, request: Request, *, id: str) -> Json:
     finer category follows from the rule's category anyway. Raises NotFound, also if nothing names the counterpart."""
     user_id = owner_of(request)
     with services.of(user_id).transaction() as session:
-        row = readable(transactions.find(session, user_id, id), request.principal)
+        row = readable_booking(transactions.find(session, user_id, id), request.principal)
         own = own_categories.of_booking(session, user_id, id)
     place = {"category": row["category"] or "OTHER"}
     if row["detailed_category"] and (row["detailed_rule"] or "").startswith(BY_THE_USER):
