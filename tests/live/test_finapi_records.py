@@ -124,6 +124,14 @@ def test_what_is_pending_has_no_id_and_the_set_is_complete() -> None:
 
 
 @pytest.mark.requirement("live.finapi")
+def test_what_is_pending_without_a_day_is_of_the_day_on_which_the_bank_was_asked() -> None:
+    *_, pending, statement = told(ACCOUNT, pending=[{"id": 55, "amount": Decimal("-5.00"), "valueDate": None}])
+    assert isinstance(pending, TransactionRecord)
+    assert isinstance(statement, StatementRecord)
+    assert pending.booking_date == statement.closing_date
+
+
+@pytest.mark.requirement("live.finapi")
 def test_finapis_own_adjustments_and_the_parts_of_a_split_are_left_out_and_its_hint_of_a_duplicate_is_kept() -> None:
     of_finapi = {name: value for name, value in BOOKING.items() if name != "id"}
     found = bookings(

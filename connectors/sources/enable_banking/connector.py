@@ -286,7 +286,7 @@ def _older_rows(ask: Ask, before: date) -> list[Json]:
     since = before.replace(year=before.year - OLDEST_YEARS, day=1)
     with suppress(ProviderUnavailable, NotAccessible, RateLimited):
         rows, _ = _pages(ask, since, strategy="longest")
-        return [each for each in rows if booking_date(each) < before]
+        return [each for each in rows if (booking_date(each) or before) < before]
     return []
 
 

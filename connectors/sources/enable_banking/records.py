@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
 from analytics.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
-from connectors.connector import Json, ProviderUnavailable
+from connectors.connector import Json
 from connectors.sources.enable_banking.answers import amount, damage, day, members, text, texts
 from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_creditor_id, parse_iban
 
@@ -49,12 +49,10 @@ def currency_of(known: Json, balances: Sequence[Json], rows: Sequence[Json]) -> 
     return next((each for each in currencies if each), "")
 
 
-def booking_date(row: Json) -> date:
-    """The booking date, else the transaction or value date. Raises ProviderUnavailable without any of them."""
-    for name in ("booking_date", "transaction_date", "value_date"):
-        if date_ := day(row.get(name)):
-            return date_
-    raise ProviderUnavailable("The bank sent a booking without a day.", detail="no date")
+def booking_date(row: Json) -> date | None:
+    """The booking date, else the transaction or value date; None for a booking that the bank has not dated."""
+    days = (day(row.get(name)) for name in ("booking_date", "transaction_date", "value_date"))
+    return next((each for each in days if each), None)
 
 
 def records(
@@ -86,7 +84,7 @@ def records(
     counts = Counter(text(each.get("entry_reference")) for each in rows)
     for each in rows:
         if each.get("status") not in LEFT_OUT:
-            yield _booking(each, counts)
+            yield _booking(each, counts, today)
     closing = _closing(balances, currency)
     yield StatementRecord(
         closing=amount(members(closing.get("balance_amount")).get("amount")) if closing else None,
@@ -102,10 +100,10 @@ def _closing(balances: Sequence[Json], currency: str) -> Json | None:
     return next((each for kind in CLOSING for each in booked if each.get("balance_type") == kind), None)
 
 
-def _booking(row: Json, counts: Mapping[str | None, int]) -> TransactionRecord:
-    """The record of a booking. `counts` counts each reference in the answer: a reference that several bookings share is
-    not used."""
-    is_debit = _is_debit(row)
+def _booking(row: Json, counts: Mapping[str | None, int], today: date) -> TransactionRecord:
+    """The record of a booking; one that the bank has not dated is a pending one of today. `counts` counts each
+    reference in the answer: a reference that several bookings share is not used."""
+    is_debit, booked_on = _is_debit(row), booking_date(row)
     paid, role = members(row.get("transaction_amount")), "creditor" if is_debit else "debtor"
     counterpart, agent = members(row.get(role)), members(row.get(f"{role}_agent"))
     code, value = members(row.get("bank_transaction_code")), amount(paid.get("amount"))
@@ -114,9 +112,9 @@ def _booking(row: Json, counts: Mapping[str | None, int]) -> TransactionRecord:
     return TransactionRecord(
         amount=-abs(value) if is_debit else value,
         currency=text(paid.get("currency")) or "",
-        booking_date=booking_date(row),
+        booking_date=booked_on or today,
         value_date=day(row.get("value_date")),
-        status="pending" if row.get("status") in PENDING else "booked",
+        status="pending" if booked_on is None or row.get("status") in PENDING else "booked",
         provider_id=clean_key(reference) if counts[reference] == 1 else None,
         counterpart_name=clean(text(counterpart.get("name"))),
         counterpart_iban=parse_iban(text(members(row.get(f"{role}_account")).get("iban"))),

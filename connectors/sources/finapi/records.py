@@ -63,7 +63,7 @@ def records(
                 told_from = min(told_from, record.booking_date)
             yield record
         for each in pending or ():
-            yield _pending_record(each, own.currency)
+            yield _pending_record(each, own.currency, last)
         yield StatementRecord(
             closing=_amount(account["balance"]) if account.get("balance") is not None else None,
             closing_date=last,
@@ -102,9 +102,10 @@ def _booked_record(booking: Json, currency: str, counts: Mapping[str, int]) -> T
     )
 
 
-def _pending_record(booking: Json, currency: str) -> TransactionRecord:
-    """The record of a pending booking, without an id, because finAPI's changes with every update."""
-    day = _day(booking, "bankBookingDate") or _day(booking, "valueDate")
+def _pending_record(booking: Json, currency: str, asked_on: date | None) -> TransactionRecord:
+    """The record of a pending booking, without an id, because finAPI's changes with every update. One that the bank has
+    not dated is of the day on which it was asked."""
+    day = _day(booking, "bankBookingDate") or _day(booking, "valueDate") or asked_on
     return replace(
         _base_record(booking, day, currency, party="counterparty", end_to_end="endToEndId"), status="pending"
     )

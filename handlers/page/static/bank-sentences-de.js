@@ -64,7 +64,6 @@ export const sentences = [
   ["It is kept in points or miles, which are no currency.", "Es wird in Punkten oder Meilen geführt, und die sind keine Währung."],
   ["SimpleFIN could not ask this bank.", "SimpleFIN konnte diese Bank nicht fragen."],
   // Enable Banking
-  ["The bank sent a booking without a day.", "Die Bank hat eine Buchung ohne Tag gesendet."],
   ["The bank's list of bookings has no end.", "Die Buchungsliste der Bank hat kein Ende."],
   ["Enable Banking sent an address that cannot be opened.", "Enable Banking hat eine Adresse gesendet, die sich nicht öffnen lässt."],
   ["The bank gave no access, or you declined it. Nothing was connected.", "Die Bank hat keinen Zugang gegeben, oder Sie haben abgelehnt. Es wurde nichts verbunden."],
