@@ -495,12 +495,35 @@ def test_all_pages_are_read_and_a_row_that_begins_the_next_page_again_is_one(ask
     first, second, third = (row(f"r{each}", "2026-11-19", "-1.00", f"Row {each}") for each in (1, 2, 3))
     nameless = row(None, "2026-11-19", "-1.00", "Kiosk")
     asking.hears_bookings(
-        {"transactions": [first, {**second, "transaction_id": "a"}, nameless], "continuation_key": "k1"},
+        {"transactions": [first, nameless, {**second, "transaction_id": "a"}], "continuation_key": "k1"},
         {"transactions": [{**second, "transaction_id": "b"}, nameless, third], "continuation_key": None},
     )
-    assert asking.purposes() == (["Row 1", "Row 2", "Kiosk", "Kiosk", "Row 3"], True)
+    assert asking.purposes() == (["Row 1", "Kiosk", "Row 2", "Kiosk", "Row 3"], True)
     pages = [each.query for each in asking.provider.asked if each.path.endswith("/transactions")]
     assert pages[:2] == [{"date_from": "2025-11-20"}, {"date_from": "2025-11-20", "continuation_key": "k1"}]
+
+
+KIOSK, BAKER = (row(None, "2026-11-19", "-1.00", text) for text in ("Kiosk", "Baker"))
+DAY_BEFORE = row(None, "2026-11-18", "-1.00", "Kiosk")
+NAMED = row("r1", "2026-11-19", "-1.00", "Named")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "count"),
+    [
+        ([BAKER, KIOSK, DAY_BEFORE], [KIOSK, DAY_BEFORE, DAY_BEFORE], 4),
+        ([BAKER, NAMED, KIOSK], [NAMED, KIOSK, KIOSK], 4),
+        ([BAKER, KIOSK], [BAKER, KIOSK], 4),  # may be four on one day
+        ([DAY_BEFORE, KIOSK], [DAY_BEFORE], 3),
+        ([KIOSK, DAY_BEFORE], [DAY_BEFORE, KIOSK], 4),
+    ],
+)
+def test_rows_without_a_reference_are_counted_once_where_it_is_proven_that_the_list_has_moved(
+    asking: Asking, first: list[Any], second: list[Any], count: int
+) -> None:
+    asking.hears_bookings({"transactions": first, "continuation_key": "k1"}, {"transactions": second})
+    purposes, _ = asking.purposes()
+    assert len(purposes) == count
 
 
 def test_the_first_time_the_bank_is_asked_for_the_longest_that_it_gives_and_only_what_is_older_counts(

@@ -292,7 +292,7 @@ def _older_rows(ask: Ask, before: date) -> list[Json]:
 
 def _pages(ask: Ask, since: date, **more: str) -> tuple[list[Json], date | None]:
     rows: list[Json] = []
-    before: list[Json] = []  # rows of the page before, which some banks repeat at the beginning of the next one
+    before: list[Json] = []  # rows of the page before, of which the next one may repeat some
     seen: set[str] = set()
     first = parameters = {"date_from": since.isoformat(), **more}
     for _ in range(PAGES_MAX):
@@ -303,7 +303,8 @@ def _pages(ask: Ask, since: date, **more: str) -> tuple[list[Json], date | None]
                 raise
             return rows, None  # the bank refuses the next page that it has named itself
         here = [_without_changing_id(each) for each in objects(page.get("transactions"))]
-        rows += [each for each in here if not (each.get("entry_reference") and each in before)]
+        new = here[_count_repeated(before, here) :]
+        rows += [each for each in new if not (each.get("entry_reference") and each in before)]
         key = str(page.get("continuation_key") or "")
         if not key:
             return rows, since
@@ -312,6 +313,18 @@ def _pages(ask: Ask, since: date, **more: str) -> tuple[list[Json], date | None]
         seen.add(key)
         before, parameters = here, {**first, "continuation_key": key}
     raise EndlessPages(detail=f"{PAGES_MAX} pages")
+
+
+def _count_repeated(before: Sequence[Json], here: Sequence[Json]) -> int:
+    """How many rows at the beginning of a page are the last ones of the page `before`, told again because the list has
+    moved. A reference or two days among them prove that: equal rows of one day may be as many bookings."""
+    for count in range(min(len(before), len(here)), 0, -1):
+        again = here[:count]
+        if not any(each.get("entry_reference") for each in again) and len(set(map(booking_date, again))) < 2:
+            break
+        if before[-count:] == again:
+            return count
+    return 0
 
 
 def _without_changing_id(row: Json) -> Json:
