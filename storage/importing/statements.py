@@ -115,25 +115,31 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
 
 
 def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Row:
-    """The last of the statements that close on one day, in whatever order they came: of those dated ahead that of the
-    latest date; the day's statement before an interim report that does not prove its balance; then the one whose
-    closing balance opens no other; then the highest number; then the last received. The last report of a live source
-    counts until the day's statement comes, whatever came before."""
+    """The last of the statements that close on one day, in whatever order they came: those dated ahead first; the day's
+    statement before an interim report that does not prove its balance; then the one whose closing balance opens no
+    other; then the highest number; then the last received. The last report of a live source counts until the day's
+    statement or the balance of a later day comes, whatever came before. How far a balance is dated ahead says nothing,
+    and one of the day after may be of today where the person lives."""
 
     def arrival(row: Row) -> tuple[datetime, int]:
         return row["received_at"], row["position"]
 
+    def day(row: Row) -> date:
+        stated: date = row["closing_date"]
+        return min(stated, arrival(row)[0].date() + DAY)
+
     live = [row for row in rows if row["opening"] is None and row["connection_id"] not in file_connections]
     if live:
         reported = max(live, key=arrival)
-        rows = [reported, *(row for row in rows if row["is_authoritative"] and arrival(row) > arrival(reported))]
+        later = [row for row in rows if arrival(row) > arrival(reported)]
+        rows = [reported, *(row for row in later if row["is_authoritative"] or day(row) > day(reported))]
     closings: dict[Decimal | None, set[Decimal]] = defaultdict(set)
     for row in rows:
         closings[row["opening"]].add(row["closing"])
 
     def order(row: Row) -> tuple[date, bool, bool, tuple[tuple[int, ...], str], datetime, int]:
         is_last = closings.get(row["closing"], set()) <= {row["closing"]}
-        return row["closing_date"], row["is_authoritative"], is_last, number(row["sequence"]), *arrival(row)
+        return day(row), row["is_authoritative"], is_last, number(row["sequence"]), *arrival(row)
 
     return max(rows, key=order)
 

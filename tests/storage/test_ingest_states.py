@@ -1,7 +1,7 @@
 """What an import does beside merging: pending rows, balances, gaps between statements, flags, the journal."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -400,6 +400,20 @@ def test_a_balance_that_is_dated_ahead_ends_with_what_a_later_day_reports(bank: 
     files.now += timedelta(days=2)
     files.bring([], statement=stated("950", "2026-12-30", "940", "2026-12-31"))
     assert balance(bank) == 940
+
+
+@pytest.mark.requirement("import.days-ahead")
+@pytest.mark.parametrize("is_live", [True, False])
+def test_after_midnight_in_germany_todays_balance_counts_though_it_is_yesterday_in_utc(
+    bank: Bank, *, is_live: bool
+) -> None:
+    files = files_of(bank)
+    bank.now = files.now = datetime(2026, 11, 19, 20)  # noqa: DTZ001 - UTC, as the store keeps it
+    day = date(2026, 11, 19) if is_live else date(2026, 11, 30)
+    (bank if is_live else files).bring([], statement=StatementRecord(closing=Decimal(100), closing_date=day))
+    files.now += timedelta(hours=3, minutes=30)
+    files.bring([], statement=StatementRecord(closing=Decimal(90), closing_date=date(2026, 11, 20)))
+    assert balance(bank) == 90
 
 
 @pytest.mark.requirement("import.days-ahead")

@@ -130,9 +130,10 @@ def test_statements_of_one_day_cost_the_same_each(length: int) -> None:
             )
             for number in range(count)
         ]
+        noon = datetime.combine(DAY, time(12))
         known = [
             {"opening": one.opening, "closing": one.closing, "sequence": one.sequence, "is_authoritative": True}
-            | {"closing_date": DAY, "received_at": DAY, "position": 0, "connection_id": "con_1"}
+            | {"closing_date": DAY, "received_at": noon, "position": 0, "connection_id": "con_1"}
             for one in told
         ]
         return steps(lambda: list(gaps(told))) + steps(lambda: statements._last_of_a_day(known, ()))
