@@ -30,9 +30,11 @@ from connectors.connector import UnsupportedFile
 
 Row = Sequence[str]
 _SAMPLE_ROWS = 400
+_FOREIGN = ("original_amount", "currency")
 _FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # occur in other columns, too
 _CODE = re.compile(r"\b[A-Z]{3}\b")
 _AVAILABLE = re.compile("availab|disponib|verfugbar")  # in the name of a balance that includes the overdraft
+_OWN = re.compile("account|konto|rachunk|uctu|local|billing|booking|buchung|posted|settlement")  # its currency
 _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 
@@ -52,6 +54,7 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
         fields.pop("credit", None)
     elif not ("debit" in fields and "credit" in fields):
         raise UnsupportedFile(f"The CSV layout is unknown: no column is recognised as the amount. {_HINT}")
+    home = _take_foreign_currency(fields, header, data)
     debit_words, credit_words = _indicator(fields, header, data)
     amounts = [
         cell
@@ -70,7 +73,7 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
         header=tuple((comparable(name),) for name in header if name.strip()),
         date=tuple(formats or ("YYYY-MM-DD",)),
         decimal=mark,
-        currency=_currency(header, preamble),
+        currency=_currency(header, preamble) or home,
         debit_words=debit_words,
         credit_words=credit_words,
         pending={fields["status"][0]: tuple(PENDING_WORDS)} if "status" in fields else {},
@@ -148,6 +151,7 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
     came before."""
     fields: dict[str, tuple[str, ...]] = {}
     seen: dict[str, int] = {}
+    named: dict[tuple[str, bool], str] = {}  # of a field the first column whose name says whose currency it has
     for cell in header:
         name = comparable(cell)
         seen[name] = seen.get(name, 0) + 1
@@ -155,13 +159,34 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
         field = column_field(cell)
         if field is None:
             continue
+        named.setdefault((field, bool(_OWN.search(name) or column_currency(cell))), reference)
         if field not in fields or (field == "balance" and _AVAILABLE.search(fields[field][0])):
             fields[field] = (reference,)
         elif field in JOINED:
             fields[field] += (reference,)
         elif field == "date":
             fields.setdefault("value_date", (reference,))
+    for field, original in (("amount", "original_amount"), ("currency", "original_currency")):
+        if {(field, True), (field, False)} <= named.keys() and (field == "amount" or "original_amount" in fields):
+            fields[field] = (named[field, True],)
+            fields.setdefault(original, (named[field, False],))
     return fields
+
+
+def _take_foreign_currency(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> str | None:
+    """Make a column of currencies that of the original amounts in `fields`, where it follows them or the name of the
+    booked amounts has a currency; returns the one currency of the rows that were not converted, None without it."""
+    names = [comparable(cell) for cell in header]
+    places = [place_of(fields[each][0], names) if each in fields else None for each in ("amount", *_FOREIGN)]
+    amount, original, currency = places
+    if amount is None or original is None or currency is None or "original_currency" in fields:
+        return None
+    if currency != original + 1 and column_currency(header[amount]) is None:
+        return None
+    fields["original_currency"] = fields.pop("currency")
+    rows = [row for row in data if len(row) > max(amount, original, currency)]
+    home = {row[currency].strip() for row in rows if row[original].strip() in ("", row[amount].strip())} - {""}
+    return home.pop().upper() if len(home) == 1 else None
 
 
 def _indicator(

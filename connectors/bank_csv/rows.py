@@ -165,7 +165,7 @@ class RowReader:
             currency = self._home.get(account) or self._home.setdefault(account, currency_of(compact_iban(account)))
         party = get("name") or (get("payee") or get("payer") if amount < 0 else get("payer") or get("payee"))
         weak = reference("bank", get("reference")) if "reference" in texts else None
-        original = self._original(texts)
+        original = self._original(texts, currency)
         values = {name: cleaner(cell) for name, field, cleaner in self._plan if (cell := get(field))}
         record = TransactionRecord(
             amount=amount,
@@ -195,9 +195,9 @@ class RowReader:
                 texts.setdefault(field, value)
         texts["purpose"] = " ".join(filter(None, purpose))
 
-    def _original(self, texts: Mapping[str, str]) -> tuple[Decimal, str] | None:
+    def _original(self, texts: Mapping[str, str], booked: str) -> tuple[Decimal, str] | None:
         """The amount before conversion, with the sign as written, and its currency; None where one of them is missing
-        or cannot be read."""
+        or cannot be read, or where it is the `booked` currency."""
         if "original_amount" not in texts:
             return None
         try:
@@ -205,7 +205,7 @@ class RowReader:
         except ValueError:
             return None
         code = written or texts.get("original_currency", "").strip().upper()
-        return (amount, code) if _CURRENCY.fullmatch(code) else None
+        return (amount, code) if _CURRENCY.fullmatch(code) and code != booked else None
 
     def _amount(self, row: Sequence[str]) -> tuple[Decimal, str | None] | None:
         """The amount of a row, with its sign and less its fee, and the currency beside it (None for none); None where a

@@ -298,3 +298,44 @@ def test_every_column_of_a_file_without_header_is_taken_for_what_it_can_only_be(
 def test_of_two_columns_of_amounts_the_first_counts(read_csv: Read) -> None:
     [row] = read_csv("Datum;Betrag;Amount;Text\n31.01.2026;1,00;2,00;x\n")[1]
     assert row.amount == Decimal("1.00")
+
+
+@pytest.mark.requirement("readers.csv.generic")
+@pytest.mark.parametrize(
+    ("header", "row", "original"),
+    [
+        ("Betrag;Währung;Betrag in EUR", "-10,00;USD;-9,20", "USD"),
+        ("Betrag in EUR;Betrag;Währung", "-9,20;-10,00;USD", "USD"),
+        ("Betrag (EUR);Währung;Originalbetrag", "-9,20;USD;-10,00", "USD"),
+        ("Betrag;Originalbetrag;Währung", "-9,20;-10,00;USD", "USD"),
+        ("Betrag;Währung;Buchungsbetrag;Buchungswährung", "-10,00;USD;-9,20;EUR", "USD"),
+        ("Billing amount;Billing currency;Transaction amount;Transaction currency", "-9,20;EUR;-10,00;USD", "USD"),
+        ("Amount;Currency;Exchange rate;Amount in account currency", "-10,00;USD;1,0870;-9,20", "USD"),
+        ("Betrag Fremdwährung;Währung;Betrag", "-10,00;USD;-9,20", "USD"),
+        ("Amount;Foreign amount;Foreign currency", "-9,20;-10,00;USD", "USD"),
+        ("Währung;Betrag;Originalbetrag", "EUR;-9,20;-10,00", None),
+        ("Betrag;Währung;Originalbetrag", "-9,20;EUR;-10,00", None),
+        ("Betrag;Währung;Kurs", "-9,20;EUR;1,0870", None),
+    ],
+)
+def test_an_amount_in_foreign_currency_is_not_the_one_that_was_booked(
+    read_csv: Read, header: str, row: str, original: str | None
+) -> None:
+    accounts, rows, _ = read_csv(f"Datum;Text;{header}\n31.01.2026;Shop;{row}\n")
+    assert [account.currency for account in accounts] == ["EUR"]
+    assert [(row.amount, row.currency) for row in rows] == [(Decimal("-9.20"), "EUR")]
+    of_original = [(Decimal(-10), original)] if original else [(None, None)]
+    assert [(row.original_amount, row.original_currency) for row in rows] == of_original
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_the_currency_of_what_was_not_converted_is_the_accounts(read_csv: Read) -> None:
+    text = (
+        "Data;Opis;Kwota;Waluta;Kwota w walucie rachunku\n2026-01-31;a;-5,00;PLN;-5,00\n2026-01-30;b;-1,00;EUR;-4,30\n"
+    )
+    accounts, rows, _ = read_csv(text)
+    assert [account.currency for account in accounts] == ["PLN"]
+    assert [(row.amount, row.original_amount, row.original_currency) for row in rows] == [
+        (Decimal(-5), None, None),
+        (Decimal("-4.30"), Decimal(-1), "EUR"),
+    ]
