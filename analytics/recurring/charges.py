@@ -1,5 +1,8 @@
 """The bookings that may belong to a recurring payment at all (docs/recurring.md, "What is left out")."""
 
+from collections import defaultdict
+from collections.abc import Hashable
+from datetime import date
 from functools import cache
 
 import polars as pl
@@ -92,23 +95,20 @@ def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
 
 def drop_returned(payments: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
     """The payments, oldest first, without those whose money came back: each return takes out the latest payment of the
-    same amount, user and currency in the other direction, at most ten days before it."""
-    if returns.is_empty():
-        return payments
+    same amount, user and currency in the other direction, at most ten days before it, that no other return took."""
     back = pl.col("user_id").str.strip_suffix(MARK)  # what came back went in the other direction
     user_id = pl.when(pl.col("user_id") == back).then(back + MARK).otherwise(back)
-    came_back = (
-        returns.select(user_id.alias("user_id"), "currency", "amount", "booking_date")
-        .sort("booking_date")
-        .join_asof(
-            payments.select("user_id", "currency", "amount", "booking_date", "id"),
-            on="booking_date",
-            by=["user_id", "currency", "amount"],
-            strategy="backward",
-            tolerance=f"{RETURN_DAYS}d",
-            check_sortedness=False,  # both sides are sorted by day
-        )
-        .select("user_id", "id")
-        .drop_nulls()
-    )
-    return payments.join(came_back, on=["user_id", "id"], how="anti", maintain_order="left")
+    returns = returns.with_columns(user_id.alias("user_id"), id=pl.lit(None, pl.String()))
+    charge = ("user_id", "currency", "amount")
+    rows = pl.concat([each.select(*charge, "booking_date", "id") for each in (payments, returns)])
+    near = rows.join(returns, on=charge, how="semi").sort("booking_date", pl.col("id").is_null(), maintain_order=True)
+    open_payments: dict[Hashable, list[tuple[date, str]]] = defaultdict(list)
+    came_back = []
+    for *key, day, id_ in near.iter_rows():
+        paid = open_payments[tuple(key)]
+        if id_ is not None:
+            paid.append((day, id_))
+        elif paid and (day - paid[-1][0]).days <= RETURN_DAYS:
+            came_back.append((key[0], paid.pop()[1]))
+    taken = pl.DataFrame(came_back, schema={"user_id": pl.String(), "id": pl.String()}, orient="row")
+    return payments.join(taken, on=["user_id", "id"], how="anti", maintain_order="left")

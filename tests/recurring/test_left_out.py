@@ -118,6 +118,18 @@ def test_a_charge_that_came_back_within_ten_days_was_never_paid(
 
 
 @pytest.mark.requirement("subscriptions.left-out")
+@pytest.mark.parametrize(("day", "occurrences"), [(20, 5), (25, 5), (26, 6)])
+def test_two_returns_take_out_two_equal_charges(
+    charges_from: Callable[[list[Row]], pl.DataFrame], said: Callable[..., list[Row]], day: int, occurrences: int
+) -> None:
+    member = monthly(mandate_reference="M-1")
+    back = {"amount": Decimal("57.30"), "purpose": "RUECKLASTSCHRIFT Beitrag"}
+    days = [date(2026, 8, 20), date(2026, 8, day)]
+    (stream,) = said(charges_from([*member, member[2], *({**back, "booking_date": each} for each in days)]))
+    assert stream["occurrences"] == occurrences
+
+
+@pytest.mark.requirement("subscriptions.left-out")
 def test_nothing_after_today_and_nothing_before_the_evidence_counts(
     charges_from: Callable[[list[Row]], pl.DataFrame], said: Callable[..., list[Row]]
 ) -> None:
