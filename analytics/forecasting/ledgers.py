@@ -8,6 +8,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from analytics.minor_digits import in_digits
+
 HISTORY_DAYS_MIN = 30
 BOOKINGS_MIN = 12
 
@@ -68,13 +70,13 @@ class AccountLedger(Struct, frozen=True, kw_only=True):
 
 
 def joint_ledger(ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved]) -> AccountLedger:
-    """One ledger for several accounts of the same currency and day: balances, opening balances and numbers of bookings
-    are added, the earliest first day counts, and `moved` are the bookings of all of them by day."""
+    """One ledger for several accounts of the same currency and day: balances as they are listed, opening balances and
+    numbers of bookings are added, the earliest first day counts, and `moved` are the bookings of all of them by day."""
     each = list(ledgers)
     return AccountLedger(
         currency=each[0].currency,
         day=each[0].day,
-        balance=sum((one.balance for one in each), Decimal(0)),
+        balance=sum((in_digits(one.balance, one.currency) for one in each), Decimal(0)),
         first=min(one.first for one in each),
         bookings=sum(one.bookings for one in each),
         opening=sum((one.opening for one in each), Decimal(0)),

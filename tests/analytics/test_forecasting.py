@@ -281,6 +281,12 @@ def test_accounts_together_hold_what_each_holds() -> None:
     assert (both.first, both.bookings, both.day) == (other.first, 100, TODAY)
 
 
+@pytest.mark.requirement("forecast.form")
+def test_accounts_together_hold_the_sum_of_what_is_listed_of_each() -> None:
+    each = [ledger(["0.00"] * 40, opening="10.004")] * 3
+    assert joint_ledger(each, each[0].moved).balance == Decimal("30.00")
+
+
 def flows() -> pl.DataFrame:
     return table("""
         date       | name      | amount   | purpose
