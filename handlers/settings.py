@@ -17,6 +17,7 @@ from handlers.loopback import is_loopback
 
 PREFIX = "BANKDATA_"
 IN_CLEAR = "The public address is http: passwords and tokens travel in clear. Put TLS in front and say https."
+ADDRESS = "an absolute http or https address without query, such as https://bank.example.org"
 IN_FILE = "_FILE"  # behind the name of a secret: the file that holds it
 SECRET_CHARACTERS_MIN = 32
 PAUSES_MAX = 20
@@ -60,8 +61,13 @@ def _list(text: str, pattern: str, expected: str) -> list[str]:
 def _url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
-        raise ValueError("an absolute http or https address without query, such as https://bank.example.org")
+        raise ValueError(ADDRESS)
     return text.rstrip("/")
+
+
+def _own_url(text: str) -> str:
+    """An address of this service, which stands in tokens, headers and pages, and so needs no encoding anywhere."""
+    return _url(_text(r"https?://[A-Za-z0-9.\-:\[\]]+(/[A-Za-z0-9._~\-/]*)?", ADDRESS)(text))
 
 
 def _zone(text: str) -> ZoneInfo:
@@ -78,6 +84,13 @@ def _rate_limit(text: str) -> tuple[int, int] | None:
     if match is None:
         raise ValueError("requests per seconds such as 60/60s, or off")
     return int(match[1]), int(match[2])
+
+
+def _registration_limit(text: str) -> tuple[int, timedelta]:
+    match = re.fullmatch("([1-9][0-9]{0,5})/(second|minute|hour|day)", text)
+    if match is None:
+        raise ValueError("a number per time such as 20/hour")
+    return int(match[1]), timedelta(**{f"{match[2]}s": 1})
 
 
 def _whole_number(low: int, high: int) -> Callable[[str], int]:
@@ -203,8 +216,8 @@ class Settings:
     database_pool: int = _setting(10, _whole_number(1, 1_000))
     database_prepare: bool = _setting(True, _on_or_off)
     keys_secret: str = _secret_setting("", _secrets)
-    public_url: str = _setting("http://127.0.0.1:8000", _url)
-    auth_url: str = _setting("", _url)
+    public_url: str = _setting("http://127.0.0.1:8000", _own_url)
+    auth_url: str = _setting("", _own_url)
     billing_url: str = _setting("", _url)
     time_zone: ZoneInfo = _setting(ZoneInfo("Europe/Berlin"), _zone)
     home_currency: str = _setting("EUR", _currency)
@@ -216,9 +229,7 @@ class Settings:
     schedule: tuple[time, ...] = _setting((time(6, 30), time(18, 30)), _times)
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting((), _networks)
     registration: Registration = _setting("open", _one_of("open", "token", "off"))
-    registration_limit: str = _setting(
-        "20/hour", _text("[1-9][0-9]{0,5}/(second|minute|hour|day)", "a number per time such as 20/hour")
-    )
+    registration_limit: tuple[int, timedelta] = _setting((20, timedelta(hours=1)), _registration_limit)
     refresh_reuse_seconds: timedelta = _setting(timedelta(0), _seconds(0, 60))
     writing_clients: frozenset[str] = _setting(frozenset(), _client_ids)
     client_documents: frozenset[str] | None = _setting(frozenset(), _hosts)
