@@ -18,7 +18,7 @@ from handlers.http.steps.guard import (
     check_subscription,
     metadata_url,
 )
-from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.http.steps.rate_limit import Limiter
 from handlers.loopback import is_loopback
 
 PATH = "/mcp"
@@ -39,13 +39,12 @@ def admission(
     own_addresses: Iterable[str],
     billing_url: str,
     limiter: Limiter,
-    rate: Rate | None,
 ) -> Make:
     """The step that checks origin, token and subscription, in this order, and raises Unauthorized or Forbidden, or sets
     the request's caller. Its challenge names all three of SCOPES, so that one consent is enough.
 
-    `rate` bounds refusals for wrong tokens per network address (TooManyRequests). Calls with a valid token are limited
-    by grant instead, in `Endpoint`, because all users of a hosted assistant come from few addresses.
+    Refusals for wrong tokens are limited per network address (TooManyRequests). Calls with a valid token are limited by
+    grant instead, in `Endpoint`, because all users of a hosted assistant come from few addresses.
     """
     own = {_origin(address) for address in own_addresses}
     challenge = scope_challenge(public_url, SCOPES)
@@ -59,7 +58,7 @@ def admission(
             try:
                 caller = await caller_of(scope, authenticate, challenge)
             except Unauthorized:
-                await limiter.spend("mcp refused", rate, asked.client_address)
+                await limiter.spend("mcp refused", asked.client_address)
                 raise
             check_subscription(caller, billing_url)
             asked.caller = caller

@@ -16,7 +16,7 @@ from handlers.http.errors import error_answer as refusal_answer
 from handlers.http.request import Answer, Operation, Request
 from handlers.http.routing import Make
 from handlers.http.steps.guard import FIGURES_ONLY
-from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.http.steps.rate_limit import Limiter
 from handlers.http.steps.turns import Turns
 from handlers.mcp import messages
 from handlers.mcp.admission import PATH, scope_challenge
@@ -53,18 +53,15 @@ def mcp_api(
     turns: Turns,
     public_path: str,
     limiter: Limiter,
-    rate: Rate | None,
 ) -> Api:
-    """The description of the assistants' interface, with its one operation. `operations` are those of the contract;
-    `rate` is the budget of one grant. Raises ValueError where handlers/mcp/tools.json and the code name different
-    tools."""
+    """The description of the assistants' interface, with its one operation. `operations` are those of the contract.
+    Raises ValueError where handlers/mcp/tools.json and the code name different tools."""
     described = Contract(specification(contract).spec)
     endpoint = Endpoint(
         services,
         catalogue(described),
         ContractOperations(described, operations, turns, public_path=public_path),
         limiter,
-        rate,
     )
     return Api(
         description=DESCRIPTION,
@@ -84,7 +81,6 @@ class Endpoint:
         tools: Catalogue,
         operations: ContractOperations,
         limiter: Limiter,
-        rate: Rate | None,
     ) -> None:
         if different := tools.tools.keys() ^ TOOLS.keys():
             raise ValueError(f"tools of handlers/mcp/tools.json and code differ: {', '.join(sorted(different))}")
@@ -92,7 +88,6 @@ class Endpoint:
         self._tools = tools
         self._operations = operations
         self._limiter = limiter
-        self._rate = rate
         self._prompts = prompts(tools)
         both: Mapping[str, Method] = {
             "tools/list": self._list_tools,
@@ -206,7 +201,7 @@ class Endpoint:
         return messages.result_answer(message, result), result["isError"]
 
     async def _result(self, tool: Tool, message: Message, caller: Principal) -> Json:
-        await self._limiter.spend("mcp", self._rate, caller.grant_id or caller.user_id, refusal="Too many calls")
+        await self._limiter.spend("mcp", caller.grant_id or caller.user_id, refusal="Too many calls")
         arguments = tool.arguments(message.params.get("arguments"))
         answer = await TOOLS[tool.name](ToolCall(self._services, self._operations, caller), **arguments)
         text = orjson.dumps(answer, default=_exact_number).decode()

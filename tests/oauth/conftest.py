@@ -301,7 +301,7 @@ def application(
 ) -> Any:
     import orjson
 
-    limiter = Limiter()
+    limiter = Limiter(rate=rate)
     return create_app(
         is_failure=is_failure,
         contract=orjson.dumps(MAIN),
@@ -309,9 +309,8 @@ def application(
         guard=guard(bearer_check(server), public_url=server.policy.public_url, billing_url="https://billing.example/"),
         public_url=server.policy.public_url,
         limiter=limiter,
-        rate=None,
-        extra_apis=[oauth_api(server, limiter=limiter, rate=rate), *extra],
-        routes=page_routes(Site(surroundings(server, database), limiter=limiter, rate=rate)),
+        extra_apis=[oauth_api(server, limiter=limiter), *extra],
+        routes=page_routes(Site(surroundings(server, database), limiter=limiter)),
         shared_paths=oauth_shared_paths(server),
         unavailable=(StoreUnavailable, StoreFull),
     )

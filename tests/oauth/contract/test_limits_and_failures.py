@@ -15,7 +15,8 @@ from auth.apps import clients
 from auth.people.password_hashing import Busy, Passwords
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.keys import KeyRing
-from handlers.http.steps.rate_limit import Rate
+from handlers.http.steps.rate_limit import DEFAULT_RATE, Rate
+from handlers.oauth import endpoints, site
 from handlers.settings import load
 from storage.database import Conflict
 from storage.keys.places import KeysUnusable
@@ -25,8 +26,12 @@ PASSWORD = "umbrella-kettle-violin"
 
 
 @pytest.mark.requirement("oauth.budgets")
-def test_programs_and_pages_have_budgets_of_their_own(make_world: Callable[..., Any]) -> None:
-    world = make_world(rate=Rate(requests=5, seconds=60))
+def test_programs_and_pages_have_budgets_of_their_own(
+    make_world: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (endpoints, site):
+        monkeypatch.setattr(module, "BUDGET", Rate(requests=5, seconds=60))
+    world = make_world(rate=DEFAULT_RATE)
     for _ in range(5):
         assert world.http.post("/oauth/revoke", data={"token": "x", "client_id": "x"}).status_code == 401
     answer = world.http.post("/oauth/token", data={"grant_type": "x"})
