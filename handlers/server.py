@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
 from typing import Any
-from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -37,7 +36,7 @@ from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
-from handlers.mcp.admission import PATH, admission
+from handlers.mcp.admission import PATH
 from handlers.mcp.endpoint import MESSAGE, mcp_api
 from handlers.metrics import Figures
 from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_shared_paths
@@ -114,24 +113,10 @@ def application(
 
     contract, functions = CONTRACT_FILE.read_bytes(), answered_by or operations(services)
     turns = Turns(StoreUnavailable)
-    assistants = mcp_api(
-        services,
-        contract=contract,
-        operations=functions,
-        guard=admission(
-            bearer_check(services.authorization, "mcp"),
-            public_url=settings.public_url,
-            own_addresses=[settings.public_url, settings.auth_url],
-            billing_url=settings.billing_url,
-            limiter=limiter,
-        ),
-        turns=turns,
-        public_path=urlsplit(settings.public_url).path.rstrip("/"),
-        limiter=limiter,
-    )
+    of_assistants = bearer_check(services.authorization, "mcp")
     others = [
         oauth_api(services.authorization, limiter=limiter),
-        assistants,
+        mcp_api(services, of_assistants, contract=contract, operations=functions, turns=turns, limiter=limiter),
         calendar_api(services, limiter),
     ]
     if settings.simplefin_server:

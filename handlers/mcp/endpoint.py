@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from importlib import resources
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from starlette.datastructures import Headers
@@ -14,12 +15,11 @@ from handlers.http.descriptions import specification
 from handlers.http.errors import BadRequest, Refusal, TooManyRequests
 from handlers.http.errors import error_answer as refusal_answer
 from handlers.http.request import Answer, Operation, Request
-from handlers.http.routing import Make
-from handlers.http.steps.guard import FIGURES_ONLY
+from handlers.http.steps.guard import FIGURES_ONLY, Authenticate
 from handlers.http.steps.rate_limit import Limiter
 from handlers.http.steps.turns import Turns
 from handlers.mcp import messages
-from handlers.mcp.admission import PATH, scope_challenge
+from handlers.mcp.admission import PATH, admission, scope_challenge
 from handlers.mcp.apps import charts
 from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
 from handlers.mcp.messages import HANDSHAKE, VERSIONS, Message, RpcError
@@ -46,28 +46,28 @@ Method = Callable[[Message, Principal], Json]
 
 def mcp_api(
     services: Services,
+    authenticate: Authenticate,
     *,
     contract: bytes,
     operations: Mapping[str, Operation],
-    guard: Make,
     turns: Turns,
-    public_path: str,
     limiter: Limiter,
 ) -> Api:
-    """The description of the assistants' interface, with its one operation. `operations` are those of the contract.
-    Raises ValueError where handlers/mcp/tools.json and the code name different tools."""
-    described = Contract(specification(contract).spec)
+    """The description of the assistants' interface, with its one operation. `operations` are those of the contract,
+    `authenticate` finds the principal of a token for assistants. Raises ValueError where handlers/mcp/tools.json and
+    the code name different tools."""
+    settings, described = services.settings, Contract(specification(contract).spec)
     endpoint = Endpoint(
         services,
         catalogue(described),
-        ContractOperations(described, operations, turns, public_path=public_path),
+        ContractOperations(described, operations, turns, public_path=urlsplit(settings.public_url).path.rstrip("/")),
         limiter,
     )
     return Api(
         description=DESCRIPTION,
         operations={MESSAGE: endpoint.answer},
         failure_answer=failure_answer,
-        guard=guard,
+        guard=admission(authenticate, settings, limiter),
         same_paths={f"{PATH}/": PATH},
     )
 
