@@ -126,9 +126,5 @@ class TemporarilyUnavailable(OAuthError):
 
 
 class InvalidToken(Exception):
-    """The access token is missing, malformed, forged, expired, revoked or for another resource; `reason` is for the log
-    only."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The access token is missing, malformed, forged, expired, revoked or for another resource; its message, which says
+    which, is for the log only."""

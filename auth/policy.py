@@ -16,20 +16,13 @@ one."""
 
 PATHS: Mapping[Resource, str] = {"data": "/api/v1", "mcp": "/mcp", "simplefin": "/simplefin"}
 RESOURCES: tuple[Resource, ...] = ("data", "mcp")  # the resources that OAuth clients can ask for
-REFRESH_REUSE_SECONDS_MAX = 60  # oauth.md 2.6
-_LIMIT = re.compile(r"([1-9][0-9]{0,5})/(second|minute|hour|day)")
 _NUMBERS = re.compile(r":|(?:^|\.)[0-9]+\.?$")  # an IPv6 address, or a name that ends like an IPv4 address
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-
-
-class PolicyWrong(ValueError):
-    """A setting of the authorization server cannot be used; the message says which, and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The addresses and limits of the authorization server; what has no default here is set in handlers/settings.py.
-    Raises PolicyWrong for values that cannot be used.
+    """The addresses and limits of the authorization server; what has no default here is set, and checked, in
+    handlers/settings.py. The addresses have no slash at their end.
 
     No address is ever derived from a request (oauth.md 2.2).
     """
@@ -37,26 +30,14 @@ class Policy:
     public_url: str
     auth_url: str
     registration: Registration
-    registration_limit: str  # unused clients of one network address, such as 20/hour
-    refresh_reuse_seconds: int
+    registration_limit: tuple[int, timedelta]  # so many unused clients of one network address, in which period
+    refresh_reuse_seconds: timedelta  # oauth.md 2.6
     shows_addresses: bool  # in the log, for fail2ban
     writing_clients: frozenset[str] = frozenset()  # ids of apps that may be allowed to change something
     document_hosts: frozenset[str] | None = frozenset()  # hosts whose client documents are fetched; None: all
     access_lifetime: timedelta = lifetimes.ACCESS_TOKEN
     refresh_lifetime: timedelta = lifetimes.REFRESH_TOKEN
     grant_lifetime: timedelta = lifetimes.GRANT
-
-    def __post_init__(self) -> None:
-        for name in ("public_url", "auth_url"):
-            object.__setattr__(self, name, _address(name, getattr(self, name)))
-        if self.registration not in ("open", "token", "off"):
-            raise PolicyWrong("registration must be open, token or off")
-        if not 0 <= self.refresh_reuse_seconds <= REFRESH_REUSE_SECONDS_MAX:
-            raise PolicyWrong(f"refresh_reuse_seconds must lie between 0 and {REFRESH_REUSE_SECONDS_MAX}")
-        if self.registrations_allowed is None and self.registration_limit != "off":
-            raise PolicyWrong("registration_limit must look like 20/hour, or be off")
-        if not timedelta() < self.access_lifetime <= self.refresh_lifetime <= self.grant_lifetime:
-            raise PolicyWrong("lifetimes must be positive, and access <= refresh <= grant")
 
     @property
     def issuer(self) -> str:
@@ -116,17 +97,3 @@ class Policy:
     def takes_document_of(self, host: str) -> bool:
         """Whether the operator lets this server fetch apps' documents from this host."""
         return self.document_hosts is None or host in self.document_hosts
-
-    @property
-    def registrations_allowed(self) -> tuple[int, timedelta] | None:
-        """How many yet unused clients one network address may register, in which period; None for no limit."""
-        match = _LIMIT.fullmatch(self.registration_limit)
-        return (int(match[1]), timedelta(seconds=_SECONDS[match[2]])) if match else None
-
-
-def _address(name: str, value: str) -> str:
-    parts = urlsplit(value)
-    plain = re.fullmatch(r"https?://[A-Za-z0-9.\-:\[\]]+(/[A-Za-z0-9._~\-/]*)?", value)
-    if not plain or not parts.hostname:
-        raise PolicyWrong(f"{name} must be an http or https address without query and fragment")
-    return value.rstrip("/")

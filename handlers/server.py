@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
 from typing import Any
-from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -37,10 +36,10 @@ from handlers.http.steps.guard import guard
 from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
-from handlers.mcp.admission import PATH, admission
+from handlers.mcp.admission import PATH
 from handlers.mcp.endpoint import MESSAGE, mcp_api
 from handlers.metrics import Figures
-from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_shared_paths
+from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_shared_paths
 from handlers.oauth.rendering import unknown_address
 from handlers.oauth.sign_in import page_routes as account_pages
 from handlers.oauth.site import Site
@@ -85,7 +84,7 @@ def application(
     exit at once.
     """
     settings, cut_off = services.settings, is_cut_off or threading.Event()
-    limiter = Limiter(settings.rate_limit_url, is_on=settings.rate_limit is not None)
+    limiter = Limiter(settings.rate_limit_url, rate=Rate(*settings.rate_limit) if settings.rate_limit else None)
     figures = Figures(services)
     services.authorization.clients.ensure_documentation()
     services.authorization.clients.ensure_page()
@@ -112,30 +111,12 @@ def application(
                 log.warning("stopped; an import that was going on is undone, and a sync goes on after the next start")
                 cut_off.set()
 
-    limit = settings.rate_limit
-    oauth_rate, rate = BUDGET if limit else None, Rate(requests=limit[0], seconds=limit[1]) if limit else None
     contract, functions = CONTRACT_FILE.read_bytes(), answered_by or operations(services)
     turns = Turns(StoreUnavailable)
-    assistants = mcp_api(
-        services,
-        contract=contract,
-        operations=functions,
-        guard=admission(
-            bearer_check(services.authorization, "mcp"),
-            public_url=settings.public_url,
-            own_addresses=[settings.public_url, settings.auth_url],
-            billing_url=settings.billing_url,
-            limiter=limiter,
-            rate=rate,
-        ),
-        turns=turns,
-        public_path=urlsplit(settings.public_url).path.rstrip("/"),
-        limiter=limiter,
-        rate=rate,
-    )
+    of_assistants = bearer_check(services.authorization, "mcp")
     others = [
-        oauth_api(services.authorization, limiter=limiter, rate=oauth_rate),
-        assistants,
+        oauth_api(services.authorization, limiter=limiter),
+        mcp_api(services, of_assistants, contract=contract, operations=functions, turns=turns, limiter=limiter),
         calendar_api(services, limiter),
     ]
     if settings.simplefin_server:
@@ -154,12 +135,11 @@ def application(
         ),
         public_url=settings.public_url,
         limiter=limiter,
-        rate=rate,
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
         hosts=Hosts([settings.public_url, settings.auth_url], is_loopback=is_loopback(listens_at)),
         extra_apis=others,
         routes=[
-            *account_pages(Site(services, limiter=limiter, rate=oauth_rate)),
+            *account_pages(Site(services, limiter=limiter)),
             *page_routes(public_url=settings.public_url, auth_url=settings.auth_url, contract=contract),
             *health_and_metrics(figures.text, is_ready=services.is_ready, metrics_for=settings.metrics_for),
         ],

@@ -370,7 +370,7 @@ def _authorization(settings: Settings, database: Database, sharing: StoreSharing
             auth_url=settings.auth_url,
             registration=settings.registration,
             registration_limit=settings.registration_limit,
-            refresh_reuse_seconds=int(settings.refresh_reuse_seconds.total_seconds()),
+            refresh_reuse_seconds=settings.refresh_reuse_seconds,
             shows_addresses=settings.log_addresses,
             writing_clients=settings.writing_clients,
             document_hosts=settings.client_documents,

@@ -17,6 +17,7 @@ from handlers.loopback import is_loopback
 
 PREFIX = "BANKDATA_"
 IN_CLEAR = "The public address is http: passwords and tokens travel in clear. Put TLS in front and say https."
+ADDRESS = "an absolute http or https address without query, such as https://bank.example.org"
 IN_FILE = "_FILE"  # behind the name of a secret: the file that holds it
 SECRET_CHARACTERS_MIN = 32
 PAUSES_MAX = 20
@@ -30,13 +31,13 @@ class SettingError(ValueError):
     expected."""
 
 
-def _setting(default: Any, parse: Callable[[str], Any], help_: str) -> Any:
-    return field(default=default, metadata={"parse": parse, "help": help_})
+def _setting(default: Any, parse: Callable[[str], Any]) -> Any:
+    return field(default=default, metadata={"parse": parse})
 
 
-def _secret_setting(default: Any, parse: Callable[[str], Any], help_: str) -> Any:
+def _secret_setting(default: Any, parse: Callable[[str], Any]) -> Any:
     """A setting that holds a secret: it may also be given as a file, and is never shown."""
-    return field(default=default, repr=False, metadata={"parse": parse, "help": help_, "is_secret": True})
+    return field(default=default, repr=False, metadata={"parse": parse, "is_secret": True})
 
 
 def _text(pattern: str, expected: str) -> Callable[[str], str]:
@@ -60,8 +61,13 @@ def _list(text: str, pattern: str, expected: str) -> list[str]:
 def _url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
-        raise ValueError("an absolute http or https address without query, such as https://bank.example.org")
+        raise ValueError(ADDRESS)
     return text.rstrip("/")
+
+
+def _own_url(text: str) -> str:
+    """An address of this service, which stands in tokens, headers and pages, and so needs no encoding anywhere."""
+    return _url(_text(r"https?://[A-Za-z0-9.\-:\[\]]+(/[A-Za-z0-9._~\-/]*)?", ADDRESS)(text))
 
 
 def _zone(text: str) -> ZoneInfo:
@@ -78,6 +84,13 @@ def _rate_limit(text: str) -> tuple[int, int] | None:
     if match is None:
         raise ValueError("requests per seconds such as 60/60s, or off")
     return int(match[1]), int(match[2])
+
+
+def _registration_limit(text: str) -> tuple[int, timedelta]:
+    match = re.fullmatch("([1-9][0-9]{0,5})/(second|minute|hour|day)", text)
+    if match is None:
+        raise ValueError("a number per time such as 20/hour")
+    return int(match[1]), timedelta(**{f"{match[2]}s": 1})
 
 
 def _whole_number(low: int, high: int) -> Callable[[str], int]:
@@ -191,107 +204,59 @@ def _data_home() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings of the service; each name here is that of the environment without prefix, in lower case."""
+    """All settings of the service; each name here is that of the environment without prefix, in lower case. What each
+    one means stands in docs/settings.md alone."""
 
-    data_dir: Path = _setting(None, Path, "folder of store, keys and control socket; default ~/.local/share/bankdata")
-    database_url: str = _secret_setting("", _database_url, "where the store is; default duckdb:/// in the data folder")
+    data_dir: Path = _setting(None, Path)
+    database_url: str = _secret_setting("", _database_url)
     database_app_url: str = _secret_setting(
         "",
         _text("postgresql://.*", "postgresql://USER@HOST/NAME, the database of BANKDATA_DATABASE_URL for another role"),
-        "the same database for a role that sees rows of one user at a time; default none",
     )
-    database_pool: int = _setting(
-        10, _whole_number(1, 1_000), "connections to PostgreSQL that each process keeps at most"
-    )
-    database_prepare: bool = _setting(
-        True, _on_or_off, "off: behind a pooler that gives each transaction another connection; default on"
-    )
-    keys_secret: str = _secret_setting(
-        "", _secrets, "what seals the keys in PostgreSQL: one secret, or a line for each of several"
-    )
-    public_url: str = _setting("http://127.0.0.1:8000", _url, "address under which clients reach the service")
-    auth_url: str = _setting("", _url, "address of the OAuth endpoints, may carry a path; default the public one")
-    billing_url: str = _setting("", _url, "where a subscription can be had; default PUBLIC_URL/billing")
-    time_zone: ZoneInfo = _setting(ZoneInfo("Europe/Berlin"), _zone, "zone whose calendar day is today")
-    home_currency: str = _setting("EUR", _currency, "currency of new users for sums over several currencies")
-    rate_limit: tuple[int, int] | None = _setting((60, 60), _rate_limit, "requests per seconds and address, or off")
+    database_pool: int = _setting(10, _whole_number(1, 1_000))
+    database_prepare: bool = _setting(True, _on_or_off)
+    keys_secret: str = _secret_setting("", _secrets)
+    public_url: str = _setting("http://127.0.0.1:8000", _own_url)
+    auth_url: str = _setting("", _own_url)
+    billing_url: str = _setting("", _url)
+    time_zone: ZoneInfo = _setting(ZoneInfo("Europe/Berlin"), _zone)
+    home_currency: str = _setting("EUR", _currency)
+    rate_limit: tuple[int, int] | None = _setting((60, 60), _rate_limit)
     rate_limit_url: str = _secret_setting(
-        "memory://",
-        _text("memory://|rediss?://.*", "memory:// or redis://HOST:PORT"),
-        "where counters live; Redis if processes share them",
+        "memory://", _text("memory://|rediss?://.*", "memory:// or redis://HOST:PORT")
     )
-    sync_cooldown_seconds: timedelta = _setting(
-        timedelta(minutes=30), _seconds(0, 86_400), "seconds between two syncs of one connection"
-    )
-    schedule: tuple[time, ...] = _setting(
-        (time(6, 30), time(18, 30)), _times, "about when live sources are synced by themselves, or off"
-    )
-    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
-        (), _networks, "proxies whose X-Forwarded-For is believed"
-    )
-    registration: Registration = _setting("open", _one_of("open", "token", "off"), "who may register OAuth clients")
-    registration_limit: str = _setting(
-        "20/hour",
-        _text("[1-9][0-9]{0,5}/(second|minute|hour|day)", "a number per time such as 20/hour"),
-        "client registrations per address",
-    )
-    refresh_reuse_seconds: timedelta = _setting(
-        timedelta(0), _seconds(0, 60), "grace in which a used refresh token yields its successor again"
-    )
-    writing_clients: frozenset[str] = _setting(
-        frozenset(), _client_ids, "ids of apps that users may allow to change something; default none"
-    )
-    client_documents: frozenset[str] | None = _setting(
-        frozenset(), _hosts, "off, on, or the hosts whose apps may have a metadata document in place of a registration"
-    )
-    rates_url: str = _setting(
-        "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip",
-        _rates_url,
-        "where `bankdata rates update` fetches reference rates",
-    )
-    connection_keys: Path = _setting(
-        None, Path, "file of the keys that seal what opens banks; default connection-keys.json in the data folder"
-    )
-    simplefin_url: str = _setting(
-        "https://bridge.simplefin.org", _provider_url, "the SimpleFIN server whose tokens are accepted"
-    )
-    finapi_url: str = _setting("https://live.finapi.io", _provider_url, "where finAPI Access is asked")
-    finapi_webform_url: str = _setting("https://webform.finapi.io", _provider_url, "where finAPI's Web Form is")
-    finapi_client: str = _setting("", _word, "id of your client at finAPI")
-    finapi_secret_file: Path | None = _setting(None, Path, "file with the secret of that client")
-    fints_product: str = _setting("", _word, "product id of the Deutsche Kreditwirtschaft, for banks asked by FinTS")
-    fints_banks: tuple[tuple[str, str], ...] = _setting(
-        (), _banks, "banks that people may connect by FinTS on the account page, by bank code; default none"
-    )
-    enable_banking_url: str = _setting("https://api.enablebanking.com", _provider_url, "where Enable Banking is asked")
-    enable_banking_application: str = _setting("", _word, "id of your application at Enable Banking")
-    enable_banking_key_file: Path | None = _setting(None, Path, "file with the application's private key (PEM)")
-    events_heartbeat_seconds: timedelta = _setting(
-        timedelta(seconds=15),
-        _seconds(1, 3_600),
-        "seconds of silence after which a stream of events gives a sign of life",
-    )
-    webhooks_allow: tuple[IPv4Network | IPv6Network, ...] = _setting(
-        (), _networks, "networks beside the public internet in which webhooks may be, by http too; default none"
-    )
+    sync_cooldown_seconds: timedelta = _setting(timedelta(minutes=30), _seconds(0, 86_400))
+    schedule: tuple[time, ...] = _setting((time(6, 30), time(18, 30)), _times)
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting((), _networks)
+    registration: Registration = _setting("open", _one_of("open", "token", "off"))
+    registration_limit: tuple[int, timedelta] = _setting((20, timedelta(hours=1)), _registration_limit)
+    refresh_reuse_seconds: timedelta = _setting(timedelta(0), _seconds(0, 60))
+    writing_clients: frozenset[str] = _setting(frozenset(), _client_ids)
+    client_documents: frozenset[str] | None = _setting(frozenset(), _hosts)
+    rates_url: str = _setting("https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip", _rates_url)
+    connection_keys: Path = _setting(None, Path)
+    simplefin_url: str = _setting("https://bridge.simplefin.org", _provider_url)
+    finapi_url: str = _setting("https://live.finapi.io", _provider_url)
+    finapi_webform_url: str = _setting("https://webform.finapi.io", _provider_url)
+    finapi_client: str = _setting("", _word)
+    finapi_secret_file: Path | None = _setting(None, Path)
+    fints_product: str = _setting("", _word)
+    fints_banks: tuple[tuple[str, str], ...] = _setting((), _banks)
+    enable_banking_url: str = _setting("https://api.enablebanking.com", _provider_url)
+    enable_banking_application: str = _setting("", _word)
+    enable_banking_key_file: Path | None = _setting(None, Path)
+    events_heartbeat_seconds: timedelta = _setting(timedelta(seconds=15), _seconds(1, 3_600))
+    webhooks_allow: tuple[IPv4Network | IPv6Network, ...] = _setting((), _networks)
     webhooks_retry_seconds: tuple[timedelta, ...] = _setting(
-        tuple(timedelta(seconds=each) for each in WEBHOOK_RETRY_SECONDS),
-        _pauses,
-        "pauses in seconds after which a webhook that did not come through is sent again",
+        tuple(timedelta(seconds=each) for each in WEBHOOK_RETRY_SECONDS), _pauses
     )
-    webhooks_timeout_seconds: timedelta = _setting(
-        timedelta(seconds=15), _seconds(1, 120), "seconds in which the receiver of a webhook has to answer"
-    )
-    cache_mb: int = _setting(256, _whole_number(0, 1_000_000), "memory for what users asked for lately, 0 for none")
-    log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"), "how much is logged")
-    log_format: LogFormat = _setting("text", _one_of("text", "json"), "one line of text or one JSON object per event")
-    metrics_for: tuple[IPv4Network | IPv6Network, ...] = _setting(
-        _networks("127.0.0.0/8,::1"), _networks_or_off, "who may read /metrics, or off"
-    )
-    simplefin_server: bool = _setting(True, _on_or_off, "off: apps that speak SimpleFIN are not served; default on")
-    log_addresses: bool = _setting(
-        False, _on_or_off, "on: sign-ins are logged with network addresses as they are, for fail2ban; default off"
-    )
+    webhooks_timeout_seconds: timedelta = _setting(timedelta(seconds=15), _seconds(1, 120))
+    cache_mb: int = _setting(256, _whole_number(0, 1_000_000))
+    log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"))
+    log_format: LogFormat = _setting("text", _one_of("text", "json"))
+    metrics_for: tuple[IPv4Network | IPv6Network, ...] = _setting(_networks("127.0.0.0/8,::1"), _networks_or_off)
+    simplefin_server: bool = _setting(True, _on_or_off)
+    log_addresses: bool = _setting(False, _on_or_off)
 
     @property
     def store_path(self) -> Path | None:

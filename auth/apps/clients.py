@@ -158,13 +158,11 @@ class Clients:
         return client
 
     def _refuse_floods(self, session: Session, client: Client, now: datetime) -> None:
-        limit = self._policy.registrations_allowed
-        if limit is not None:
-            allowed, window = limit
-            since = now - window
-            _refuse_beyond(allowed, clients.unused_of_address(session, client.address_hash, since=since), window, now)
-            of_network = clients.unused_of_network(session, client.network_hash, since=since)
-            _refuse_beyond(allowed * NETWORK_SHARE, of_network, window, now)
+        allowed, window = self._policy.registration_limit
+        since = now - window
+        _refuse_beyond(allowed, clients.unused_of_address(session, client.address_hash, since=since), window, now)
+        of_network = clients.unused_of_network(session, client.network_hash, since=since)
+        _refuse_beyond(allowed * NETWORK_SHARE, of_network, window, now)
         is_full = clients.count_self_registered(session) >= SELF_REGISTERED_MAX
         if is_full and not clients.remove_idlest(session):
             raise TemporarilyUnavailable(3600, "Too many clients are registered here. Try again later.")

@@ -1,7 +1,7 @@
 """Grants: what users allowed apps; all tokens of a grant live and end together."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -178,20 +178,13 @@ class Grants:
 
     def widened_by_merge(self, user_id: str, *, source_id: str, target_id: str) -> list[ConnectedGrant]:
         """The grants whose apps would see more once the source account is merged into the target, because they see the
-        target but not the source; the grant made last first.
-
-        To be shown to the user; the ids of the grants to which they agree are passed to `keep_exclusions`.
-        """
+        target but not the source; the grant made last first."""
         connected = self.connected_apps(user_id)
         return [each for each in connected if would_widen(each.grant.terms, source_id=source_id, target_id=target_id)]
 
-    def keep_exclusions(self, user_id: str, *, source_id: str, target_id: str, may_widen: Collection[str] = ()) -> None:
+    def keep_exclusions(self, user_id: str, *, source_id: str, target_id: str) -> None:
         """Exclude the target account from every live grant that covers it but not the source account; to be called
-        before the source is merged into the target, so that no app sees more afterwards.
-
-        Grants whose ids are in `may_widen` are left as they are: their user has agreed that they see more. Logs and
-        records each grant of either kind.
-        """
+        before the source is merged into the target, so that no app sees more afterwards. Logs and records each."""
         now = self._now()
 
         def work(session: Session) -> list[Grant]:
@@ -201,17 +194,15 @@ class Grants:
                 if would_widen(grant.terms, source_id=source_id, target_id=target_id)
             ]
             for grant in concerned:
-                if grant.id not in may_widen:
-                    terms = without_account(grant.terms, target_id)
-                    grants.change_terms(session, grant.id, terms=terms, scope=grant.scope, ends=grant.expires_at)
+                terms = without_account(grant.terms, target_id)
+                grants.change_terms(session, grant.id, terms=terms, scope=grant.scope, ends=grant.expires_at)
             return concerned
 
         changed = self._retry_conflicts(work)
         self._access.forget()
         for grant in changed:
-            deed: Deed = "widenGrant" if grant.id in may_widen else "narrowGrant"
-            self._events.info("grant of merged accounts", user=user_id, grant=grant.id, deed=deed)
-            self._events.did(user_id, deed, client_id=grant.client_id, grant_id=grant.id)
+            self._events.info("grant of merged accounts", user=user_id, grant=grant.id, deed="narrowGrant")
+            self._events.did(user_id, "narrowGrant", client_id=grant.client_id, grant_id=grant.id)
 
     def revoke(self, grant_id: str, *, because: str) -> bool:
         """End one grant, and log and record that; its access tokens are refused from the next request on. False where

@@ -7,7 +7,7 @@ The grace in which a used token is answered with its successor once more is the 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -161,7 +161,7 @@ class RefreshTokens:
         Without a grace, any stored use forbids it. With one, a clock that was set back in between must not lengthen the
         grace, so the distance counts in both directions.
         """
-        grace = timedelta(seconds=self._policy.refresh_reuse_seconds)
+        grace = self._policy.refresh_reuse_seconds
         assert row.used_at is not None
         if not grace or abs(self._now() - row.used_at) >= grace:
             return False

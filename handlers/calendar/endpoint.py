@@ -37,9 +37,9 @@ def calendar_api(services: Services, limiter: Limiter) -> Api:
         links = services.authorization.calendar
         user = await run_in_threadpool(links.read, secret, address=request.client_address)
         if user is None:
-            await limiter.spend("calendar refused", OF_REFUSED, request.client_address)
+            await limiter.spend("calendar refused", request.client_address, rate=OF_REFUSED)
             raise NotFound()
-        await limiter.spend("calendar", OF_LINK, user.id)
+        await limiter.spend("calendar", user.id, rate=OF_LINK)
         if not user.has_subscription:
             raise Forbidden(f"Active subscription required. Subscribe at {services.settings.billing_url}")
         return await run_in_threadpool(_calendar, services, user, request)

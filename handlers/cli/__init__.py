@@ -5,24 +5,12 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import click
 
-from handlers.cli import (
-    access_arguments,
-    account_arguments,
-    bench_arguments,
-    connection_arguments,
-    file_arguments,
-    profile_arguments,
-    rate_arguments,
-    rule_arguments,
-    serving,
-    upkeep_arguments,
-    user_arguments,
-    word_arguments,
-)
 from handlers.cli.interrupts import die_if_told, interruptible
 
 
@@ -62,21 +50,7 @@ def main() -> None:
     os.umask(0o077)  # every file is about somebody's money: no other user of this machine may read it
 
 
-MODULES = (
-    access_arguments,
-    account_arguments,
-    bench_arguments,
-    connection_arguments,
-    file_arguments,
-    profile_arguments,
-    rate_arguments,
-    rule_arguments,
-    serving,
-    upkeep_arguments,
-    user_arguments,
-    word_arguments,
-)
-for module in MODULES:
-    for name, command in vars(module).items():
+for found in iter_modules(__path__):
+    for name, command in vars(import_module(f"{__name__}.{found.name}")).items():
         if isinstance(command, click.Command) and not name.startswith("_"):  # those with _ are parts of a group
             main.add_command(command)

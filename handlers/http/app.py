@@ -28,7 +28,7 @@ from handlers.http.outermost import IsFailure, Outermost, UnknownPage
 from handlers.http.request import Operation
 from handlers.http.routing import Make, Operations, Routing
 from handlers.http.steps.dispatch import dispatch
-from handlers.http.steps.rate_limit import DEFAULT_RATE, Limiter, Rate, limits
+from handlers.http.steps.rate_limit import Limiter, limits
 from handlers.http.steps.turns import Turns
 from handlers.http.steps.validation import validation
 
@@ -64,7 +64,6 @@ def create_app(
     public_url: str,
     limiter: Limiter,
     is_failure: IsFailure,
-    rate: Rate | None = DEFAULT_RATE,
     trusted_proxies: Sequence[str | Network] = (),
     hosts: Hosts | None = None,
     extra_apis: Sequence[Api] = (),
@@ -81,12 +80,12 @@ def create_app(
     operation of the contract asks for no token.
 
     `guard` admits requests, unless their API has a guard of its own. `hosts` are the hosts that requests may name; None
-    accepts any, which is for tests. `rate` limits the contract's operations, None does not. `routes` are HTML pages and
-    documents that are no operations. `shared_paths` are beginnings of paths, besides the contract's own, that scripts
-    of other origins may read (oauth.md 2.11). `lifespan` is a context around all serving. `unknown_page` is shown to
-    people who open an address that does not exist. `unavailable` are failures that pass and are answered with 503,
-    `is_failure` tells failures from orders to end. `validate_responses` also checks answers against the descriptions.
-    `turns` is given where something else calls the operations too, so that both wait in the same line.
+    accepts any, which is for tests. `routes` are HTML pages and documents that are no operations. `shared_paths` are
+    beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11). `lifespan`
+    is a context around all serving. `unknown_page` is shown to people who open an address that does not exist.
+    `unavailable` are failures that pass and are answered with 503, `is_failure` tells failures from orders to end.
+    `validate_responses` also checks answers against the descriptions. `turns` is given where something else calls the
+    operations too, so that both wait in the same line.
     """
     main = Api(description=contract, operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -107,7 +106,7 @@ def create_app(
     )
     for api in apis:
         # The order of checks is decision 29: 429, then 401, 403, 400, 404. Other APIs limit requests in their own way
-        first = limits(limiter, rate) if api is main else partial(_own_words, failure_answer=api.failure_answer)
+        first = limits(limiter) if api is main else partial(_own_words, failure_answer=api.failure_answer)
         # What `add_api` does, which would copy and resolve the description for each application anew
         described = DescribedApi(
             specification(api.description),

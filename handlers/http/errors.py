@@ -23,7 +23,6 @@ class BadRequest(Refusal):
     """A value that the client sent cannot be used; the message names the parameter and what is allowed."""
 
     status = 400
-    text = "Bad request"
 
 
 class Unauthorized(Refusal):
@@ -37,7 +36,6 @@ class Forbidden(Refusal):
     """The token is valid but does not allow this operation."""
 
     status = 403
-    text = "Forbidden"
 
 
 class NotFound(Refusal):
@@ -62,14 +60,12 @@ class Conflicting(Refusal):
     """The request does not fit the present state; the message says what to do."""
 
     status = 409
-    text = "Conflict"
 
 
 class Gone(Refusal):
     """A cursor or id that the client hands back was valid once; the message says how to begin again."""
 
     status = 410
-    text = "Gone"
 
 
 class ContentTooLarge(Refusal):
@@ -85,7 +81,6 @@ class UnsupportedMediaType(Refusal):
     """The body is in a format or an encoding that the operation does not read."""
 
     status = 415
-    text = "Unsupported media type"
 
 
 class MisdirectedRequest(Refusal):

@@ -18,8 +18,9 @@ from handlers.http.steps.guard import (
     check_subscription,
     metadata_url,
 )
-from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.http.steps.rate_limit import Limiter
 from handlers.loopback import is_loopback
+from handlers.settings import Settings
 
 PATH = "/mcp"
 FOREIGN_PAGE = "This page may not speak to the service."
@@ -32,23 +33,15 @@ def scope_challenge(public_url: str, scopes: Iterable[str]) -> Challenges:
     return challenges(" ".join(scope for scope in SCOPES if scope in wanted), metadata_url(public_url, PATH))
 
 
-def admission(
-    authenticate: Authenticate,
-    *,
-    public_url: str,
-    own_addresses: Iterable[str],
-    billing_url: str,
-    limiter: Limiter,
-    rate: Rate | None,
-) -> Make:
+def admission(authenticate: Authenticate, settings: Settings, limiter: Limiter) -> Make:
     """The step that checks origin, token and subscription, in this order, and raises Unauthorized or Forbidden, or sets
     the request's caller. Its challenge names all three of SCOPES, so that one consent is enough.
 
-    `rate` bounds refusals for wrong tokens per network address (TooManyRequests). Calls with a valid token are limited
-    by grant instead, in `Endpoint`, because all users of a hosted assistant come from few addresses.
+    Refusals for wrong tokens are limited per network address (TooManyRequests). Calls with a valid token are limited by
+    grant instead, in `Endpoint`, because all users of a hosted assistant come from few addresses.
     """
-    own = {_origin(address) for address in own_addresses}
-    challenge = scope_challenge(public_url, SCOPES)
+    own = {_origin(address) for address in (settings.public_url, settings.auth_url)}
+    challenge = scope_challenge(settings.public_url, SCOPES)
 
     def make_guard(_operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         async def admit(scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,9 +52,9 @@ def admission(
             try:
                 caller = await caller_of(scope, authenticate, challenge)
             except Unauthorized:
-                await limiter.spend("mcp refused", rate, asked.client_address)
+                await limiter.spend("mcp refused", asked.client_address)
                 raise
-            check_subscription(caller, billing_url)
+            check_subscription(caller, settings.billing_url)
             asked.caller = caller
             await next_app(scope, receive, send)
 

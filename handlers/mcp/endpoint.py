@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from importlib import resources
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from starlette.datastructures import Headers
@@ -14,12 +15,11 @@ from handlers.http.descriptions import specification
 from handlers.http.errors import BadRequest, Refusal, TooManyRequests
 from handlers.http.errors import error_answer as refusal_answer
 from handlers.http.request import Answer, Operation, Request
-from handlers.http.routing import Make
-from handlers.http.steps.guard import FIGURES_ONLY
-from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.http.steps.guard import FIGURES_ONLY, Authenticate
+from handlers.http.steps.rate_limit import Limiter
 from handlers.http.steps.turns import Turns
 from handlers.mcp import messages
-from handlers.mcp.admission import PATH, scope_challenge
+from handlers.mcp.admission import PATH, admission, scope_challenge
 from handlers.mcp.apps import charts
 from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
 from handlers.mcp.messages import HANDSHAKE, VERSIONS, Message, RpcError
@@ -46,31 +46,28 @@ Method = Callable[[Message, Principal], Json]
 
 def mcp_api(
     services: Services,
+    authenticate: Authenticate,
     *,
     contract: bytes,
     operations: Mapping[str, Operation],
-    guard: Make,
     turns: Turns,
-    public_path: str,
     limiter: Limiter,
-    rate: Rate | None,
 ) -> Api:
-    """The description of the assistants' interface, with its one operation. `operations` are those of the contract;
-    `rate` is the budget of one grant. Raises ValueError where handlers/mcp/tools.json and the code name different
-    tools."""
-    described = Contract(specification(contract).spec)
+    """The description of the assistants' interface, with its one operation. `operations` are those of the contract,
+    `authenticate` finds the principal of a token for assistants. Raises ValueError where handlers/mcp/tools.json and
+    the code name different tools."""
+    settings, described = services.settings, Contract(specification(contract).spec)
     endpoint = Endpoint(
         services,
         catalogue(described),
-        ContractOperations(described, operations, turns, public_path=public_path),
+        ContractOperations(described, operations, turns, public_path=urlsplit(settings.public_url).path.rstrip("/")),
         limiter,
-        rate,
     )
     return Api(
         description=DESCRIPTION,
         operations={MESSAGE: endpoint.answer},
         failure_answer=failure_answer,
-        guard=guard,
+        guard=admission(authenticate, settings, limiter),
         same_paths={f"{PATH}/": PATH},
     )
 
@@ -84,7 +81,6 @@ class Endpoint:
         tools: Catalogue,
         operations: ContractOperations,
         limiter: Limiter,
-        rate: Rate | None,
     ) -> None:
         if different := tools.tools.keys() ^ TOOLS.keys():
             raise ValueError(f"tools of handlers/mcp/tools.json and code differ: {', '.join(sorted(different))}")
@@ -92,7 +88,6 @@ class Endpoint:
         self._tools = tools
         self._operations = operations
         self._limiter = limiter
-        self._rate = rate
         self._prompts = prompts(tools)
         both: Mapping[str, Method] = {
             "tools/list": self._list_tools,
@@ -206,7 +201,7 @@ class Endpoint:
         return messages.result_answer(message, result), result["isError"]
 
     async def _result(self, tool: Tool, message: Message, caller: Principal) -> Json:
-        await self._limiter.spend("mcp", self._rate, caller.grant_id or caller.user_id, refusal="Too many calls")
+        await self._limiter.spend("mcp", caller.grant_id or caller.user_id, refusal="Too many calls")
         arguments = tool.arguments(message.params.get("arguments"))
         answer = await TOOLS[tool.name](ToolCall(self._services, self._operations, caller), **arguments)
         text = orjson.dumps(answer, default=_exact_number).decode()

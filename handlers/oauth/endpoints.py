@@ -26,16 +26,15 @@ from handlers.http.steps.turns import Turns
 from handlers.oauth.forms import bearer
 from storage.database import StoreUnavailable
 
-BUDGET = Rate(requests=1200, seconds=60)  # of one address over all of these endpoints (decision 32)
+BUDGET = Rate(requests=1200, seconds=60)  # of one address over the endpoints that change something (decision 32)
 DOCUMENT_SECONDS = 300
 
 Fields = dict[str, str]
 
 
-def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> Api:
+def oauth_api(server: AuthorizationServer, *, limiter: Limiter) -> Api:
     """The description of the OAuth endpoints and discovery documents, with the functions that answer them; the
-    endpoints lie under the path of `auth_url`. `rate` is what one network address may ask of the endpoints that change
-    something."""
+    endpoints lie under the path of `auth_url`."""
     endpoints = Endpoints(server)
     described = description(server.policy.served_path)
     spellings = {
@@ -46,7 +45,7 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
 
     def limit(function: Callable[[Request, Any], Answer]) -> Operation:
         async def answer(request: Request, body: Any) -> Answer:
-            await limiter.spend("oauth", rate, request.client_address)
+            await limiter.spend("oauth", request.client_address, rate=BUDGET)
             return await run_in_threadpool(function, request, body)
 
         return answer

@@ -20,10 +20,11 @@ from auth.people.sign_in import Outcome
 from connectors.connector import Person
 from handlers.http import call
 from handlers.http.errors import RETRY_SECONDS, TooManyRequests
-from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.http.steps.rate_limit import Limiter
 from handlers.oauth import forms
 from handlers.oauth.agents import agent_name
 from handlers.oauth.cookies import WAITING_LENGTH_MAX, Cookies, sent_cookies
+from handlers.oauth.endpoints import BUDGET
 from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers, render
@@ -70,12 +71,11 @@ ForUser = Callable[["Site", Visit, Browser, User], Response]
 class Site:
     """What all pages share: the open service with its authorization server, cookies, addresses, limits."""
 
-    def __init__(self, services: Services, *, limiter: Limiter, rate: Rate | None) -> None:
+    def __init__(self, services: Services, *, limiter: Limiter) -> None:
         self.services = services
         self.server = services.authorization
         self.policy = self.server.policy
         self._limiter = limiter
-        self._rate = rate
         self.cookies = Cookies(is_https=self.policy.is_https)
 
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
@@ -105,7 +105,7 @@ class Site:
             with contain(logger, "page failed", passes=(ClientDisconnect,)):
                 try:
                     address = call.current(request.scope).client_address
-                    await self._limiter.spend("oauth pages", self._rate, address)
+                    await self._limiter.spend("oauth pages", address, rate=BUDGET)
                     visit = await self._visit(request, words)
                     response = await run_in_threadpool(answering, self, visit)
                 except Mistake as made:

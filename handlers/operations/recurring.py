@@ -106,23 +106,16 @@ def detail_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> 
     return json_shapes.subscription_detail(row, past, shown, today)
 
 
-class NoSuchPayment(Exception):
-    """The user has no recurring payment with this id."""
-
-
 def confirm_subscription(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
     """Store whether the user confirms or dismisses a recurring payment, or takes that back, and return its present
     form; see `decide`. Raises NotFound."""
-    try:
-        return decide(services, owner_of(request), id, body["confirmation"])
-    except NoSuchPayment:
-        raise NotFound(NOT_FOUND) from None
+    return decide(services, owner_of(request), id, body["confirmation"])
 
 
 def decide(services: Services, user_id: str, id: str, confirmation: str) -> Json:
     """Store what a person says about a recurring payment, replacing what they said before ("none" only removes it), and
     return the payment as SubscriptionDetail. A payment added by hand is removed unless it is "confirmed". Raises
-    NoSuchPayment."""
+    NotFound."""
     now, today = services.clock.now(), services.clock.today()
 
     def work(session: Transaction) -> Json:
@@ -130,7 +123,7 @@ def decide(services: Services, user_id: str, id: str, confirmation: str) -> Json
         every = recurring_of(services.of(user_id), user_id, everything, today=today, session=session)
         stream = every.filter(id=id)
         if stream.is_empty():
-            raise NoSuchPayment
+            raise NotFound(NOT_FOUND)
         row = stream.row(0, named=True)
         before = by_stream(every, decisions.of_user(session, user_id)).get(id, [])
         decisions.forget(session, user_id, [decision.id for decision in before])

@@ -95,13 +95,13 @@ class SimpleFinEndpoint:
                     caller = await run_in_threadpool(self._access.principal, user_part, password)
             except InvalidToken as error:
                 logger.info("refused: %s", error)
-                await self._limiter.spend("simplefin refused", OF_REFUSED, asked.client_address)
+                await self._limiter.spend("simplefin refused", asked.client_address, rate=OF_REFUSED)
                 if isinstance(error, WrongPassword):
                     await run_in_threadpool(self._slow_down, user_part, asked.client_address)
                 raise NotAdmitted() from None
             note_sign_in(scope)
             asked.caller = caller
-            await self._limiter.spend("simplefin", OF_GRANT, caller.grant_id or "")
+            await self._limiter.spend("simplefin", caller.grant_id or "", rate=OF_GRANT)
             if not caller.has_subscription:
                 at = self._services.settings.billing_url
                 raise PaymentRequired(f"Active subscription required. Subscribe at {at}")
@@ -121,7 +121,7 @@ class SimpleFinEndpoint:
     async def claim(self, request: Request, *, code: str) -> Answer:
         """Exchange a setup token, once, for the address with which the app reads, sent as plain text. Raises
         InvalidGrant for a token that is unknown, over or used."""
-        await self._limiter.spend("simplefin claims", OF_CLAIMS, request.client_address)
+        await self._limiter.spend("simplefin claims", request.client_address, rate=OF_CLAIMS)
         agent = request.headers.get("user-agent", "")
         address = await run_in_threadpool(self._access.claim, code, agent=agent, address=request.client_address)
         return _plain(address)

@@ -83,9 +83,8 @@ def application(
             operations={name: without_thread(function) for name, function in OPERATIONS.items()},
             guard=guard(authenticate, public_url="http://127.0.0.1:8000", billing_url="https://billing.example/plans"),
             public_url="http://127.0.0.1:8000",
-            limiter=Limiter(),
+            limiter=Limiter(rate=None),
             is_failure=is_failure,
-            rate=None,
         )
         return made
     finally:

@@ -118,8 +118,7 @@ def whole(keys: Path) -> ASGIApp:
         operations={**dict.fromkeys(ids, unused), "listAccounts": list_accounts},
         guard=guard(Tokens(keys).principal, public_url=PUBLIC_URL, billing_url=f"{PUBLIC_URL}/billing"),
         public_url=PUBLIC_URL,
-        limiter=Limiter(),
-        rate=None,
+        limiter=Limiter(rate=None),
     )
 
 

@@ -267,8 +267,7 @@ def make_app() -> MakeApp:
             "operations": OPERATIONS | dict(operations or {}),
             "guard": guard(authenticate, public_url=public_url, billing_url="https://billing.example/plans"),
             "public_url": public_url,
-            "limiter": Limiter(),
-            "rate": None,
+            "limiter": Limiter(rate=None),
             "validate_responses": True,
             "is_failure": is_failure,
         }

@@ -50,7 +50,7 @@ def clock() -> Hand:
 @pytest.fixture
 def limited(make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient], clock: Hand) -> TestClient:
     """A client of the interface's own limit."""
-    return connect(make_app(limiter=Limiter(clock=clock), rate=SIXTY))
+    return connect(make_app(limiter=Limiter(rate=SIXTY, clock=clock)))
 
 
 @pytest.mark.requirement("interface.8.rate")
@@ -128,7 +128,7 @@ def test_a_refusal_says_how_long_to_wait_and_waiting_helps(limited: TestClient, 
 def test_the_limit_comes_before_the_token(
     make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient], clock: Hand
 ) -> None:
-    client = connect(make_app(limiter=Limiter(clock=clock), rate=Rate(2, 60)), token="unknown")
+    client = connect(make_app(limiter=Limiter(rate=Rate(2, 60), clock=clock)), token="unknown")
     assert [client.get("/api/v1/accounts").status_code for _ in range(3)] == [401, 401, 429]
 
 
@@ -140,7 +140,7 @@ def test_the_other_429_never_sends_back_earlier_than_the_window(
     def start_sync(_request: object, **_arguments: object) -> dict[str, object]:
         raise TooManyRequests("All bank connections were synced recently.", wait)
 
-    client = connect(make_app({"startSync": start_sync}, limiter=Limiter(clock=clock), rate=SIXTY))
+    client = connect(make_app({"startSync": start_sync}, limiter=Limiter(rate=SIXTY, clock=clock)))
     answer = client.post("/api/v1/sync")
     assert (answer.status_code, answer.headers["retry-after"]) == (429, expected)
     assert answer.json() == {"error": "All bank connections were synced recently."}
@@ -151,7 +151,7 @@ def test_clients_behind_a_trusted_proxy_have_budgets_of_their_own(
     make_app: Callable[..., ASGIApp], clock: Hand
 ) -> None:
     def statuses(trusted: list[str]) -> list[int]:
-        app = make_app(limiter=Limiter(clock=clock), rate=Rate(1, 60), trusted_proxies=trusted)
+        app = make_app(limiter=Limiter(rate=Rate(1, 60), clock=clock), trusted_proxies=trusted)
         client = TestClient(app, client=("10.0.0.1", 1), headers={"Authorization": "Bearer good"})
         return [
             client.get("/api/v1/accounts", headers={"X-Forwarded-For": f"203.0.113.{number}"}).status_code

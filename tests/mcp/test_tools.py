@@ -355,7 +355,7 @@ def test_answers_stay_within_their_budgets_and_say_the_same_twice(demo_user: Ass
 def test_tools_and_code_that_differ_stop_the_start(demo_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(ValueError, match=r"tools of .* and code differ: explain_figure, get_balances, get_c"):
-        Endpoint(demo_service.services, Catalogue(instructions="", tools={}), None, None, None)  # type: ignore[arg-type] # not reached
+        Endpoint(demo_service.services, Catalogue(instructions="", tools={}), None, None)  # type: ignore[arg-type] # not reached
     with pytest.raises(ValueError, match="arguments of tools have no anyOf"):
         Contract({"paths": {}, "components": {"schemas": {"A": {"anyOf": []}}}}).argument("#/components/schemas/A")
     assert Contract({"paths": {}, "a": {"type": "string", "nullable": True}}).argument("#/a") == {

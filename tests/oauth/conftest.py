@@ -185,10 +185,9 @@ class Browser:
 
 def policy(*, public_url: str = "http://127.0.0.1:8000", auth_url: str = "", **settings: Any) -> Policy:
     """What the settings of the service are by default."""
-    defaults = {"registration": "open", "registration_limit": "20/hour", "refresh_reuse_seconds": 0}
-    return Policy(
-        public_url=public_url, auth_url=auth_url or public_url, **{**defaults, "shows_addresses": False, **settings}
-    )
+    limits = {"registration_limit": (20, timedelta(hours=1)), "refresh_reuse_seconds": timedelta(0)}
+    defaults = {"registration": "open", "shows_addresses": False, **limits}
+    return Policy(public_url=public_url, auth_url=auth_url or public_url, **{**defaults, **settings})
 
 
 def file_of(ring: KeyRing) -> Path:
@@ -274,7 +273,7 @@ def make_shared_world(tmp_path_factory: pytest.TempPathFactory, keys_folder: Pat
 @pytest.fixture(scope="module")
 def world(make_shared_world: Make) -> World:
     """Shared by a module: every test brings its own client and browser, and leaves the clock alone."""
-    return make_shared_world(registration_limit="off")
+    return make_shared_world(registration_limit=(100_000, timedelta(hours=1)))
 
 
 @pytest.fixture
@@ -302,7 +301,7 @@ def application(
 ) -> Any:
     import orjson
 
-    limiter = Limiter()
+    limiter = Limiter(rate=rate)
     return create_app(
         is_failure=is_failure,
         contract=orjson.dumps(MAIN),
@@ -310,9 +309,8 @@ def application(
         guard=guard(bearer_check(server), public_url=server.policy.public_url, billing_url="https://billing.example/"),
         public_url=server.policy.public_url,
         limiter=limiter,
-        rate=None,
-        extra_apis=[oauth_api(server, limiter=limiter, rate=rate), *extra],
-        routes=page_routes(Site(surroundings(server, database), limiter=limiter, rate=rate)),
+        extra_apis=[oauth_api(server, limiter=limiter), *extra],
+        routes=page_routes(Site(surroundings(server, database), limiter=limiter)),
         shared_paths=oauth_shared_paths(server),
         unavailable=(StoreUnavailable, StoreFull),
     )

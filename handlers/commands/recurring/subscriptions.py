@@ -8,7 +8,8 @@ from analytics.recurring.added import AddedPayment
 from analytics.recurring.directions import INCOMING, OUTGOING
 from handlers.commands.accounts import AMOUNT
 from handlers.commands.control_socket import CommandError, Report
-from handlers.operations.recurring import NoSuchPayment, add, decide
+from handlers.http.errors import NotFound
+from handlers.operations.recurring import add, decide
 from handlers.services import Services
 from handlers.sync.detection import recurring_of
 from storage import accounts
@@ -39,7 +40,7 @@ def decide_subscription(
     id."""
     try:
         payment = decide(services, user.id, subscription_id, confirmation)
-    except NoSuchPayment:
+    except NotFound:
         raise CommandError(
             "The user has no recurring payment of this id. `bankdata subscriptions list` shows them."
         ) from None

@@ -51,14 +51,17 @@ class Quota(Struct, frozen=True):
 
 class Limiter:
     """Counts requests by budget and client, in this process or, for several processes, in Redis (`redis://...`).
+    `rate` is that of the contract's operations, None for no limit, there or elsewhere.
 
     While Redis does not answer, each process counts for itself: bank data stay readable, and nobody may flood.
     """
 
-    def __init__(self, storage_url: str = IN_PROCESS, *, clock: Clock = time.time, is_on: bool = True) -> None:
-        """Unless `is_on`, `spend` refuses nobody; `take` still may. `clock` is in seconds since the epoch. Raises
-        CountsUnusable for a `storage_url` that is no usable address."""
-        self._is_on = is_on
+    def __init__(
+        self, storage_url: str = IN_PROCESS, *, rate: Rate | None = DEFAULT_RATE, clock: Clock = time.time
+    ) -> None:
+        """`clock` is in seconds since the epoch. Raises CountsUnusable for a `storage_url` that is no usable
+        address."""
+        self.rate = rate
         self._clock = clock
         self._own = WindowMemory(clock)
         self._shared = None if storage_url == IN_PROCESS else MovingWindowRateLimiter(_redis(storage_url))
@@ -77,12 +80,14 @@ class Limiter:
                 return quota
         return self._quota(rate, *self._own.take(budget, client, most=rate.requests, seconds=rate.seconds))
 
-    async def spend(self, budget: str, rate: Rate | None, client: str, *, refusal: str | None = None) -> None:
-        """Take one request out of a client's budget; raises TooManyRequests if none is left, with the message `refusal`
-        if it is given. Without a rate, or when switched off, nothing is counted."""
-        quota = await self.take(budget, rate, client) if rate is not None and self._is_on else None
-        if quota is not None and not quota.is_granted:
-            raise TooManyRequests(refusal, retry_after=quota.reset_seconds)
+    async def spend(self, budget: str, client: str, *, rate: Rate | None = None, refusal: str | None = None) -> None:
+        """Take one request out of a client's budget, which has this rate, or without one that of the contract's
+        operations; raises TooManyRequests if none is left, with the message `refusal` if it is given. Where nothing is
+        limited, nothing is counted."""
+        if self.rate is not None:
+            quota = await self.take(budget, rate or self.rate, client)
+            if not quota.is_granted:
+                raise TooManyRequests(refusal, retry_after=quota.reset_seconds)
 
     async def _shared_quota(self, windows: MovingWindowRateLimiter, budget: str, rate: Rate, client: str) -> Quota:
         item = RateLimitItemPerSecond(rate.requests, rate.seconds, namespace=budget)
@@ -116,12 +121,13 @@ class Limiter:
         self._failed_at = None
 
 
-def limits(limiter: Limiter, rate: Rate | None) -> Make:
+def limits(limiter: Limiter) -> Make:
     """The step that limits requests: operations whose contract lists 429 share one budget per client address. Their
-    answers state the rest in RateLimit headers; TooManyRequests is raised when none is left. `rate` None: no limit.
+    answers state the rest in RateLimit headers; TooManyRequests is raised when none is left.
 
     GET /sync/{syncId} lists none (interface 4.9): a client that polls its job is never refused.
     """
+    rate = limiter.rate
 
     def make_limit(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         if rate is None or "429" not in operation.responses:

@@ -18,7 +18,7 @@ def register(world: Any, address: str) -> str:
 
 @pytest.mark.requirement("oauth.registration_limit")
 def test_an_ipv6_customer_registers_as_much_as_five_addresses(make_world: Any) -> None:
-    world = make_world(registration_limit="2/hour")
+    world = make_world(registration_limit=(2, timedelta(hours=1)))
     for number in range(10):
         register(world, f"2001:db8:1:{number // 2:x}::/64")
     with pytest.raises(TemporarilyUnavailable) as refused:

@@ -10,22 +10,28 @@ from typing import Any
 
 import pytest
 
+from auth import lifetimes
 from auth.apps import clients
 from auth.people.password_hashing import Busy, Passwords
-from auth.policy import Policy, PolicyWrong
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.keys import KeyRing
-from handlers.http.steps.rate_limit import Rate
+from handlers.http.steps.rate_limit import DEFAULT_RATE, Rate
+from handlers.oauth import endpoints, site
+from handlers.settings import load
 from storage.database import Conflict
 from storage.keys.places import KeysUnusable
-from tests.oauth.conftest import file_of
+from tests.oauth.conftest import file_of, policy
 
 PASSWORD = "umbrella-kettle-violin"
 
 
 @pytest.mark.requirement("oauth.budgets")
-def test_programs_and_pages_have_budgets_of_their_own(make_world: Callable[..., Any]) -> None:
-    world = make_world(rate=Rate(requests=5, seconds=60))
+def test_programs_and_pages_have_budgets_of_their_own(
+    make_world: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (endpoints, site):
+        monkeypatch.setattr(module, "BUDGET", Rate(requests=5, seconds=60))
+    world = make_world(rate=DEFAULT_RATE)
     for _ in range(5):
         assert world.http.post("/oauth/revoke", data={"token": "x", "client_id": "x"}).status_code == 401
     answer = world.http.post("/oauth/token", data={"grant_type": "x"})
@@ -164,45 +170,15 @@ def test_a_revocation_is_tried_until_it_has_come_through(fresh: Any, monkeypatch
     fresh.server.cleanup.sweep()
 
 
-PLAIN: dict[str, Any] = {
-    "public_url": "http://127.0.0.1:8000",
-    "auth_url": "http://127.0.0.1:8000",
-    "registration": "open",
-    "registration_limit": "20/hour",
-    "refresh_reuse_seconds": 0,
-    "shows_addresses": False,
-}
+@pytest.mark.requirement("oauth.settings")
+def test_lifetimes_fit_into_each_other() -> None:
+    assert timedelta() < lifetimes.ACCESS_TOKEN <= lifetimes.REFRESH_TOKEN <= lifetimes.GRANT
 
 
 @pytest.mark.requirement("oauth.settings")
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"public_url": "bank.example"},
-        {"public_url": "ftp://bank.example"},
-        {"public_url": "https://"},
-        {"public_url": "https://bank.example/?a=b"},
-        {"public_url": "https://user@bank.example"},
-        {"auth_url": "https://bank.example/#x"},
-        {"registration": "maybe"},
-        {"registration_limit": "many"},
-        {"registration_limit": "0/hour"},
-        {"refresh_reuse_seconds": -1},
-        {"refresh_reuse_seconds": 61},
-    ],
-)
-def test_wrong_settings_stop_the_start(wrong: dict[str, Any]) -> None:
-    with pytest.raises(PolicyWrong):
-        Policy(**{**PLAIN, **wrong})
-
-
-@pytest.mark.requirement("oauth.settings")
-def test_lifetimes_must_fit_into_each_other() -> None:
-
-    with pytest.raises(PolicyWrong):
-        Policy(**PLAIN, access_lifetime=timedelta(days=31))
-    assert Policy(**{**PLAIN, "auth_url": "https://login.example/a/"}).served_path == "/a"
-    assert Policy(**{**PLAIN, "refresh_reuse_seconds": 60}).refresh_reuse_seconds == 60
+def test_a_slash_at_the_end_of_an_address_does_not_count() -> None:
+    settings = load({"BANKDATA_AUTH_URL": "https://login.example/a/"})
+    assert policy(auth_url=settings.auth_url).served_path == "/a"
 
 
 @pytest.mark.requirement("oauth.keys")

@@ -1,6 +1,7 @@
 """Refresh tokens rotate, narrow, expire, and betray whoever uses one twice."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -73,7 +74,7 @@ def test_scopes_can_shrink_for_one_access_token_and_never_grow(world: Any) -> No
 
 @pytest.mark.requirement("oauth.refresh_grace")
 def test_inside_the_grace_the_same_successor_comes_again(make_world: Callable[..., Any]) -> None:
-    world = make_world(refresh_reuse_seconds=30)
+    world = make_world(refresh_reuse_seconds=timedelta(seconds=30))
     one = world.tokens()
     client_id = one["client_id"]
     two = world.refresh(one["refresh_token"], client_id).json()
@@ -89,7 +90,7 @@ def test_inside_the_grace_the_same_successor_comes_again(make_world: Callable[..
 def test_after_the_grace_or_a_used_successor_the_family_ends(
     make_world: Callable[..., Any], used_successor: bool
 ) -> None:
-    world = make_world(refresh_reuse_seconds=30)
+    world = make_world(refresh_reuse_seconds=timedelta(seconds=30))
     one = world.tokens()
     client_id = one["client_id"]
     two = world.refresh(one["refresh_token"], client_id).json()
@@ -104,7 +105,7 @@ def test_after_the_grace_or_a_used_successor_the_family_ends(
 
 @pytest.mark.requirement("oauth.refresh_grace")
 def test_another_client_gets_nothing_in_the_grace(make_world: Callable[..., Any]) -> None:
-    world = make_world(refresh_reuse_seconds=30)
+    world = make_world(refresh_reuse_seconds=timedelta(seconds=30))
     one, thief = world.tokens(), world.register()
     world.refresh(one["refresh_token"], one["client_id"])
     assert world.refresh(one["refresh_token"], thief).json()["error"] == "invalid_grant"
@@ -145,7 +146,7 @@ def test_a_clock_that_was_set_back_lets_nobody_use_a_token_twice(fresh: Any, sec
 @pytest.mark.requirement("oauth.refresh_grace")
 @pytest.mark.parametrize(("seconds", "status"), [(-29, 200), (-30, 400), (-7200, 400)])
 def test_a_clock_that_was_set_back_does_not_lengthen_the_grace(make_world: Any, seconds: float, status: int) -> None:
-    world = make_world(refresh_reuse_seconds=30)
+    world = make_world(refresh_reuse_seconds=timedelta(seconds=30))
     tokens = world.tokens()
     world.refresh(tokens["refresh_token"], tokens["client_id"])
     world.clock.forward(seconds=seconds)

@@ -1,6 +1,7 @@
 """Client registration: what is accepted, what is refused with which word, and how floods end."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -279,7 +280,7 @@ def test_twenty_unused_clients_an_hour_and_address(fresh: Any) -> None:
 
 @pytest.mark.requirement("oauth.registration_limit")
 def test_clients_that_a_user_allowed_do_not_count(make_world: Callable[..., Any]) -> None:
-    world = make_world(registration_limit="2/hour")
+    world = make_world(registration_limit=(2, timedelta(hours=1)))
     for _ in range(4):
         world.tokens()
     register(world)

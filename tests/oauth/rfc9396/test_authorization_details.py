@@ -1,6 +1,7 @@
 """RFC 9396: what an app may ask for by authorization_details, what is refused, and where the type is announced."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -122,7 +123,7 @@ def test_they_are_sent_once_and_not_to_the_token_endpoint(world: Any) -> None:
 
 @pytest.mark.requirement(REQUIREMENT)
 def test_an_answer_that_comes_again_within_the_grace_has_them_too(make_world: Any) -> None:
-    world = make_world(refresh_reuse_seconds=30)
+    world = make_world(refresh_reuse_seconds=timedelta(seconds=30))
     client_id = world.register()
     code, verifier = world.browser().code(client_id, authorization_details=json.dumps([TYPE]))
     one = world.redeem(code, verifier, client_id).json()

@@ -56,8 +56,8 @@ class World:
             public_url="http://127.0.0.1:8000",
             auth_url="http://127.0.0.1:8000",
             registration="open",
-            registration_limit="off",
-            refresh_reuse_seconds=0,
+            registration_limit=(100_000, timedelta(hours=1)),
+            refresh_reuse_seconds=timedelta(0),
             shows_addresses=False,
         )
         self.server = AuthorizationServer(self.database, folder / "keys", settings_, lambda: self.now, passwords=FAST)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def test_one_of_twelve_refreshes(fresh: Any, without_locks: bool) -> None:
 
 @pytest.mark.requirement("oauth.races")
 def test_in_the_grace_all_twelve_get_the_same_successor(make_world: Callable[..., Any]) -> None:
-    world = make_world(refresh_reuse_seconds=30)
+    world = make_world(refresh_reuse_seconds=timedelta(seconds=30))
     tokens = world.tokens()
     results = at_once(
         lambda: world.server.refresh_tokens.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
