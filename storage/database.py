@@ -243,14 +243,14 @@ def state_in(session: Session, user_id: str) -> int:
     return int(rows[0]["state"]) if rows else 0
 
 
-def columns_of(session: Session, table: str) -> list[str]:
-    """The names of a table's columns, in their order."""
+def columns_of(session: Session, table: str) -> dict[str, str]:
+    """The columns of a table, in their order, each with its type in SQL."""
     rows = session.rows(
-        "SELECT column_name FROM information_schema.columns WHERE table_name = $1 AND table_schema = current_schema()"
-        " ORDER BY ordinal_position",
+        "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = $1"
+        " AND table_schema = current_schema() ORDER BY ordinal_position",
         table,
     )
-    return [row["column_name"] for row in rows]
+    return {row["column_name"]: row["data_type"] for row in rows}
 
 
 def add_row(session: Session, table: str, /, **values: Any) -> None:
