@@ -50,16 +50,20 @@ def last_30_days(today: date) -> tuple[date, date]:
 
 
 def six_months_before(today: date) -> date:
-    """The day six months before `today`: the same day of the month, or the last one of a shorter month (decision
-    10)."""
-    month = _month(_index(today) - SUBSCRIPTION_MONTHS)
-    return month.replace(day=min(today.day, last_day(month).day))
+    """The day six months before `today`, as `months_later` counts."""
+    return months_later(today, -SUBSCRIPTION_MONTHS)
 
 
 def last_of_twelve_months(today: date) -> date:
     """The last day of the twelve months that begin today: the day before the same day next year."""
-    month = _month(_index(today) + 12)
-    return month.replace(day=min(today.day, last_day(month).day)) - timedelta(days=1)
+    return months_later(today, 12) - timedelta(days=1)
+
+
+def months_later(day: date, months: int) -> date:
+    """The same day of the month so many months later (negative: earlier), or the last one of a shorter month (decision
+    10). Raises ValueError beyond the years 1 to 9999."""
+    month = _month(_index(day) + months)
+    return month.replace(day=min(day.day, last_day(month).day))
 
 
 def _index(day: date) -> int:

@@ -101,7 +101,6 @@ class LiveSource(Connector, Protocol):
     def is_set_up(self) -> bool:
         """Whether a page can offer the source: the operator has set up what it needs, and nobody has to type an
         address."""
-        ...
 
     def next_step(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:
         """The next step. `connection` has the settings and secrets of the connection that is renewed; both are empty
@@ -110,15 +109,12 @@ class LiveSource(Connector, Protocol):
         An error ends the attempt, and nothing of it is stored; what the person can correct is a Question with a
         `problem` instead.
         """
-        ...
 
     def is_same_login(self, known: Connection, done: Done, /) -> bool | None:
         """Whether `done` is the login of `known`, a connection of the same user and bank name, and so renews it instead
         of making another connection; None where that cannot be determined."""
-        ...
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
         """End the access at the provider, because the user ends the connection. An error does not keep the connection
         from ending here; the user is told that the access is left, and why. A provider that has no request for this
         raises SourceError."""
-        ...

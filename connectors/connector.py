@@ -87,7 +87,6 @@ class Connector(Protocol):
     def unattended_syncs_max(self) -> int | None:
         """The number of syncs in 24 hours that the source allows while its user is absent; None for no limit. More than
         the four of PSD2 mean that the source is no bank; syncs with the user present are then counted, too."""
-        ...
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - those that ask need them
         """Ask the source for fresh data, and return the handle that later calls receive."""
@@ -107,7 +106,6 @@ class Connector(Protocol):
         (`UNREADABLE`) refuses it and leaves the others, whose cursors are no longer stored, so that the refused one
         comes again; any other error ends the job, and what is stored stays.
         """
-        ...
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:  # noqa: ARG002 - as above
         """Tidy up after the batch was stored or, with the reason in `refusal`, refused (a folder moves the file). An
@@ -121,7 +119,6 @@ class HasNews(Protocol):
 
     def has_news(self, connection: Connection, *, now: datetime) -> bool:
         """Whether a check that costs nobody anything shows news; the server then starts a sync by itself."""
-        ...
 
 
 class SourceError(Exception):

@@ -65,8 +65,8 @@ class Export(Struct, frozen=True, kw_only=True, dict=True):
             return OwnerWords()
         tags = [self._names[tag][0] for tag in annotation.tags]
         splits = [(part.place.category, self._part(part, row["currency"])) for part in annotation.parts]
-        place = annotation.detailed_category or annotation.category
-        return OwnerWords(place, annotation.note, tags, splits, self._own_category_name(annotation.own_category_id))
+        category, leaf, own_id = annotation.place or (None, None, None)
+        return OwnerWords(leaf or category, annotation.note, tags, splits, self._own_category_name(own_id))
 
     def _part(self, part: Split, currency: str) -> PartWords:
         tags = [self._names[tag][0] for tag in part.tags]

@@ -203,21 +203,13 @@ def accounts_of(session: Session, user_id: str) -> dict[str, set[str]]:
 def with_accounts(session: Session, user_id: str, account_ids: list[str]) -> list[StoredConnection]:
     """The user's connections, but the disconnected ones, that have reported at least one of these accounts, oldest
     first."""
-    rows = session.rows(
-        "SELECT DISTINCT connection_id FROM account_sources WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
-        *(user_id, account_ids),
-    )
-    ids = {row["connection_id"] for row in rows}
-    return [connection for connection in of_user(session, user_id) if connection.id in ids]
+    brought = accounts_of(session, user_id)
+    return [each for each in of_user(session, user_id) if not brought.get(each.id, set()).isdisjoint(account_ids)]
 
 
 def account_ids(session: Session, user_id: str, connection_id: str) -> list[str]:
     """The ids of the accounts that the connection has reported, hidden ones included, sorted."""
-    rows = session.rows(
-        "SELECT account_id FROM account_sources WHERE user_id = $1 AND connection_id = $2 ORDER BY account_id",
-        *(user_id, connection_id),
-    )
-    return [row["account_id"] for row in rows]
+    return sorted(accounts_of(session, user_id).get(connection_id, ()))
 
 
 def renew(

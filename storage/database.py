@@ -82,23 +82,18 @@ class Session(Protocol):
     @property
     def is_shared(self) -> bool:
         """Whether other processes may be at work in the store: PostgreSQL, and not the file of one process."""
-        ...
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         """The rows of a statement (also of INSERT, UPDATE, DELETE ... RETURNING), as dicts by column name."""
-        ...
 
     def execute(self, sql: str, *parameters: Any) -> int:
         """Run an INSERT, UPDATE or DELETE; returns how many rows it changed."""
-        ...
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         """The rows of a query as a frame with exactly the columns and types of `schema`."""
-        ...
 
     def append(self, table: str, frame: pl.DataFrame) -> None:
         """Add the frame's rows to a table; columns are matched by name, absent ones become null."""
-        ...
 
     def changes(self, user_id: str) -> None:
         """Declare that this transaction changes what the user can read: raises the state of their data, once per
@@ -106,7 +101,6 @@ class Session(Protocol):
 
         Call it before other statements unless `hold` was called; it waits as `hold` does.
         """
-        ...
 
 
 class Transaction(Session, Protocol):
@@ -115,7 +109,6 @@ class Transaction(Session, Protocol):
     def coming_state(self, user_id: str) -> int:
         """The state that the user's data will have once this transaction, which has to call `changes` too, is
         committed; waits as `hold` does. Some engines count that as calling `changes`."""
-        ...
 
     def hold(self, user_id: str) -> None:
         """Wait until no other transaction holds this user, then hold them.
@@ -123,11 +116,9 @@ class Transaction(Session, Protocol):
         Call it first in a transaction that reads or writes much of a user to change it: another one of the same user
         waits here, and has done no work yet if it then has to start over.
         """
-        ...
 
     def stage(self, name: str, frame: pl.DataFrame) -> AbstractContextManager[None]:
         """Make the frame's rows readable as a table of this name, after FROM or JOIN, inside the `with` block."""
-        ...
 
 
 class Database(Session, Protocol):
@@ -135,12 +126,10 @@ class Database(Session, Protocol):
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Open a transaction: all or nothing, in one snapshot. Raises Conflict when another transaction was faster."""
-        ...
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
         """The result of `work` inside a transaction, tried again when another transaction was faster (`retry`), so that
         `work` may run several times."""
-        ...
 
 
 class Store(Protocol):
@@ -149,63 +138,50 @@ class Store(Protocol):
     @property
     def is_shared(self) -> bool:
         """Whether other processes may be at work in the store: PostgreSQL, and not the file of one process."""
-        ...
 
     @property
     def path(self) -> Path | None:
         """The file of the store; None where the store is not a file of this machine."""
-        ...
 
     @property
     def bytes(self) -> int:
         """The size of the store in bytes."""
-        ...
 
     @property
     def waiting(self) -> int:
         """The number of callers that wait for a connection to the database; 0 where the engine has no connections."""
-        ...
 
     def close(self) -> None:
         """Close the store."""
-        ...
 
     def of(self, user_id: str) -> Database:
         """The store for this user: with a second wall (`storage.engines.second_wall`) only the rows of this user are
         visible, and for NOBODY only those that everybody may read."""
-        ...
 
     def for_everybody(self) -> Database:
         """The store for no user in particular, with all rows visible: for signing in, the worker and commands."""
-        ...
 
     def state(self, user_id: str) -> int:
         """The state of the user's data, a number that rises with every commit that changes what they can read; 0 for
         nobody."""
-        ...
 
     async def state_without_thread(self, user_id: str) -> int | None:
         """The state of the user's data, read on an event loop without a thread; None where that is not possible."""
-        ...
 
     def reading(self, user_id: str) -> AbstractContextManager[tuple[Transaction, Callable[[int], None]]]:
         """A transaction of the user, and a function to call with the state of the user's data that it sees, so that the
         state is remembered in memory."""
-        ...
 
     def migrating(self) -> AbstractContextManager[Transaction]:
         """A transaction that changes the schema; only one runs at a time, however many processes start."""
-        ...
 
     def apart(self) -> AbstractContextManager[Session]:
         """A session for statements that cannot stand in a transaction and may take minutes, without making others wait.
         Raises StoreError where there is no connection for it."""
-        ...
 
     def copy_to(self, path: Path) -> None:
         """Write a consistent copy to a new file, while reading and writing go on. Raises StoreError where the engine
         cannot."""
-        ...
 
 
 def utc_now() -> datetime:
@@ -267,14 +243,14 @@ def state_in(session: Session, user_id: str) -> int:
     return int(rows[0]["state"]) if rows else 0
 
 
-def columns_of(session: Session, table: str) -> list[str]:
-    """The names of a table's columns, in their order."""
+def columns_of(session: Session, table: str) -> dict[str, str]:
+    """The columns of a table, in their order, each with its type in SQL."""
     rows = session.rows(
-        "SELECT column_name FROM information_schema.columns WHERE table_name = $1 AND table_schema = current_schema()"
-        " ORDER BY ordinal_position",
+        "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = $1"
+        " AND table_schema = current_schema() ORDER BY ordinal_position",
         table,
     )
-    return [row["column_name"] for row in rows]
+    return {row["column_name"]: row["data_type"] for row in rows}
 
 
 def add_row(session: Session, table: str, /, **values: Any) -> None:

@@ -158,16 +158,6 @@ def newest_by_connection(session: Session, user_id: str) -> dict[str, Job]:
     return {row["connection_id"]: _job(row) for row in rows}
 
 
-def find_newest(session: Session, user_id: str, connection_id: str) -> Job | None:
-    """The newest job of the user's connection; None where there is none."""
-    rows = session.rows(
-        f"SELECT {COLUMNS} FROM jobs WHERE user_id = $1 AND connection_id = $2 ORDER BY created_at DESC, id DESC"
-        " LIMIT 1",
-        *(user_id, connection_id),
-    )
-    return _job(rows[0]) if rows else None
-
-
 def find_unfinished(session: Session) -> list[Job]:
     """The unfinished jobs of all users, oldest first."""
     rows = session.rows(f"SELECT {COLUMNS} FROM jobs WHERE {UNFINISHED} ORDER BY created_at, id")

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from analytics.periods import last_day
+from analytics.periods import last_day, months_later
 
 CompareWith = Literal["previousPeriod", "previousYear"]
 MONTHS_OF_A_YEAR = 12
@@ -74,7 +74,7 @@ def _comparison(asked: Span, compare_with: CompareWith, *, today: date, known_fr
         shift = Shift(months=MONTHS_OF_A_YEAR)
     else:
         shift = Shift(months=months) if months else Shift(days=asked.days)
-    first, last = (_shift_back(day, shift) for day in asked)
+    first, last = (months_later(day, -shift.months) - timedelta(days=shift.days) for day in asked)
     earlier = Span(first, last_day(last.replace(day=1)) if months else last)
     unknown = max(0, (known_from - earlier.first).days)
     if months and not unknown and asked.last <= today:
@@ -83,14 +83,6 @@ def _comparison(asked: Span, compare_with: CompareWith, *, today: date, known_fr
     if days < 1:
         return None
     return Comparison(_part(asked, unknown, days), _part(earlier, unknown, days), shift)
-
-
-def _shift_back(day: date, shift: Shift) -> date:
-    if shift.days:
-        return day - timedelta(days=shift.days)
-    index = day.year * MONTHS_OF_A_YEAR + day.month - 1 - shift.months
-    month = date(index // MONTHS_OF_A_YEAR, index % MONTHS_OF_A_YEAR + 1, 1)
-    return month.replace(day=min(day.day, last_day(month).day))
 
 
 def _part(span: Span, skipped: int, days: int) -> Span:

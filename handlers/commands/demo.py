@@ -66,7 +66,7 @@ def _user(services: Services, user: DemoUser) -> None:
             name=user.name,
             password_hash=services.authorization.passwords.hash(PASSWORDS[user.name]),
             has_subscription=user.has_subscription,
-            home_currency=user.home_currency,
+            home_currency="EUR",
             now=services.clock.now(),
             user_id=user_id(user.name),
         )

@@ -136,7 +136,7 @@ def flows_of(
 ) -> pl.DataFrame:
     """The recurring flows in and out of these accounts on each of the `days`, as `recurring_flows` finds them in `rows`
     (the accounts' bookings); read from the store, or found and stored, once for each state of the data and day."""
-    kept_as = ["forecast", *account_ids]
+    kept_as = ["flows", *account_ids]
     version, found = detections.find(session, user_id, kept_as, day=today)
     if found is None:
         found = recurring_flows(rows, days)

@@ -163,7 +163,8 @@ class Scheduler:
         connection = due.connection
         if not connection.failures_in_row:
             return None
-        last = jobs.find_newest(self._store.of(connection.user_id), connection.user_id, connection.id)
+        newest = jobs.newest_by_connection(self._store.of(connection.user_id), connection.user_id)
+        last = newest.get(connection.id)
         if last is None or last.status != "failed":
             return None
         return max(last.updated_at + pause_after(connection.failures_in_row - 1), due.free_at or last.updated_at)

@@ -116,23 +116,15 @@ def accounts_by_state(session: Session, user_id: str) -> list[AccountState]:
     """All accounts that the user has or had, hidden ones as gone, with their states, in no particular order."""
     statuses = connections.statuses(session, user_id)
     shown = {each.id: each for each in accounts.of_user(session, user_id)}
-    states = {
-        row["id"]: row
-        for row in session.rows(
-            "SELECT id, added_state, changed_state, removed_state FROM account_states WHERE user_id = $1", user_id
-        )
-    }
-    present = [
-        AccountState(id_, row["added_state"], row["changed_state"], (shown[id_], statuses[shown[id_].connection_id]))
-        for id_, row in states.items()
-        if id_ in shown
-    ]
-    gone = [
-        AccountState(id_, row["added_state"], row["removed_state"], None)
-        for id_, row in states.items()
-        if id_ not in shown
-    ]
-    return present + gone
+    found = []
+    for row in session.rows(
+        "SELECT id, added_state, changed_state, removed_state FROM account_states WHERE user_id = $1", user_id
+    ):
+        account = shown.get(row["id"])
+        now = (account, statuses[account.connection_id]) if account is not None else None
+        changed = row["removed_state"] if account is None else row["changed_state"]
+        found.append(AccountState(row["id"], row["added_state"], changed, now))
+    return found
 
 
 def forget_removed(session: Session, *, before: datetime) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from storage import store_facts, users
-from storage.database import Database, Session, StoreError
+from storage.database import Database, Session, StoreError, columns_of
 from storage.row_owners import OF_ALL, OF_USERS
 
 UNFINISHED = "a store is being moved here"
@@ -50,7 +50,9 @@ def move(source: Database, target: Database, *, progress: Callable[[int, int], N
     """
     user_ids = [row["id"] for row in source.rows("SELECT id FROM users ORDER BY created_at, id")]
     moved = {row["id"] for row in target.rows("SELECT id FROM users")}
-    schemas = {table: _schema(source, table) for table in (*OF_USERS, *OF_ALL)}
+    schemas = {
+        table: {name: TYPES[kind] for name, kind in columns_of(source, table).items()} for table in (*OF_USERS, *OF_ALL)
+    }
     for number, user_id in enumerate(user_ids):
         progress(number, 2 * len(user_ids))
         if user_id not in moved:
@@ -92,12 +94,3 @@ def _rows(
 def _compare(table: str, here: pl.DataFrame, there: pl.DataFrame) -> None:
     if not here.sort(here.columns, nulls_last=True).equals(there.sort(here.columns, nulls_last=True)):
         raise MoveFailed(f"{MoveFailed.__doc__} Table {table}: {here.height} rows here, {there.height} there.")
-
-
-def _schema(source: Session, table: str) -> dict[str, pl.DataType]:
-    rows = source.rows(
-        "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = $1"
-        " AND table_schema = current_schema() ORDER BY ordinal_position",
-        table,
-    )
-    return {row["column_name"]: TYPES[row["data_type"]] for row in rows}

@@ -32,23 +32,18 @@ class KeyPlace(Protocol):
     @property
     def path(self) -> Path | None:
         """The path of the file; None where the place is no file."""
-        ...
 
     def stamp(self) -> object:
         """A value that changes with every change of the document; None while there is no document."""
-        ...
 
     def read(self) -> str:
         """The text of the document. Raises KeysUnusable."""
-        ...
 
     def create(self, content: bytes) -> None:
         """Store the first document; of two at once, the first one wins."""
-        ...
 
     def replace(self, content: bytes, before: object) -> None:
         """Replace the document whose stamp is `before`. Raises Conflict where another process was faster."""
-        ...
 
 
 class KeyFile:

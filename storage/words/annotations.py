@@ -65,31 +65,21 @@ class Split(Struct, frozen=True):
 
 
 class Annotation(Struct, frozen=True):
-    """What a user has said about one booking. `tags` are keyed by `fold_tag` of their names. If `parts` add up to an
-    earlier amount of the booking, they are kept but count nowhere. `rule_tags` are the tags that the user's rules
-    give."""
+    """What a user has said about one booking. `place` is the category that they chose for the whole booking, None where
+    they chose none. `tags` are keyed by `fold_tag` of their names. If `parts` add up to an earlier amount of the
+    booking, they are kept but count nowhere. `rule_tags` are the tags that the user's rules give."""
 
     transaction_id: str
-    category: str | None = None
-    detailed_category: str | None = None  # below the category
+    place: ChosenCategory | None = None
     note: str | None = None
     tags: Mapping[str, Tag] = field(default_factory=dict)
-    own_category_id: str | None = None  # below the finer category, or the category where there is none
     parts: Sequence[Split] = ()
     rule_tags: Mapping[str, Tag] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
         """Whether the user has given neither category nor note, tags or parts; tags of rules do not count."""
-        return self.category is None and self.note is None and not self.tags and not self.parts
-
-    @property
-    def place(self) -> ChosenCategory | None:
-        """The category that the user chose for the whole booking, with finer and own category; None where they chose
-        none."""
-        if self.category is None:
-            return None
-        return ChosenCategory(self.category, self.detailed_category, self.own_category_id)
+        return self.place is None and self.note is None and not self.tags and not self.parts
 
     @property
     def places(self) -> object:
@@ -329,9 +319,7 @@ def together(one: Annotation, other: Annotation, booking: Row) -> Annotation:
     notes = dict.fromkeys(note for note in (one.note, other.note) if note is not None)
     return replace(
         one,
-        category=one.category or other.category,
-        detailed_category=one.detailed_category if one.category else other.detailed_category,
-        own_category_id=one.own_category_id if one.category else other.own_category_id,
+        place=one.place or other.place,
         note="\n".join(notes)[:NOTE_LENGTH_MAX] if notes else None,
         tags=dict(
             [*one.tags.items(), *((tag, said) for tag, said in other.tags.items() if tag not in one.tags)][:TAGS_MAX]
@@ -367,8 +355,8 @@ def _fitting_parts(rows: Sequence[Row]) -> pl.DataFrame:
 def _annotation(
     id_: str, row: Row, tags: Mapping[str, Mapping[str, Tag]], parts: Mapping[str, Sequence[Split]]
 ) -> Annotation:
-    said = (row["category"], row["detailed_category"], row["note"])
-    return Annotation(id_, *said, tags.get(id_, {}), row["own_category_id"], parts.get(id_, ()))
+    place = ChosenCategory(*(row[name] for name in ChosenCategory._fields)) if row["category"] is not None else None
+    return Annotation(id_, place, row["note"], tags.get(id_, {}), parts.get(id_, ()))
 
 
 def _rows_in_own(session: Session, user_id: str) -> list[Row]:
@@ -383,7 +371,7 @@ def _rows_in_own(session: Session, user_id: str) -> list[Row]:
 def _insert(session: Transaction, user_id: str, annotation: Annotation, anchor: Anchor, *, now: datetime) -> None:
     session.changes(user_id)
     booking = {"user_id": user_id, "transaction_id": annotation.transaction_id}
-    said = {name: getattr(annotation, name) for name in (*ChosenCategory._fields, "note")}
+    said = {"note": annotation.note, **(annotation.place._asdict() if annotation.place is not None else {})}
     add_row(session, "annotations", **booking, **said, changed_at=now, **anchor._asdict())
     for tag, each in annotation.tags.items():
         add_row(session, "annotation_tags", **booking, tag=tag, **each._asdict())

@@ -93,11 +93,10 @@ def _read_words(record: TransactionRecord, *, now: datetime) -> Annotation | Non
         return None
     said = Annotation(
         id_ or "",
-        place.category if place else None,
-        place.detailed_category if place else None,
+        place,
         note if note and is_note(note) else None,
         tags,
-        parts=parts if fits and SPLITS_MIN <= len(parts) <= SPLITS_MAX else (),
+        parts if fits and SPLITS_MIN <= len(parts) <= SPLITS_MAX else (),
     )
     return None if id_ is None or said.is_empty else said
 
@@ -105,12 +104,11 @@ def _read_words(record: TransactionRecord, *, now: datetime) -> Annotation | Non
 def _with_own_categories(named: Named, said: Annotation, record: TransactionRecord) -> Annotation:
     """The annotation with the own categories that the file names, found or made below its categories."""
     words = json.loads(record.words or "")
-    place = _own_place(named, said.place, words)
     parts = [
         replace(part, place=_own_place(named, part.place, each) or part.place)
         for part, each in zip(said.parts, words.get("splits", []), strict=False)  # no parts where they do not add up
     ]
-    return replace(said, own_category_id=place.own_category_id if place else None, parts=parts)
+    return replace(said, place=_own_place(named, said.place, words), parts=parts)
 
 
 def _own_place(named: Named, place: ChosenCategory | None, words: Mapping[str, Any]) -> ChosenCategory | None:

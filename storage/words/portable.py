@@ -64,7 +64,7 @@ def lines(session: Session, user_id: str) -> Iterator[str]:
     owned = {each.id: each for each in accounts.every(session, user_id)}
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
         said = annotations.find(session, user_id, id_)
-        place = place_members((said.category, said.detailed_category, said.own_category_id))
+        place = place_members(said.place or ())
         words = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split_json, said.parts)] or None}
         yield _line(
             "annotation",
@@ -282,8 +282,7 @@ def _annotation(entry: Json, owned: list[StoredAccount], own: Mapping[str, OwnCa
         _check_count(entry["place"]),
         _check_count(entry["equalOnes"]),
     )
-    category, leaf, own_id = choice or (None, None, None)
-    return Annotation(str(entry["id"]), category, leaf, note, tags, own_id, parts), anchor
+    return Annotation(str(entry["id"]), choice, note, tags, parts), anchor
 
 
 def _money(text: str) -> Decimal:

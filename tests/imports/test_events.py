@@ -281,8 +281,7 @@ def test_a_narrowed_count_of_new_bookings_leaves_out_adjusting_entries_as_the_wh
     database, user_id, giro = life.eva.services.everybody, life.eva.user.id, life.account(GIRO)
     assert giro is not None
     assert sum(row["is_adjusting_entry"] for row in life.eva.rows("transactions")) == 1
-    job = jobs.find_newest(database, user_id, life.live.id)
-    assert job is not None
+    job = jobs.newest_by_connection(database, user_id)[life.live.id]
     only = Coverage(accounts=frozenset({giro}))
     caller = Principal(
         user_id=user_id,
@@ -300,8 +299,7 @@ def test_a_narrowed_job_tells_nothing_of_an_account_that_is_gone(life: Life) -> 
     life.bring(GIRO, booked("2026-01-05", "-100", "A", "a"))
     life.bring(CARD, booked("2026-01-05", "-7", "Kino", "k"))
     database, user, giro, card = life.eva.services.everybody, life.eva.user, life.account(GIRO), life.account(CARD)
-    job = jobs.find_newest(database, user.id, life.live.id)
-    assert job is not None
+    job = jobs.newest_by_connection(database, user.id)[life.live.id]
     assert giro is not None
     assert card is not None
     job = replace(job, error="The card 4711 is locked")

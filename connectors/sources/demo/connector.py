@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
+from analytics.periods import months_later
 from analytics.records import Batch, Record, StatementRecord
 from connectors.connector import (
     Connection,
@@ -131,8 +132,7 @@ class DemoBank(Connector):
 
 def history_start(today: date) -> date:
     """The first day of the history: 1 January 2024, or the first of the month two years ago where that is earlier."""
-    months = today.year * 12 + today.month - 1 - HISTORY_MONTHS_MIN
-    return min(ANCHOR, date(months // 12, months % 12 + 1, 1))
+    return min(ANCHOR, months_later(today.replace(day=1), -HISTORY_MONTHS_MIN))
 
 
 def _records(accounts: tuple[Account, ...], first: date, today: date) -> Iterator[Record]:

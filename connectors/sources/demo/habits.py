@@ -9,10 +9,10 @@ from importlib.resources import files
 from typing import Any
 
 from connectors.sources.demo import bookings, cards, rhythms
-from connectors.sources.demo.bookings import Habit, Party, bank_row, direct_debit, transfer_in, transfer_out
+from connectors.sources.demo.bookings import Habit, Party, direct_debit, transfer_in, transfer_out
 from connectors.sources.demo.cards import Shop
 from connectors.sources.demo.ledger import Account, Ledger
-from connectors.sources.demo.rhythms import ANCHOR, Price, monthly, quarterly, rising, steady, working_day
+from connectors.sources.demo.rhythms import ANCHOR, Price, monthly, working_day
 
 
 @cache
@@ -70,23 +70,6 @@ def home(rent: Price) -> tuple[Habit, ...]:
     """The demo habits of a flat: rent on the first of the month or the next working day, and its other costs."""
     order = transfer_out(party("LANDLORD"), rent, "Miete Wohnung 12, Ahornweg 7", standing=True)
     return (Habit("rent", monthly(1), order), *of("home"))
-
-
-def interest(amount: str, *, by: str) -> tuple[Habit, ...]:
-    """The demo habit of interest paid to the owner at the end of each quarter, on the day itself; `amount` is that of
-    2024, and it rises by `by` each year."""
-    row = bank_row(
-        rising(amount, by), gvc="814", iso="ACMT-MCOP-INTR", bank_text="ABSCHLUSS", purpose="Zinsen {day:%m/%Y}"
-    )
-    return (Habit("interest", quarterly(31, 3), row),)
-
-
-def loan_interest(amount: str) -> tuple[Habit, ...]:
-    """The demo habit of interest that the owner of a loan pays at the end of each quarter."""
-    row = bank_row(
-        steady(f"-{amount}"), gvc="814", iso="ACMT-MDOP-INTR", bank_text="ABSCHLUSS", purpose="Sollzinsen {day:%m/%Y}"
-    )
-    return (Habit("interest", quarterly(31, 3), row),)
 
 
 def own_transfer(

@@ -25,7 +25,6 @@ class DemoUser(Struct, frozen=True, kw_only=True):
 
     name: str
     has_subscription: bool = True
-    home_currency: str = "EUR"
     connections: tuple[Mapping[str, str], ...] = ()
 
 
@@ -95,7 +94,7 @@ def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
         _account(seed, first, "giro", "checking", "Girokonto", "2343.27", giro_habits),
         _account(
             seed, first, "reserve", "savings", "Tagesgeld", "5200.00",
-            (saving_in, *habits.interest("21.15", by="3.40")),
+            (saving_in, *habits.of("savings")),
         ),
         _account(seed, second, "second giro", "checking", None, "640.10", (supply_in, collected)),
         replace(card, opening=habits.open_debt(card), habits=(*card.habits, credited)),
@@ -140,11 +139,11 @@ def _globe(seed: str) -> tuple[Account, ...]:
         _account(seed, GLOBUS_BANK, "pounds", "checking", "Pfund-Konto", "415.25", habits.of("pounds"), currency="GBP"),
         _account(
             seed, GLOBUS_BANK, "francs", "savings", "Franken-Sparkonto", "9600.00",
-            habits.interest("12.35", by="1.10"), currency="CHF",
+            habits.of("francs"), currency="CHF",
         ),
         _account(
             seed, GLOBUS_BANK, "loan", "loan", "Wohnbaudarlehen", "-84000.00",
-            (received, *habits.of("loan"), *habits.loan_interest("315.00")),
+            (received, *habits.of("loan")),
         ),
         _account(
             seed, GLOBUS_BANK, "shares", "membership", "Genossenschaftsanteile", "0.00",

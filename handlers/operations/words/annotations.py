@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, is_tag
+from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, ChosenCategory, is_tag
 from auth.principal import Principal
 from handlers.http.errors import BadRequest
 from handlers.http.request import Request
 from handlers.names import Json
 from handlers.operations.categories.own import own_categories_for
-from handlers.operations.categories.places import NOWHERE, PLACES, Place, place_after
+from handlers.operations.categories.places import NOWHERE, PLACES, place_after
 from handlers.operations.selection import readable_booking
 from handlers.operations.words import parts
 from handlers.operations.words.parts import own_shape
@@ -68,11 +68,6 @@ def list_tags(services: Services, request: Request) -> Json:
     return {"tags": [{"name": name, "count": count} for _, (name, count) in by_name]}
 
 
-def place_of(annotation: Annotation) -> Place:
-    """The place (category, finer category, own category) that the annotation gives its booking."""
-    return annotation.category, annotation.detailed_category, annotation.own_category_id
-
-
 def annotation_after(
     session: Session,
     user_id: str,
@@ -95,8 +90,8 @@ def annotation_after(
     own: Mapping[str, OwnCategory] = {}
     if any(each.get("ownCategoryId") for each in (changes, *(changes.get("splits") or ()))):
         own = own_categories_for(session, caller) if caller else annotations.own_categories(session, user_id)
-    category, leaf, own_id = place_after(place_of(annotation), changes, own)
-    annotation = replace(annotation, category=category, detailed_category=leaf, own_category_id=own_id)
+    category, leaf, own_id = place_after(annotation.place or NOWHERE, changes, own)
+    annotation = replace(annotation, place=ChosenCategory(category, leaf, own_id) if category is not None else None)
     if "tags" in changes:
         names = changes["tags"] or []
         if not all(map(is_tag, names)):
@@ -122,8 +117,8 @@ def _shape(session: Session, request: Request, annotation: Annotation, row: Row)
     places = (annotation.place, *(part.place for part in annotation.parts))
     is_owned = any(place.own_category_id for place in places if place is not None)
     own = annotations.own_categories(session, user_id) if is_owned else {}
-    chosen = {"category": annotation.category, "detailedCategory": annotation.detailed_category}
-    chosen |= own_shape(own.get(annotation.own_category_id or ""))
+    category, leaf, own_id = annotation.place or NOWHERE
+    chosen = {"category": category, "detailedCategory": leaf, **own_shape(own.get(own_id or ""))}
     if not annotation.parts or annotation.fits(row):
         return {**chosen, **word_members(annotation, names, currency, own)}
     asleep = parts.part_shapes(annotation.parts, currency, names, own)
