@@ -77,9 +77,8 @@ class Policy:
 
     @property
     def origin(self) -> str:
-        """The scheme and authority of the pages in lower case, as browsers send them in the header Origin."""
-        parts = urlsplit(self.auth_url)
-        return f"{parts.scheme}://{parts.netloc}".lower()
+        """The origin of the pages, as browsers send it in the header Origin."""
+        return origin_of(self.auth_url)
 
     @property
     def auth_path(self) -> str:
@@ -122,6 +121,13 @@ class Policy:
         """How many yet unused clients one network address may register, in which period; None for no limit."""
         match = _LIMIT.fullmatch(self.registration_limit)
         return (int(match[1]), timedelta(seconds=_SECONDS[match[2]])) if match else None
+
+
+def origin_of(address: str) -> str:
+    """The origin of an address as browsers write it: in lower case, without a port that its scheme implies."""
+    parts = urlsplit(address.lower())
+    implied = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    return f"{parts.scheme}://{parts.netloc.removesuffix(implied)}"
 
 
 def _address(name: str, value: str) -> str:
