@@ -58,9 +58,8 @@ class Policy:
 
     @property
     def origin(self) -> str:
-        """The scheme and authority of the pages in lower case, as browsers send them in the header Origin."""
-        parts = urlsplit(self.auth_url)
-        return f"{parts.scheme}://{parts.netloc}".lower()
+        """The origin of the pages, as browsers send it in the header Origin."""
+        return origin_of(self.auth_url)
 
     @property
     def auth_path(self) -> str:
@@ -97,3 +96,10 @@ class Policy:
     def takes_document_of(self, host: str) -> bool:
         """Whether the operator lets this server fetch apps' documents from this host."""
         return self.document_hosts is None or host in self.document_hosts
+
+
+def origin_of(address: str) -> str:
+    """The origin of an address as browsers write it: in lower case, without a port that its scheme implies."""
+    parts = urlsplit(address.lower())
+    implied = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    return f"{parts.scheme}://{parts.netloc.removesuffix(implied)}"

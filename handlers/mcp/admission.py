@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from connexion.operations import AbstractOperation
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from auth.policy import origin_of
 from auth.scopes import SCOPES
 from handlers.http import call
 from handlers.http.errors import Forbidden, Unauthorized
@@ -40,7 +41,7 @@ def admission(authenticate: Authenticate, settings: Settings, limiter: Limiter) 
     Refusals for wrong tokens are limited per network address (TooManyRequests). Calls with a valid token are limited by
     grant instead, in `Endpoint`, because all users of a hosted assistant come from few addresses.
     """
-    own = {_origin(address) for address in (settings.public_url, settings.auth_url)}
+    own = {origin_of(address) for address in (settings.public_url, settings.auth_url)}
     challenge = scope_challenge(settings.public_url, SCOPES)
 
     def make_guard(_operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
@@ -70,8 +71,3 @@ def _is_ours(header: bytes, own: set[str]) -> bool:
         return origin in own or (parts.scheme in ("http", "https") and is_loopback(parts.hostname or ""))
     except ValueError:
         return False
-
-
-def _origin(address: str) -> str:
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}".lower()

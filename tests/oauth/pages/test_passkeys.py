@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from auth.people import passkeys as rules
+from auth.policy import origin_of
 from auth.server import AuthorizationServer
 from storage import users
 from tests.oauth.conftest import FAST, PASSWORD, fields, policy
@@ -317,6 +318,29 @@ def test_they_go_with_the_second_factor_and_with_the_user(bank: Any) -> None:
 )
 def test_they_are_for_a_domain_that_browsers_trust(address: str, host: str | None) -> None:
     assert policy(public_url=address).passkey_host == host
+
+
+@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.parametrize(
+    ("address", "origin"),
+    [
+        ("https://Bank.Example:443/money", ORIGIN),
+        ("https://bank.example:8443", "https://bank.example:8443"),
+        ("http://localhost:80", "http://localhost"),
+        ("http://localhost:443", "http://localhost:443"),
+        ("https://[2001:db8::443]", "https://[2001:db8::443]"),
+    ],
+)
+def test_an_address_has_the_origin_that_browsers_make_of_it(address: str, origin: str) -> None:
+    assert origin_of(address) == origin
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_an_address_may_name_the_port_that_browsers_leave_out(make_world: Callable[..., Any]) -> None:
+    _device, browser, _seed = with_passkey(make_world(public_url=f"{ORIGIN}:443"))
+    form = fields(browser.client.get("/account/passkeys").text)
+    sent = browser.client.post("/account/passkeys", data={**form, "current_password": "x"}, headers={"Origin": ORIGIN})
+    assert "The current password is wrong" in sent.text
 
 
 @pytest.mark.requirement(REQUIREMENT)
