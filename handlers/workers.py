@@ -8,6 +8,7 @@ import multiprocessing.synchronize
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import wait
@@ -20,6 +21,7 @@ from handlers import logs
 from handlers.metrics import FOLDER
 from handlers.settings import Settings
 from storage.boundary import begin_thread
+from storage.database import StoreError
 
 LOOK_EVERY = 0.2  # seconds
 RESTART_PAUSE = 1.0  # seconds before a process that died is followed by another
@@ -93,15 +95,22 @@ def _serve(
     said: "multiprocessing.synchronize.Semaphore",
     sends_webhooks: bool,
 ) -> None:
-    """Serve in one of the worker processes; it ends when the process that started it is gone."""
+    """Serve in one of the worker processes; it ends when the process that started it is gone, and with a line in the
+    log where it cannot begin."""
+    from handlers.http.steps.rate_limit import CountsUnusable
     from handlers.server import run as serve
     from handlers.services import open_services
 
+    logging.config.dictConfig(logs.configuration(settings.log_level, settings.log_format))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one decides what happens
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # so does a terminal that goes away
     begin_thread("end with parent", _end_with_parent)
-    services = open_services(settings, for_server=True, sends_webhooks=sends_webhooks)
-    serve(services, listener=listener, ready=said.release, takes_commands=False)
+    try:
+        services = open_services(settings, for_server=True, sends_webhooks=sends_webhooks)
+        serve(services, listener=listener, ready=said.release, takes_commands=False)
+    except (CountsUnusable, StoreError) as error:
+        log.error("%s", error)
+        sys.exit(1)
 
 
 def _end_with_parent() -> None:

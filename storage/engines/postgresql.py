@@ -556,9 +556,8 @@ def _is_connection_lost(connection: Connection, error: psycopg.Error) -> bool:
 
 
 def _is_read_only(connection: Connection) -> bool:
-    """Whether the server last said that nothing can be written; a pooler may not pass that on."""
-    said = (b"in_hot_standby", b"default_transaction_read_only")
-    return any(connection.pgconn.parameter_status(each) == b"on" for each in said)
+    """Whether nothing can be written, as the server itself says: a pooler does not pass on what changes."""
+    return connection.execute(b"SHOW transaction_read_only", prepare=False).fetchone() == ("on",)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from storage.bank_access.sync_time_limits import LEASE
 from storage.importing import file_imports
 from storage.keys.places import KeysUnusable
 from tests.conftest import NOW
-from tests.engines import ENGINE, KEYS_SECRET, whole
+from tests.engines import ENGINE, KEYS_SECRET, STORE, whole
 from tests.service.conftest import BANKDATA, Said, Served, environment, running
 from tests.storage.conftest import make_bank
 
@@ -276,6 +276,29 @@ def test_every_process_tells_the_figures_of_all_and_none_that_counts_ever_falls(
     assert (last["bankdata_store_up"], last["bankdata_store_waiting"]) == (1, 0)
     assert last["bankdata_sync_overdue_seconds"] < 120, "every connection that is due is looked at each minute"
     assert time.time() - 60 < last["bankdata_scheduler_round_timestamp_seconds"] <= time.time()
+
+
+@pytest.mark.engine("one server")
+@pytest.mark.requirement("workers.watched")
+def test_a_worker_that_begins_while_the_database_is_away_says_why_in_one_line_and_is_replaced(several: Served) -> None:
+    url, before = ENGINE.url(several.folder / STORE), workers(several)
+    allow = f"ALTER DATABASE {url.rpartition('/')[2]} ALLOW_CONNECTIONS"
+    ENGINE.cluster.sql(f"{allow} false")
+    try:
+        before[0].send_signal(signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while "another one takes its place" not in several.log.read_text().partition("cannot be used")[2]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        ENGINE.cluster.sql(f"{allow} true")
+    [line] = {line.partition("ERROR ")[2] for line in several.log.read_text().splitlines() if "cannot be used" in line}
+    assert line.startswith("bankdata The database at postgresql://127.0.0.1:")
+    assert line.endswith("is not currently accepting connections")
+    while len(now := {each.pid for each in workers(several)}) < 2:
+        time.sleep(0.1)
+    assert before[0].pid not in now
+    assert answers(several, token(several), 20) == {200}
 
 
 @pytest.mark.requirement("workers.watched")

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from typing import Any
 
 import psycopg
@@ -254,11 +254,16 @@ def test_a_database_that_takes_no_more_connections_is_said_to_be_away_and_why(
 
 
 @pytest.mark.requirement("postgresql.failover")
-@pytest.mark.parametrize("more", ["", "?target_session_attrs=any"])
+@pytest.mark.parametrize(
+    ("more", "is_pooled"), [("", False), ("?target_session_attrs=any", False), ("?target_session_attrs=any", True)]
+)
 def test_a_database_that_turns_read_only_is_unavailable_until_it_can_be_written_to(
-    mortal: Cluster, caplog: pytest.LogCaptureFixture, more: str
+    mortal: Cluster, caplog: pytest.LogCaptureFixture, more: str, is_pooled: bool
 ) -> None:
-    with closing(opened(url_of(mortal, more=more), is_serving=True)) as database:
+    with (
+        pooled(mortal) if is_pooled else nullcontext(url_of(mortal)) as url,
+        closing(opened(url + more, prepare=not is_pooled, is_serving=True)) as database,
+    ):
         write(database)
         mortal.sql("ALTER DATABASE postgres SET default_transaction_read_only = on")
         try:
@@ -271,6 +276,7 @@ def test_a_database_that_turns_read_only_is_unavailable_until_it_can_be_written_
                     assert more, "no connection to what cannot be written to"
         finally:
             mortal.sql("BEGIN READ WRITE; ALTER DATABASE postgres RESET default_transaction_read_only; COMMIT")
+            mortal.sql(END_OTHERS)  # a pooler goes on with those that it has
         again(lambda: write(database))
     assert said(caplog) == AWAY_AND_BACK, "what is read meanwhile, where the address allows that, is no sign"
 
