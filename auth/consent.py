@@ -10,7 +10,7 @@ from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import Browser
 from auth.scopes import TICKED_SCOPES, scope_text, scope_without_bookings
-from auth.secret_text import new_secret, stored_hash
+from auth.secret_text import keyed_hash, new_secret, stored_hash
 from auth.tokens.codes import AuthorizationCodes
 from storage.database import Conflict, Database, Session, values_of
 from storage.oauth import clients, pending
@@ -25,8 +25,9 @@ KEPT_MAX = 10_000  # waiting requests in all; beyond it the oldest are deleted
 class Consent:
     """Stores authorization requests until people have answered them, and turns an answer into a code or a refusal."""
 
-    def __init__(self, database: Database, codes: AuthorizationCodes, events: Events, now: Now) -> None:
+    def __init__(self, database: Database, key: bytes, codes: AuthorizationCodes, events: Events, now: Now) -> None:
         self._database = database
+        self._key = key
         self._codes = codes
         self._events = events
         self._now = now
@@ -54,7 +55,7 @@ class Consent:
         assert user_id is not None, "only a signed-in browser gets a code"
         request = _waiting(replace(asked, details=None), new_secret(), browser, self._now())
         return self._database.atomically(
-            lambda session: self._codes.issue(session, request, user_id=user_id, scope=asked.scope)
+            lambda session: self._codes.issue(session, request, new_secret(), user_id=user_id, scope=asked.scope)
         )
 
     def waiting_request(self, browser: Browser, secret: str) -> tuple[PendingRequest, Client] | None:
@@ -75,7 +76,8 @@ class Consent:
     ) -> tuple[PendingRequest, str | None] | None:
         """Take the user's answer to a waiting request, once. Returns the request, and the code of the new grant, or
         None in its place where access was refused; None alone where the request is over, of another browser or
-        answered, or its client is gone. Logs and records the answer.
+        answered, or its client is gone. Logs and records the answer. Whoever allows the same once more, because they
+        pressed twice, gets the same code, until it is used or too old.
 
         Of TICKED_SCOPES, only those in `ticked` are granted, and none about single bookings if `terms` show only
         figures; where no scope is left, access is refused. `terms` limit what the grant covers, and `lifetime` how long
@@ -83,6 +85,8 @@ class Consent:
         """
         user_id, now = browser.user_id, self._now()
         assert user_id is not None, "only a signed-in browser decides"
+        # Made of the whole answer: with one box less ticked it is another code
+        code = keyed_hash(self._key, f"{secret} {sorted(ticked)} {terms} {lifetime}")
 
         def work(session: Session) -> tuple[PendingRequest, str | None] | None:
             request = pending.use(session, stored_hash(secret), session_hash=browser.id_hash, now=now)
@@ -94,13 +98,16 @@ class Consent:
             if not is_allowed or not scope:
                 return request, None
             return request, self._codes.issue(
-                session, request, user_id=user_id, scope=scope, terms=terms, lifetime=lifetime
+                session, request, code, user_id=user_id, scope=scope, terms=terms, lifetime=lifetime
             )
 
         try:
             decided = self._database.atomically(work)
         except Conflict:
-            return None  # the form was sent twice at once, and the other one was taken
+            decided = None  # the form was sent twice at once, and the other one was taken
+        if decided is None and is_allowed and self._codes.is_open(code):
+            answered = pending.answered(self._database, stored_hash(secret), session_hash=browser.id_hash)
+            return (answered, code) if answered is not None else None
         if decided is not None:
             answer = "consent given" if decided[1] is not None else "consent denied"
             self._events.info(answer, user=user_id, client=decided[0].client_id)

@@ -80,8 +80,8 @@ class AuthorizationServer:
         self.refresh_tokens = RefreshTokens(
             tokens, self.grants, one_time, policy, self.keys.secret("refresh successors"), now
         )
-        self.codes = AuthorizationCodes(self.grants, self.refresh_tokens, one_time, now)
-        self.consent = Consent(database, self.codes, events, now)
+        self.codes = AuthorizationCodes(database, self.grants, self.refresh_tokens, one_time, now)
+        self.consent = Consent(database, self.keys.secret("codes"), self.codes, events, now)
         self.clients = Clients(database, self.grants, policy, events, self.keys.secret, now)
         self.documents = ClientDocuments(database, policy, fetch, events, now)
         self.passwords = passwords or Passwords()

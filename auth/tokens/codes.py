@@ -10,11 +10,11 @@ from auth.apps.clients import DOCUMENTATION, PAGE
 from auth.errors import InvalidGrant, InvalidRequest
 from auth.instants import Now
 from auth.policy import Resource
-from auth.secret_text import new_secret, stored_hash
+from auth.secret_text import stored_hash
 from auth.tokens.grants import Grants, check_resource
 from auth.tokens.one_time import OneTime, Reused
 from auth.tokens.refresh_tokens import RefreshTokens, TokenAnswer
-from storage.database import Session
+from storage.database import Database, Session
 from storage.oauth import clients, codes, grants
 from storage.oauth.codes import Code
 from storage.oauth.grants import EVERYTHING, Grant, Terms
@@ -91,7 +91,10 @@ CHECKS: tuple[Callable[[PresentedCode], None], ...] = (
 class AuthorizationCodes:
     """Issues authorization codes, each with a new grant, and redeems each of them once."""
 
-    def __init__(self, grants: Grants, refresh_tokens: RefreshTokens, one_time: OneTime, now: Now) -> None:
+    def __init__(
+        self, database: Database, grants: Grants, refresh_tokens: RefreshTokens, one_time: OneTime, now: Now
+    ) -> None:
+        self._database = database
         self._grants = grants
         self._refresh_tokens = refresh_tokens
         self._one_time = one_time
@@ -101,13 +104,14 @@ class AuthorizationCodes:
         self,
         session: Session,
         request: PendingRequest,
+        code: str,
         *,
         user_id: str,
         scope: str,
         terms: Terms = EVERYTHING,
         lifetime: timedelta | None = None,
     ) -> str:
-        """Make a grant of what a user has just allowed, and return its code, which is valid for 60 seconds; inside the
+        """Make a grant of what a user has just allowed, and return `code`, which opens it for 60 seconds; inside the
         caller's transaction. A grant of our own page ends with the browser session. Also notes that the client was
         used."""
         grant = self._grants.add(
@@ -121,7 +125,7 @@ class AuthorizationCodes:
             lifetime=lifetime,
             has_details=request.details is not None,
         )
-        code, now = new_secret(), self._now()
+        now = self._now()
         codes.add(
             session,
             Code(
@@ -135,6 +139,11 @@ class AuthorizationCodes:
         )
         clients.mark_used(session, request.client_id, now=now, unless_since=now)
         return code
+
+    def is_open(self, code: str) -> bool:
+        """Whether the code was issued, is not used, and can still be redeemed."""
+        row = codes.find(self._database, stored_hash(code))
+        return row is not None and row.used_at is None and self._now() < row.expires_at
 
     def redeem(
         self,

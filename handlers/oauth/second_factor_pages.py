@@ -52,6 +52,8 @@ def step(site: Site, visit: Visit) -> Response:
     """Check the code or passkey in the form, throttled like passwords; sign the user in and redirect to where they were
     going, or show the form again."""
     secret = site.request_secret({"request": (visit.form.get("request", ""),)})
+    if site.server.sign_in.user_of(visit.browser):
+        return site.after_sign_in(visit, secret)  # whoever presses twice ends where one press ends
     browser = site.checked_browser(visit, STEP_PURPOSE)
     if browser.awaits_user_id is None:
         raise Mistake("second_step_over")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
@@ -163,15 +164,16 @@ def login_page(site: Site, visit: Visit) -> Response:
 
 def sign_in(site: Site, visit: Visit) -> Response:
     """Check the name, blanks around it aside, and password, and sign in or redirect to the second step; an unknown user
-    and a wrong password get the same text."""
-    secret = visit.form.get("request", "")
-    if (
-        visit.browser
-        and site.server.sign_in.user_of(visit.browser)
-        and site.server.consent.waiting_request(visit.browser, secret)
-    ):
-        return site.after_sign_in(visit, secret)  # signed in meanwhile in another tab: nothing to check
-    browser = site.checked_browser(visit, "login")
+    and a wrong password get the same text. Whoever presses twice ends where one press ends, with or without the cookie
+    that the answer to the first one brought."""
+    secret = site.request_secret({name: (value,) for name, value in visit.form.items()})
+    if site.server.sign_in.user_of(visit.browser):
+        return site.after_sign_in(visit, secret)  # signed in by the first press or in another tab: nothing to check
+    sessions, token = site.server.sessions, visit.form.get("form_token", "")
+    before = visit.browser or sessions.replaced(visit.cookie)
+    if before and before.awaits_user_id and not sessions.is_form_token(before, "login", token):
+        return site.redirect(step_address(site, secret))
+    browser = site.checked_browser(replace(visit, browser=before), "login")
     name = visit.form.get("username", "").strip()
     outcome = site.server.sign_in.attempt(
         name,

@@ -56,6 +56,7 @@ class Visit(Struct, frozen=True, kw_only=True):
     ticked_accounts: frozenset[str]
     browser: Browser | None
     known_browser: str | None
+    cookie: str | None  # of a session, live or not
     address: str
     words: Words
     bearer: str | None  # the access token of a script that calls in place of a form
@@ -155,7 +156,8 @@ class Site:
         bearer = forms.bearer(request.headers)
         sent = await forms.form(request) if request.method == "POST" and bearer is None else {}
         cookies = sent_cookies(request.headers)
-        browser = await run_in_threadpool(self.server.sessions.resume, cookies.get(self.cookies.session))
+        cookie = cookies.get(self.cookies.session)
+        browser = await run_in_threadpool(self.server.sessions.resume, cookie)
         if request.method == "POST":
             self._refuse_foreign(request)
         return Visit(
@@ -165,6 +167,7 @@ class Site:
             ticked_accounts=frozenset(sent.get("account", ())),
             browser=browser,
             known_browser=cookies.get(self.cookies.known),
+            cookie=cookie,
             address=call.current(request.scope).client_address,
             words=words,
             bearer=bearer,

@@ -61,6 +61,15 @@ def use(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> 
     return _request(rows[0]) if rows else None
 
 
+def answered(session: Session, id_hash: str, *, session_hash: str) -> PendingRequest | None:
+    """The answered request with this id; None where there is none, or it belongs to another browser."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM oauth_requests WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NOT NULL",
+        *(id_hash, session_hash),
+    )
+    return _request(rows[0]) if rows else None
+
+
 def count(session: Session, session_hash: str, *, now: datetime) -> int:
     """The number of requests of a browser that are neither answered nor expired."""
     rows = session.rows(
