@@ -146,9 +146,7 @@ def test_a_sign_out_that_nobody_hears_is_said_and_the_session_goes_on(
 
 
 @pytest.mark.requirement("page.session")
-def test_a_sign_out_that_is_refused_is_said_and_the_session_goes_on(
-    signed_in: Opening, complaints: list[str]
-) -> None:
+def test_a_sign_out_that_is_refused_is_said_and_the_session_goes_on(signed_in: Opening, complaints: list[str]) -> None:
     page = signed_in("/settings", user="solo")
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     page.route("**/account/sign-out", lambda route: route.fulfill(status=503), times=1)
