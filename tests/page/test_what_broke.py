@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -142,6 +143,31 @@ def test_a_sign_out_that_nobody_hears_is_said_and_the_session_goes_on(
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("User name")).to_be_visible()
     complaints[:] = [told for told in complaints if "ERR_INTERNET_DISCONNECTED" not in told]
+
+
+@pytest.mark.requirement("page.session")
+def test_a_sign_out_that_is_refused_is_said_and_the_session_goes_on(signed_in: Opening, complaints: list[str]) -> None:
+    page = signed_in("/settings", user="solo")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    page.route("**/account/sign-out", lambda route: route.fulfill(status=503), times=1)
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("The service cannot be reached. Is it running, and are you online?")).to_be_visible()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("User name")).to_be_visible()
+    complaints[:] = [told for told in complaints if "503" not in told]
+
+
+@pytest.mark.requirement("page.session")
+def test_a_sign_out_ends_a_session_whose_token_has_ended_before(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/months", user="solo")
+    expect(page.locator("data.money:visible").first).to_be_visible()
+    with page.expect_request("**/api/v1/**") as asked:
+        page.get_by_role("link", name="Settings").click()
+    token = asked.value.headers["authorization"].removeprefix("Bearer ")
+    ended = httpx.post(f"{demo.origin}/oauth/revoke", data={"token": token, "client_id": "bankdata-page"})
+    assert ended.status_code == 200
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("User name")).to_be_visible()
 
 
 @pytest.mark.requirement("page.states")

@@ -54,7 +54,7 @@ async function silently() {
   // Sign-in pages on a host of their own cannot be asked in the background: the browser keeps their cookie from us
   if (!IS_SAME_ORIGIN()) throw new SignedOut();
   const asked = await question();
-  const answer = await fetch(asked.address({ prompt: "none" }), { credentials: "same-origin", cache: "no-store" });
+  const answer = await fetch(asked.address({ prompt: "none" }), { cache: "no-store" });
   const came = new URL(answer.url).searchParams;
   if (came.has("error")) throw new SignedOut(came.get("error"));
   if (!answer.ok || came.get("state") !== asked.state) throw new SignInFailed(`${answer.status}`);
@@ -79,12 +79,14 @@ export async function finish(came) {
   return waiting.back;
 }
 
-/** End the session of this browser, and with it what every tab shows. Fails where nobody answers: it goes on then. */
+/** End the session of this browser, and with it what every tab shows. Fails where the session goes on. */
 export async function signOut() {
   const isHere = IS_SAME_ORIGIN();
-  if (isHere && token) await fetch(`${AUTH_URL}/account/sign-out`, { method: "POST", headers: { Authorization: `Bearer ${token}` } });
-  clearTimeout(timer);
-  token = null;
+  if (isHere) {
+    const headers = { Authorization: `Bearer ${await anew()}` }; // the one at hand may have ended before the session
+    const { ok } = await fetch(`${AUTH_URL}/account/sign-out`, { method: "POST", headers });
+    if (!ok) throw new SignInFailed();
+  }
   channel?.postMessage("signed out");
   location.assign(isHere ? address("/") : `${AUTH_URL}/account`);
 }
@@ -121,9 +123,9 @@ async function redeemed(code, verifier) {
     }),
   });
   if (!answer.ok) throw new SignInFailed(`${answer.status}`);
-  const granted = await answer.json();
-  const lasts = granted.expires_in * 1000 - RENEWED_BEFORE_END;
-  token = granted.access_token;
+  const given = await answer.json();
+  const lasts = given.expires_in * 1000 - RENEWED_BEFORE_END;
+  token = given.access_token;
   endsAt = Date.now() + lasts;
   clearTimeout(timer);
   timer = setTimeout(() => anew().catch(() => {}), lasts);
