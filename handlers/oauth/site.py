@@ -13,10 +13,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from auth.apps.redirects import form_action_source
 from auth.errors import TemporarilyUnavailable
 from auth.people.password_hashing import Busy
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
+from auth.policy import origin_of
 from connectors.connector import Person
 from handlers.http import call
 from handlers.http.errors import RETRY_SECONDS, TooManyRequests
@@ -77,6 +79,8 @@ class Site:
         self._limiter = limiter
         self._rate = rate
         self.cookies = Cookies(is_https=self.policy.is_https)
+        is_elsewhere = origin_of(self.policy.public_url) != self.policy.origin
+        self._page_elsewhere = form_action_source(self.policy.public_url) if is_elsewhere else ""
 
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
         """The accounts that a user may let apps read: all that are not hidden, the one that appeared first first."""
@@ -257,12 +261,11 @@ class Site:
     ) -> Response:
         """A page with a form, and with the error of the last attempt: status 400, or 429 if the person has to wait.
         `outcome` is that of a password or code that failed, None without one; `error` names another error, empty
-        without one."""
+        without one. From a sign-in the form may lead on to the page of this server, on whatever host that is."""
         wait = outcome.wait_seconds if outcome is not None else 0
         error = "wait" if wait else "wrong" if outcome is not None else error
-        response = self.page(
-            template, words, status=429 if wait else 400 if error else 200, error=error, wait=wait, **values
-        )
+        status, on_to = 429 if wait else 400 if error else 200, self._page_elsewhere
+        response = self.page(template, words, status=status, form_action=on_to, error=error, wait=wait, **values)
         if wait:
             response.headers["retry-after"] = str(wait)
         return response
