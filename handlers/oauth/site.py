@@ -13,7 +13,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from auth.apps.redirects import form_action_source
 from auth.errors import TemporarilyUnavailable
 from auth.people.password_hashing import Busy
 from auth.people.sessions import Browser
@@ -79,8 +78,8 @@ class Site:
         self._limiter = limiter
         self._rate = rate
         self.cookies = Cookies(is_https=self.policy.is_https)
-        is_elsewhere = origin_of(self.policy.public_url) != self.policy.origin
-        self._page_elsewhere = form_action_source(self.policy.public_url) if is_elsewhere else ""
+        page = origin_of(self.policy.public_url)
+        self._page_elsewhere = page if page != self.policy.origin else ""
 
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
         """The accounts that a user may let apps read: all that are not hidden, the one that appeared first first."""

@@ -47,20 +47,20 @@ def test_every_page_keeps_itself_to_itself(world: Any) -> None:
         assert set(re.findall(r'(?:src|href)="([^"]*)"', page.text)) == {"/oauth/style.css", "/oauth/icon.svg", *links}
         assert re.search(r'<html lang="en">', page.text)
         assert re.search(r"<title>.+</title>", page.text)
-    assert consent.headers["content-security-policy"].endswith("form-action 'self' https://app.example:8443")
+    assert consent.headers["content-security-policy"].endswith("form-action 'self' https:")
 
 
 @pytest.mark.requirement("oauth.page_headers")
 @pytest.mark.parametrize(
     ("redirect_uri", "source"),
     [
-        ("http://127.0.0.1:4711/cb", "http://127.0.0.1:4711"),
+        ("http://127.0.0.1:4711/cb", "http:"),
         ("http://[::1]:4711/cb", "http:"),
         ("com.example.app:/cb", "com.example.app:"),
-        ("https://app.example/cb?a=b", "https://app.example"),
+        ("https://app.example/cb?a=b", "https:"),
     ],
 )
-def test_the_form_may_lead_to_where_the_app_lives(world: Any, redirect_uri: str, source: str) -> None:
+def test_the_form_may_lead_to_the_app_and_on_from_there(world: Any, redirect_uri: str, source: str) -> None:
     browser = world.browser()
     page = browser.sign_in(browser.authorize(world.register(redirect_uri), redirect_uri=redirect_uri))
     policy = browser.client.get(page.headers["location"]).headers["content-security-policy"]
