@@ -200,6 +200,14 @@ def with_device(page: Page) -> None:
     devtools.send("WebAuthn.addVirtualAuthenticator", {"options": options})
 
 
+def make_passkey(page: Page, name: str) -> None:
+    page.fill("#name", name)
+    page.fill("#current", PASSWORD)
+    page.keyboard.press("Enter")
+    page.locator("button:focus", has_text="Make the passkey").wait_for()
+    page.keyboard.press("Enter")
+
+
 @pytest.mark.requirement("oauth.passkeys")
 def test_a_passkey_is_made_and_signs_in_and_where_it_cannot_a_code_does(
     live_at_localhost: Any, full_chromium: Browser
@@ -226,13 +234,12 @@ def test_a_passkey_is_made_and_signs_in_and_where_it_cannot_a_code_does(
     type_password(page)
     type_code(page)
     page.click('a[href="/account/passkeys"]')
-    page.fill("#name", "Test device")
-    page.fill("#current", PASSWORD)
-    page.keyboard.press("Enter")
-    page.locator("button:focus", has_text="Make the passkey").wait_for()
-    page.keyboard.press("Enter")
+    make_passkey(page, "Test device")
     page.get_by_text("Test device").wait_for()
     fits(page)
+    make_passkey(page, "The same device")
+    page.get_by_text("No passkey was added. Perhaps this device has one already").wait_for()
+    assert not page.get_by_text("type a code").is_visible()
     shot(page, "passkeys")
     page.goto(f"{base}/account")
     page.click('form[action$="/sign-out"] button')
