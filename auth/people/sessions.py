@@ -60,6 +60,10 @@ class Sessions:
             agent=row.agent,
         )
 
+    def over(self, secret: str, agent: str | None) -> Browser:
+        """The browser of a cookie whose session is stored no more; its form for signing in still carries its token."""
+        return Browser(secret=secret, id_hash=stored_hash(secret), user_id=None, agent=agent)
+
     def start(self, agent: str | None = None) -> Browser:
         """Start and store a session in which nobody is signed in; it holds authorization requests and protects the
         sign-in form. Of such sessions of all browsers, the 10,000 seen last are kept."""
@@ -73,7 +77,7 @@ class Sessions:
 
     def sign_in(self, before: Browser | None, user_id: str) -> Browser:
         """Sign a user in under a new session id (against fixation), in place of the session `before`, whose open
-        authorization requests are kept."""
+        authorization requests are kept. Whoever presses twice gets one session, whichever answer the browser takes."""
         return self._in_place_of(before, user_id)
 
     def await_second_factor(self, before: Browser | None, user_id: str) -> Browser:
@@ -147,7 +151,8 @@ class Sessions:
 
     def _in_place_of(self, before: Browser | None, user_id: str | None, *, awaits: str | None = None) -> Browser:
         def work(session: Session) -> Browser:
-            browser = self._add(session, user_id, agent=before.agent if before is not None else None, awaits=awaits)
+            agent, after = (before.agent, before.secret) if before is not None else (None, None)
+            browser = self._add(session, user_id, agent=agent, awaits=awaits, after=after)
             if before is not None:
                 pending.move(session, from_session=before.id_hash, to_session=browser.id_hash)
                 browsers.remove(session, before.id_hash)
@@ -158,8 +163,18 @@ class Sessions:
             self._ended()
         return browser
 
-    def _add(self, session: Session, user_id: str | None, *, agent: str | None, awaits: str | None = None) -> Browser:
-        now, secret = self._now(), new_secret()
+    def _add(
+        self,
+        session: Session,
+        user_id: str | None,
+        *,
+        agent: str | None,
+        awaits: str | None = None,
+        after: str | None = None,
+    ) -> Browser:
+        """Store a session; `after` another secret always under the same one, which only this server can make of it."""
+        now = self._now()
+        secret = new_secret() if after is None else keyed_hash(self._key, f"session:{user_id}:{awaits}:{after}")
         browser = Browser(
             secret=secret, id_hash=stored_hash(secret), user_id=user_id, awaits_user_id=awaits, agent=agent
         )

@@ -171,7 +171,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
         and site.server.consent.waiting_request(visit.browser, secret)
     ):
         return site.after_sign_in(visit, secret)  # signed in meanwhile in another tab: nothing to check
-    browser = site.checked_browser(visit, "login")
+    browser = site.checked_browser(visit, "login", may_be_over=True)
     name = visit.form.get("username", "").strip()
     outcome = site.server.sign_in.attempt(
         name,

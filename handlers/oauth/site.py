@@ -55,6 +55,7 @@ class Visit(Struct, frozen=True, kw_only=True):
     form: Mapping[str, str]
     ticked_accounts: frozenset[str]
     browser: Browser | None
+    session_cookie: str
     known_browser: str | None
     address: str
     words: Words
@@ -167,6 +168,7 @@ class Site:
             form={name: values[0] for name, values in sent.items()},
             ticked_accounts=frozenset(sent.get("account", ())),
             browser=browser,
+            session_cookie=cookies.get(self.cookies.session, ""),
             known_browser=cookies.get(self.cookies.known),
             address=call.current(request.scope).client_address,
             words=words,
@@ -185,14 +187,18 @@ class Site:
         if (site is not None and site not in ("same-origin", "none")) or origin not in ("null", self.policy.origin):
             raise Mistake("foreign_form", status=403)
 
-    def checked_browser(self, visit: Visit, purpose: str) -> Browser:
+    def checked_browser(self, visit: Visit, purpose: str, *, may_be_over: bool = False) -> Browser:
         """The browser that sent a form, once its form token proves that our own page for this purpose sent it; raises
-        Mistake where it does not, or the browser has no session. Nobody need be signed in."""
-        if visit.browser is None:
+        Mistake where it does not, or the browser has no session, unless that `may_be_over`. Nobody need be signed
+        in."""
+        browser = visit.browser
+        if browser is None and may_be_over and visit.session_cookie:
+            browser = self.server.sessions.over(visit.session_cookie, visit.agent)
+        if browser is None:
             raise Mistake("no_session")
-        if not self.server.sessions.is_form_token(visit.browser, purpose, visit.form.get("form_token", "")):
+        if not self.server.sessions.is_form_token(browser, purpose, visit.form.get("form_token", "")):
             raise Mistake("foreign_form", status=403)
-        return visit.browser
+        return browser
 
     def user_of_form(self, visit: Visit, purpose: str) -> tuple[Browser, User]:
         """The browser that sent a form, checked as by `checked_browser`, and the user who is signed in there; raises
