@@ -119,15 +119,9 @@ def destination(uri: str) -> str:
 
 
 def form_action_source(uri: str) -> str:
-    """The origin of the redirect as a source expression for CSP's form-action, since Chromium also checks the redirect
-    that follows a form post; only the scheme for apps and for IPv6 addresses, which CSP cannot express."""
-    web = _WEB.fullmatch(uri)
-    if not web:
-        return uri.partition(":")[0].lower() + ":"
-    scheme = uri.partition(":")[0].lower()
-    if web[1].startswith("["):
-        return f"{scheme}:"  # CSP's grammar has no IPv6 hosts
-    return f"{scheme}://{web[1].lower()}"
+    """The scheme of the redirect as a source expression for CSP's form-action. Chromium checks every redirect that
+    follows a form post against it, also those by which an app leads on to another host (decision 151)."""
+    return uri.partition(":")[0].lower() + ":"
 
 
 def with_parameters(uri: str, parameters: Mapping[str, str]) -> str:

@@ -60,22 +60,16 @@ class Sessions:
             agent=row.agent,
         )
 
-    def replaced(self, secret: str | None) -> Browser | None:
-        """The browser of a session cookie in whose place a sign-in put another one within the last minute; None of any
-        other. Who presses twice drops the answer to the first press, with the new cookie in it."""
-        if not secret or len(secret) > 100:
-            return None
-        row = browsers.find(self._database, stored_hash(self._next(secret)))
-        if row is None or self._now() - row.created_at >= lifetimes.SECOND_PRESS:
-            return None
-        return Browser(secret=secret, id_hash=stored_hash(secret), user_id=None)
+    def over(self, secret: str, agent: str | None) -> Browser:
+        """The browser of a cookie whose session is stored no more; its form for signing in still carries its token."""
+        return Browser(secret=secret, id_hash=stored_hash(secret), user_id=None, agent=agent)
 
     def start(self, agent: str | None = None) -> Browser:
         """Start and store a session in which nobody is signed in; it holds authorization requests and protects the
         sign-in form. Of such sessions of all browsers, the 10,000 seen last are kept."""
 
         def work(session: Session) -> Browser:
-            browser = self._add(session, new_secret(), None, agent=agent)
+            browser = self._add(session, None, agent=agent)
             browsers.remove_oldest_nobodys(session, but=NOBODYS_MAX)
             return browser
 
@@ -83,7 +77,7 @@ class Sessions:
 
     def sign_in(self, before: Browser | None, user_id: str) -> Browser:
         """Sign a user in under a new session id (against fixation), in place of the session `before`, whose open
-        authorization requests are kept. Of two sign-ins in its place, both get the same session."""
+        authorization requests are kept. Whoever presses twice gets one session, whichever answer the browser takes."""
         return self._in_place_of(before, user_id)
 
     def await_second_factor(self, before: Browser | None, user_id: str) -> Browser:
@@ -155,20 +149,10 @@ class Sessions:
     def _today(self) -> int:
         return int(self._now().timestamp()) // 86400
 
-    def _next(self, secret: str) -> str:
-        """The id that takes the place of this one, which nobody else can compute."""
-        return keyed_hash(self._key, f"next:{secret}")
-
     def _in_place_of(self, before: Browser | None, user_id: str | None, *, awaits: str | None = None) -> Browser:
         def work(session: Session) -> Browser:
-            secret = self._next(before.secret) if before is not None else new_secret()
-            there = browsers.find(session, stored_hash(secret))
-            if there is not None and (there.user_id, there.awaits_user_id) == (user_id, awaits):
-                return Browser(secret=secret, id_hash=there.id_hash, user_id=user_id, awaits_user_id=awaits)
-            if there is not None:  # somebody else has signed in from the same page
-                secret = new_secret()
-            agent = before.agent if before is not None else None
-            browser = self._add(session, secret, user_id, agent=agent, awaits=awaits)
+            agent, after = (before.agent, before.secret) if before is not None else (None, None)
+            browser = self._add(session, user_id, agent=agent, awaits=awaits, after=after)
             if before is not None:
                 pending.move(session, from_session=before.id_hash, to_session=browser.id_hash)
                 browsers.remove(session, before.id_hash)
@@ -180,9 +164,17 @@ class Sessions:
         return browser
 
     def _add(
-        self, session: Session, secret: str, user_id: str | None, *, agent: str | None, awaits: str | None = None
+        self,
+        session: Session,
+        user_id: str | None,
+        *,
+        agent: str | None,
+        awaits: str | None = None,
+        after: str | None = None,
     ) -> Browser:
+        """Store a session; `after` another secret always under the same one, which only this server can make of it."""
         now = self._now()
+        secret = new_secret() if after is None else keyed_hash(self._key, f"session:{user_id}:{awaits}:{after}")
         browser = Browser(
             secret=secret, id_hash=stored_hash(secret), user_id=user_id, awaits_user_id=awaits, agent=agent
         )

@@ -32,8 +32,8 @@ def render(
     is_scripted: bool = False,
     **values: Any,
 ) -> Response:
-    """A page made of a template, with the headers that isolate it; needs no session. `form_action` is a further origin
-    to which its form may lead; `is_scripted` lets the passkeys' script run on it."""
+    """A page made of a template, with the headers that isolate it; needs no session. `form_action` is a further source
+    expression of where its form may lead; `is_scripted` lets the passkeys' script run on it."""
     html = (
         _templates()
         .get_template(template)
@@ -65,8 +65,8 @@ def unknown_address(policy: Policy) -> UnknownPage:
 
 
 def page_headers(form_action: str, *, is_scripted: bool = False) -> dict[str, str]:
-    """The headers of every page; `form_action` is a further origin to which its form may lead, empty for none, and
-    `is_scripted` lets the passkeys' script run."""
+    """The headers of every page; `form_action` is a further source expression of where its form may lead, empty for
+    none, and `is_scripted` lets the passkeys' script run."""
     scripts = "script-src 'self'; " if is_scripted else ""
     return {
         "content-security-policy": (

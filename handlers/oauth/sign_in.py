@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from msgspec.structs import replace
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
@@ -167,13 +166,12 @@ def sign_in(site: Site, visit: Visit) -> Response:
     and a wrong password get the same text. Whoever presses twice ends where one press ends, with or without the cookie
     that the answer to the first one brought."""
     secret = site.request_secret({name: (value,) for name, value in visit.form.items()})
-    if site.server.sign_in.user_of(visit.browser):
+    before, token = visit.browser, visit.form.get("form_token", "")
+    if site.server.sign_in.user_of(before):
         return site.after_sign_in(visit, secret)  # signed in by the first press or in another tab: nothing to check
-    sessions, token = site.server.sessions, visit.form.get("form_token", "")
-    before = visit.browser or sessions.replaced(visit.cookie)
-    if before and before.awaits_user_id and not sessions.is_form_token(before, "login", token):
+    if before and before.awaits_user_id and not site.server.sessions.is_form_token(before, "login", token):
         return site.redirect(step_address(site, secret))
-    browser = site.checked_browser(replace(visit, browser=before), "login")
+    browser = site.checked_browser(visit, "login", may_be_over=True)
     name = visit.form.get("username", "").strip()
     outcome = site.server.sign_in.attempt(
         name,

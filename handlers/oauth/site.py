@@ -17,6 +17,7 @@ from auth.errors import TemporarilyUnavailable
 from auth.people.password_hashing import Busy
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
+from auth.policy import origin_of
 from connectors.connector import Person
 from handlers.http import call
 from handlers.http.errors import RETRY_SECONDS, TooManyRequests
@@ -55,8 +56,8 @@ class Visit(Struct, frozen=True, kw_only=True):
     form: Mapping[str, str]
     ticked_accounts: frozenset[str]
     browser: Browser | None
+    session_cookie: str
     known_browser: str | None
-    cookie: str | None  # of a session, live or not
     address: str
     words: Words
     bearer: str | None  # the access token of a script that calls in place of a form
@@ -78,6 +79,8 @@ class Site:
         self.policy = self.server.policy
         self._limiter = limiter
         self.cookies = Cookies(is_https=self.policy.is_https)
+        page = origin_of(self.policy.public_url)
+        self._page_elsewhere = page if page != self.policy.origin else ""
 
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
         """The accounts that a user may let apps read: all that are not hidden, the one that appeared first first."""
@@ -156,8 +159,8 @@ class Site:
         bearer = forms.bearer(request.headers)
         sent = await forms.form(request) if request.method == "POST" and bearer is None else {}
         cookies = sent_cookies(request.headers)
-        cookie = cookies.get(self.cookies.session)
-        browser = await run_in_threadpool(self.server.sessions.resume, cookie)
+        session_cookie = cookies.get(self.cookies.session, "")
+        browser = await run_in_threadpool(self.server.sessions.resume, session_cookie)
         if request.method == "POST":
             self._refuse_foreign(request)
         return Visit(
@@ -166,8 +169,8 @@ class Site:
             form={name: values[0] for name, values in sent.items()},
             ticked_accounts=frozenset(sent.get("account", ())),
             browser=browser,
+            session_cookie=session_cookie,
             known_browser=cookies.get(self.cookies.known),
-            cookie=cookie,
             address=call.current(request.scope).client_address,
             words=words,
             bearer=bearer,
@@ -185,14 +188,18 @@ class Site:
         if (site is not None and site not in ("same-origin", "none")) or origin not in ("null", self.policy.origin):
             raise Mistake("foreign_form", status=403)
 
-    def checked_browser(self, visit: Visit, purpose: str) -> Browser:
+    def checked_browser(self, visit: Visit, purpose: str, *, may_be_over: bool = False) -> Browser:
         """The browser that sent a form, once its form token proves that our own page for this purpose sent it; raises
-        Mistake where it does not, or the browser has no session. Nobody need be signed in."""
-        if visit.browser is None:
+        Mistake where it does not, or the browser has no session, unless that `may_be_over`. Nobody need be signed
+        in."""
+        browser = visit.browser
+        if browser is None and may_be_over and visit.session_cookie:
+            browser = self.server.sessions.over(visit.session_cookie, visit.agent)
+        if browser is None:
             raise Mistake("no_session")
-        if not self.server.sessions.is_form_token(visit.browser, purpose, visit.form.get("form_token", "")):
+        if not self.server.sessions.is_form_token(browser, purpose, visit.form.get("form_token", "")):
             raise Mistake("foreign_form", status=403)
-        return visit.browser
+        return browser
 
     def user_of_form(self, visit: Visit, purpose: str) -> tuple[Browser, User]:
         """The browser that sent a form, checked as by `checked_browser`, and the user who is signed in there; raises
@@ -260,12 +267,11 @@ class Site:
     ) -> Response:
         """A page with a form, and with the error of the last attempt: status 400, or 429 if the person has to wait.
         `outcome` is that of a password or code that failed, None without one; `error` names another error, empty
-        without one."""
+        without one. From a sign-in the form may lead on to the page of this server, on whatever host that is."""
         wait = outcome.wait_seconds if outcome is not None else 0
         error = "wait" if wait else "wrong" if outcome is not None else error
-        response = self.page(
-            template, words, status=429 if wait else 400 if error else 200, error=error, wait=wait, **values
-        )
+        status, on_to = 429 if wait else 400 if error else 200, self._page_elsewhere
+        response = self.page(template, words, status=status, form_action=on_to, error=error, wait=wait, **values)
         if wait:
             response.headers["retry-after"] = str(wait)
         return response

@@ -23,9 +23,15 @@ CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 
 class Callback(http.server.BaseHTTPRequestHandler):
-    """The app's own web server, on another port: another origin."""
+    """The app's own web server, on another port: another origin. Its address /leads-on leads on to yet another one."""
 
     def do_GET(self) -> None:
+        if self.path.startswith("/leads-on"):
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.headers['Host'].rpartition(':')[2]}/home")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         body = b"<!doctype html><title>app</title>back in the app"
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
@@ -84,6 +90,21 @@ def address(world: Any, client_id: str, redirect_uri: str, scope: str = "") -> s
         f"{world.server.policy.public_url}/oauth/authorize?response_type=code&client_id={client_id}"
         f"&redirect_uri={redirect_uri}&state=s1&code_challenge={CHALLENGE}&code_challenge_method=S256{scope}"
     )
+
+
+@pytest.mark.requirement("decision 151")
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+def test_an_app_may_lead_on_to_another_host(live: Any, callback: str, chromium: Browser, decision: str) -> None:
+    complaints: list[str] = []
+    page, leads_on = opened(chromium, complaints), callback.replace("/callback", "/leads-on")
+    page.goto(address(live, live.register(leads_on), leads_on))
+    page.fill("#username", "alice")
+    page.fill("#password", PASSWORD)
+    page.click("button[type=submit]")
+    page.click(f"button[value={decision}]")
+    page.wait_for_url("http://localhost:*/home")
+    assert complaints == []
+    page.context.close()
 
 
 @pytest.mark.requirement("oauth.pages")
@@ -179,6 +200,14 @@ def with_device(page: Page) -> None:
     devtools.send("WebAuthn.addVirtualAuthenticator", {"options": options})
 
 
+def make_passkey(page: Page, name: str) -> None:
+    page.fill("#name", name)
+    page.fill("#current", PASSWORD)
+    page.keyboard.press("Enter")
+    page.locator("button:focus", has_text="Make the passkey").wait_for()
+    page.keyboard.press("Enter")
+
+
 @pytest.mark.requirement("oauth.passkeys")
 def test_a_passkey_is_made_and_signs_in_and_where_it_cannot_a_code_does(
     live_at_localhost: Any, full_chromium: Browser
@@ -205,13 +234,12 @@ def test_a_passkey_is_made_and_signs_in_and_where_it_cannot_a_code_does(
     type_password(page)
     type_code(page)
     page.click('a[href="/account/passkeys"]')
-    page.fill("#name", "Test device")
-    page.fill("#current", PASSWORD)
-    page.keyboard.press("Enter")
-    page.locator("button:focus", has_text="Make the passkey").wait_for()
-    page.keyboard.press("Enter")
+    make_passkey(page, "Test device")
     page.get_by_text("Test device").wait_for()
     fits(page)
+    make_passkey(page, "The same device")
+    page.get_by_text("No passkey was added. Perhaps this device has one already").wait_for()
+    assert not page.get_by_text("type a code").is_visible()
     shot(page, "passkeys")
     page.goto(f"{base}/account")
     page.click('form[action$="/sign-out"] button')

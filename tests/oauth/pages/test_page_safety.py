@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.oauth.conftest import fields
+from tests.oauth.pages.test_second_factor import half_signed_in, turn_on
 
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 
@@ -46,24 +47,46 @@ def test_every_page_keeps_itself_to_itself(world: Any) -> None:
         assert set(re.findall(r'(?:src|href)="([^"]*)"', page.text)) == {"/oauth/style.css", "/oauth/icon.svg", *links}
         assert re.search(r'<html lang="en">', page.text)
         assert re.search(r"<title>.+</title>", page.text)
-    assert consent.headers["content-security-policy"].endswith("form-action 'self' https://app.example:8443")
+    assert consent.headers["content-security-policy"].endswith("form-action 'self' https:")
 
 
 @pytest.mark.requirement("oauth.page_headers")
 @pytest.mark.parametrize(
     ("redirect_uri", "source"),
     [
-        ("http://127.0.0.1:4711/cb", "http://127.0.0.1:4711"),
+        ("http://127.0.0.1:4711/cb", "http:"),
         ("http://[::1]:4711/cb", "http:"),
         ("com.example.app:/cb", "com.example.app:"),
-        ("https://app.example/cb?a=b", "https://app.example"),
+        ("https://app.example/cb?a=b", "https:"),
     ],
 )
-def test_the_form_may_lead_to_where_the_app_lives(world: Any, redirect_uri: str, source: str) -> None:
+def test_the_form_may_lead_to_the_app_and_on_from_there(world: Any, redirect_uri: str, source: str) -> None:
     browser = world.browser()
     page = browser.sign_in(browser.authorize(world.register(redirect_uri), redirect_uri=redirect_uri))
     policy = browser.client.get(page.headers["location"]).headers["content-security-policy"]
     assert policy.endswith(f"form-action 'self' {source}")
+
+
+@pytest.mark.requirement("oauth.page_headers")
+@pytest.mark.parametrize(
+    ("auth_url", "source"), [("https://bank.example/auth", ""), ("https://login.example", " https://bank.example")]
+)
+def test_a_sign_in_on_another_host_may_lead_back_to_the_page(
+    make_world: Callable[..., Any], auth_url: str, source: str
+) -> None:
+    world = make_world(public_url="https://bank.example", auth_url=auth_url)
+    path = world.server.policy.served_path
+    login = world.browser().client.get(f"{path}/oauth/login")
+    assert login.headers["content-security-policy"].endswith(f"form-action 'self'{source}")
+
+
+@pytest.mark.requirement("oauth.page_headers")
+def test_a_second_step_on_another_host_may_lead_back_to_the_page(make_world: Callable[..., Any]) -> None:
+    world = make_world(public_url="https://bank.example", auth_url="https://login.example")
+    turn_on(world)
+    browser, _form = half_signed_in(world)
+    policy = browser.client.get("/oauth/second-step").headers["content-security-policy"]
+    assert policy.endswith("form-action 'self' https://bank.example")
 
 
 @pytest.mark.requirement("oauth.csrf")

@@ -114,7 +114,7 @@ def test_a_recovery_code_gets_in_once_in_any_writing(fresh: Any) -> None:
     browser, form = half_signed_in(fresh)
     assert step(browser, form, codes[3]).status_code == 400
     assert step(browser, form, codes[4]).status_code == 303
-    assert "8 recovery codes are left" in first.client.get("/account").text
+    assert "Recovery codes left: 8." in first.client.get("/account").text
     assert codes[5].replace("-", "") not in str(fresh.database.rows("SELECT code_hash FROM recovery_codes"))
 
 

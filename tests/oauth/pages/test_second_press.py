@@ -107,22 +107,6 @@ def test_the_former_cookie_opens_nothing_without_the_password(fresh: Any, change
     assert attacker.client.cookies.get("bds_session") != mine
 
 
-@pytest.mark.requirement("decision 155")
-def test_after_a_minute_and_after_a_sign_out_the_former_cookie_is_over(fresh: Any) -> None:
-    ends: list[Callable[[], None]] = [
-        lambda: fresh.clock.forward(minutes=1),
-        lambda: fresh.server.sessions.end_all(fresh.user.id),
-    ]
-    for end in ends:
-        browser = fresh.browser()
-        form = {**fields(browser.client.get("/oauth/login").text), "username": "alice", "password": PASSWORD}
-        before = dict(browser.client.cookies)
-        assert browser.client.post("/oauth/login", data=form).status_code == 303
-        end()
-        as_before(browser, before)
-        assert "not signed in here any more" in browser.client.post("/oauth/login", data=form).text
-
-
 def _redeemed(world: Any, code: str, client_id: str) -> None:
     assert world.redeem(code, VERIFIER, client_id).status_code == 200
 

@@ -7,6 +7,8 @@ import pytest
 from auth.people import new_passwords
 from auth.people.new_passwords import weakness
 from auth.people.password_hashing import Passwords
+from storage import users
+from tests.oauth.conftest import fields
 
 PASSWORD = "umbrella-kettle-violin"
 
@@ -206,3 +208,30 @@ def test_two_tabs_need_one_sign_in(fresh: Any) -> None:
     data = {"form_token": form, "request": secret, "username": "alice", "password": PASSWORD}
     answer = browser.client.post("/oauth/login", data=data)
     assert "code=" in browser.consent(answer).headers["location"]
+
+
+@pytest.mark.requirement("oauth.pages")
+def test_whoever_presses_twice_is_signed_in_once_and_goes_on_to_the_app(fresh: Any) -> None:
+    browser, again = fresh.browser(), fresh.browser()
+    page = browser.authorize(fresh.register())
+    form = fields(browser.client.get(page.headers["location"]).text)
+    again.client.cookies.update(browser.client.cookies)  # the first press has not been answered yet
+    pressed = [
+        each.client.post("/oauth/login", data={**form, "username": "alice", "password": PASSWORD})
+        for each in (browser, again)
+    ]
+    assert browser.client.cookies["bds_session"] == again.client.cookies["bds_session"]
+    assert "code=" in again.consent(pressed[1]).headers["location"]
+    alice = users.find_by_name(fresh.database, "alice")
+    assert alice is not None
+    assert len(fresh.server.sessions.of_user(alice.id)) == 1
+
+
+@pytest.mark.requirement("oauth.pages")
+def test_a_form_that_was_left_open_over_night_signs_in(fresh: Any) -> None:
+    browser = fresh.browser()
+    form = fields(browser.client.get("/oauth/login").text)
+    fresh.clock.forward(hours=13)
+    answer = browser.client.post("/oauth/login", data={**form, "username": "alice", "password": PASSWORD})
+    assert answer.headers["location"] == "/account"
+    assert browser.client.get("/account").status_code == 200
