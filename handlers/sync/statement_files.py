@@ -265,10 +265,14 @@ class UploadedFiles:
         with contain(log, "import %s failed", report.id, is_expected=is_ending):
             error = self._outcome(report, user, file, choice)
         report.error, report.is_done = error, True
-        # If it cannot be kept, whoever asks is soon told that this process has ended; who sent the file gets the answer
+        # Who sent the file gets the answer, even where a fault keeps it from being stored
         with contain(log, "the end of import %s could not be kept", report.id, is_expected=is_ending):
-            answer = render(report).decode()
-            self._store.of(report.user_id).atomically(lambda session: file_imports.end(session, report, answer=answer))
+            answer, database = render(report).decode(), self._store.of(report.user_id)
+            end = partial(database.atomically, lambda session: file_imports.end(session, report, answer=answer))
+            try:
+                end()
+            except StoreUnavailable:
+                self._leases.end_later(end)
         self._leave(report)
         report.ended.set_result(None)
 

@@ -347,7 +347,6 @@ def test_a_sync_that_has_lost_its_connection_before_its_end_goes_on(machines: Ma
         waiting = "wait_event_type = 'Lock' AND datname = current_database()"
         machines.here.everybody.rows(f"SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity WHERE {waiting}")
         until(lambda: machines.says("goes on when the database answers") or None)
-    machines.forget_leases()
     assert machines.ended(0, token, job_id) == ("completed", ROWS)
     assert machines.bookings(user) == ROWS
 
@@ -376,7 +375,6 @@ def test_a_database_that_was_away_is_used_again_by_all_and_a_sync_that_it_cut_of
     machines.cluster.start()
     until(lambda: machines.statuses(token) == [200] * MACHINES or None, within=MACHINES * SOON)
     assert machines.bookings(user) == 0
-    machines.forget_leases()
     assert machines.ended(0, token, job_id) == ("completed", ROWS)
     assert machines.bookings(user) == ROWS
 
