@@ -66,6 +66,9 @@ class JobStep(Struct, frozen=True, kw_only=True):
         try:
             with self.leases.keep(job):
                 self._take_leased(job, connection)
+        except Closed:
+            log.info("job %s goes on elsewhere, or after the next start", job.id)
+            self.leases.give_back(job)
         except StoreUnavailable:
             log.warning("job %s goes on when the database answers", job.id)
             self.leases.end_later(partial(self.leases.give_back, job))
@@ -79,13 +82,11 @@ class JobStep(Struct, frozen=True, kw_only=True):
                 self.outcomes.fail(job, INTERNAL)
         except JobEnded:
             log.info("job %s was ended by somebody else", job.id)
-        except Closed:
-            log.info("job %s goes on after the next start", job.id)
         except SourceError as error:
             log.warning("job %s failed: %s %s", job.id, type(error).__name__, error.detail)
             is_local = self.connectors[connection.connector].is_local
             self.outcomes.refuse(job, connection, error, is_local=is_local)
-        except StoreUnavailable:
+        except (Closed, StoreUnavailable):
             raise
         except (InvalidRecord, StoreError) as error:
             self.outcomes.fail(job, str(error))

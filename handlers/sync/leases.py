@@ -58,7 +58,16 @@ class Leases:
     def give_back(self, work: Leased) -> None:
         """End the lease of work at which this process is not any more, so that any may go on with it."""
         if not self.has(work.id):
-            jobs.give_back(self._store.of(work.user_id), work, holder=self.holder, now=self._clock.now())
+            self._give_back(work)
+
+    def give_back_held(self) -> None:
+        """End the leases of all work at which this process is, because it is about to end."""
+        with contain(log, "leases could not be given back", is_expected=self._stopped.is_set):
+            for work in list(self._held.values()):
+                self._give_back(work)
+
+    def _give_back(self, work: Leased) -> None:
+        jobs.give_back(self._store.of(work.user_id), work, holder=self.holder, now=self._clock.now())
 
     def keep_renewing(self) -> None:
         """Renew the leases every 20 seconds until the process stops; in a thread of its own, beside other processes."""

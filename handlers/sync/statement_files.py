@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
 from datetime import date, timedelta
@@ -222,6 +222,12 @@ class UploadedFiles:
             )
             begin_thread("file import", partial(self._run, report, user, file, choice, render))
         return report
+
+    @property
+    def at_work(self) -> Collection[Future[None]]:
+        """Of each import that has not ended a future, which is done when it has."""
+        with self._lock:
+            return [each.ended for each in self._at_work.values()]
 
     def find(self, user_id: str, import_id: str) -> StoredReport | None:
         """The stored report on the user's import with this id; None where it was deleted or never there. Where the

@@ -22,6 +22,7 @@ import pytest
 
 from handlers.services import Services, open_services
 from handlers.settings import load
+from handlers.sync.statement_files import ENDED
 from storage import connections, jobs, users
 from storage.oauth.pending import AccessRequest
 from storage.users import User
@@ -334,6 +335,26 @@ def test_a_file_whose_process_is_killed_before_its_end_is_sent_again_and_there_o
         assert answer["error"] is None
     assert machines.bookings(user) == ROWS
     machines.servers[2] = machines.begin(2)
+
+
+@pytest.mark.requirement("decision 152")
+def test_a_file_whose_process_is_asked_to_end_is_told_by_another_at_once_to_be_sent_again(machines: Machines) -> None:
+    user = machines.person("interrupted")
+    token = machines.token(user)
+    with machines.held_up() as at_work, ThreadPoolExecutor(1) as pool:
+        cut_off = pool.submit(machines.send, 1, token)
+        at_work()
+        assert machines.servers[1].stop() == 0
+        [sent] = machines.here.everybody.rows("SELECT id FROM file_imports WHERE user_id = $1", user.id)
+        with machines.servers[0].bare(token) as client:
+            told = client.get(f"/imports/{sent['id']}").json()
+        assert (told["status"], told["error"]) == ("done", ENDED)
+        with pytest.raises(KeyError, match="importId"):
+            cut_off.result(LONG)
+    *_, last = machines.servers[1].log.read_text().splitlines()
+    assert last.endswith("an import that was going on is undone, and a sync goes on after the next start")
+    assert machines.bookings(user) == 0
+    machines.servers[1] = machines.begin(1)
 
 
 @pytest.mark.requirement("postgresql.unavailable")
