@@ -300,7 +300,7 @@ class UploadedFiles:
         except (ProfileError, UserUnknown) as error:
             return str(error)  # unchanged: it is a sentence, or begins with a file's name
         except (StoreFull, StoreUnavailable) as error:
-            log.warning("import %s failed: %s", report.id, type(error).__name__)
+            log.warning("import %s failed: %s", report.id, error)
             report.is_for_later = isinstance(error, StoreUnavailable)
             return str(error)
         except Conflict:
