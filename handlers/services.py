@@ -176,9 +176,9 @@ class Services(Struct):
         return answers and is_ready
 
     def close(self) -> bool:
-        """Write the access record and close the store, within seconds, whatever the sources do. Returns whether the
-        sync engine is idle; if it is not, the process has to exit at once, and whatever was not committed is lost."""
-        is_idle = self.sync_engine.close()
+        """Write the access record and close the store, within seconds, whatever the sources do. Returns whether syncs
+        and imports have ended; if not, the process has to exit at once, and whatever was not committed is lost."""
+        is_idle = self.sync_engine.close(self.uploads.at_work)
         self.authorization.record.close()
         self.store.close()
         return is_idle

@@ -14,7 +14,7 @@ log = logging.getLogger("bankdata")
 
 
 class Away(Exception):
-    """Something that this program needs does not answer at present; logged without a traceback, because where that was
+    """Something that this program needs is of no use at present; logged without a traceback, because where that was
     noticed does not matter."""
 
 

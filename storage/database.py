@@ -49,7 +49,7 @@ class StoreUnreadable(StoreError):
     """The store file cannot be read."""
 
 
-class StoreFull(StoreError):
+class StoreFull(StoreError, Away):
     """The disk of the store is full; nothing of this change was stored."""
 
 

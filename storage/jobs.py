@@ -199,6 +199,11 @@ def renew(session: Session, work: Leased, *, holder: str, now: datetime) -> bool
     return set_values(session, "job_leases", own, until=now + LEASE)
 
 
+def give_back(session: Session, work: Leased, *, holder: str, now: datetime) -> None:
+    """End the lease of this holder, so that the next caller can go on with the work."""
+    set_values(session, "job_leases", {"user_id": work.user_id, "job_id": work.id, "holder": holder}, until=now)
+
+
 def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime) -> bool:
     """Whether another holder has the job's lease."""
     return bool(

@@ -7,11 +7,12 @@ only advanced when it is due: a source may have said when to ask again.
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from datetime import datetime, time, timedelta
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -269,11 +270,15 @@ class SyncEngine:
                 if not step.done():
                     step.set_result(None)
 
-    def close(self) -> bool:
-        """Stop, wait up to three seconds for steps that are running, whatever the sources do, and return whether all
-        have ended."""
+    def close(self, imports: Collection[Future[None]] = ()) -> bool:
+        """Stop, wait up to three seconds for these imports and for steps that are running, whatever the sources do, and
+        return whether all have ended. Any process may go on at once with what has not."""
         self.stop()
-        return self._calls.close(within=STOP_WITHIN)
+        until = monotonic() + STOP_WITHIN
+        has_imported = not wait(imports, timeout=STOP_WITHIN).not_done
+        has_ended = self._calls.close(within=max(0.0, until - monotonic()))
+        self.leases.give_back_held()
+        return has_imported and has_ended
 
     def _run(self, job: Job) -> None:
         full: StoreFull | None = None

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -63,24 +64,30 @@ class JobStep(Struct, frozen=True, kw_only=True):
         if job is None or connection is None:
             return
         try:
-            with (
-                self.leases.keep(job),
-                contain(log, "job %s failed", job.id, is_expected=self.stopped.is_set, passes=FORESEEN),
-            ):
+            with self.leases.keep(job):
+                self._take_leased(job, connection)
+        except Closed:
+            log.info("job %s goes on elsewhere, or after the next start", job.id)
+            self.leases.give_back(job)
+        except StoreUnavailable:
+            log.warning("job %s goes on when the database answers", job.id)
+            self.leases.end_later(partial(self.leases.give_back, job))
+
+    def _take_leased(self, job: Job, connection: StoredConnection) -> None:
+        try:
+            with contain(log, "job %s failed", job.id, is_expected=self.stopped.is_set, passes=FORESEEN):
                 self._advance(job, connection)
                 return
             if not self.stopped.is_set():  # else the store was closed during the step
                 self.outcomes.fail(job, INTERNAL)
         except JobEnded:
             log.info("job %s was ended by somebody else", job.id)
-        except Closed:
-            log.info("job %s goes on after the next start", job.id)
         except SourceError as error:
             log.warning("job %s failed: %s %s", job.id, type(error).__name__, error.detail)
             is_local = self.connectors[connection.connector].is_local
             self.outcomes.refuse(job, connection, error, is_local=is_local)
-        except StoreUnavailable:
-            log.warning("job %s goes on when the database answers and its lease has run out", job.id)
+        except (Closed, StoreUnavailable):
+            raise
         except (InvalidRecord, StoreError) as error:
             self.outcomes.fail(job, str(error))
 

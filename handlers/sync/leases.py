@@ -2,18 +2,19 @@
 
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from secrets import token_hex
 
 from handlers.clock import Clock
 from storage import jobs
 from storage.bank_access.sync_time_limits import LEASE
-from storage.boundary import contain
+from storage.boundary import begin_thread, contain
 from storage.database import Store, StoreUnavailable
 from storage.jobs import Leased
 
 RENEW_EVERY = LEASE.total_seconds() / 3
+END_EVERY = 5.0  # seconds; work that fails again and again must not ask its bank all the time
 
 log = logging.getLogger("bankdata.sync")
 
@@ -41,6 +42,32 @@ class Leases:
     def has(self, id_: str) -> bool:
         """Whether this process still holds the lease of this work, as far as it knows from the last renewal."""
         return id_ in self._held
+
+    def end_later(self, last: Callable[[], object]) -> None:
+        """Do `last`, which ends the lease of some work, in a thread as soon as the store answers again; otherwise
+        everybody would have to wait until the lease has run out. Forgotten when this process stops."""
+
+        def try_again() -> None:
+            while not self._stopped.wait(END_EVERY):
+                with suppress(StoreUnavailable):
+                    last()
+                    return
+
+        begin_thread("end of lease", try_again)
+
+    def give_back(self, work: Leased) -> None:
+        """End the lease of work at which this process is not any more, so that any may go on with it."""
+        if not self.has(work.id):
+            self._give_back(work)
+
+    def give_back_held(self) -> None:
+        """End the leases of all work at which this process is, because it is about to end."""
+        with contain(log, "leases could not be given back", is_expected=self._stopped.is_set):
+            for work in list(self._held.values()):
+                self._give_back(work)
+
+    def _give_back(self, work: Leased) -> None:
+        jobs.give_back(self._store.of(work.user_id), work, holder=self.holder, now=self._clock.now())
 
     def keep_renewing(self) -> None:
         """Renew the leases every 20 seconds until the process stops; in a thread of its own, beside other processes."""

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
 from datetime import date, timedelta
@@ -223,6 +223,12 @@ class UploadedFiles:
             begin_thread("file import", partial(self._run, report, user, file, choice, render))
         return report
 
+    @property
+    def at_work(self) -> Collection[Future[None]]:
+        """Of each import that has not ended a future, which is done when it has."""
+        with self._lock:
+            return [each.ended for each in self._at_work.values()]
+
     def find(self, user_id: str, import_id: str) -> StoredReport | None:
         """The stored report on the user's import with this id; None where it was deleted or never there. Where the
         process that read the file has died, the report says so. If only this process serves the store, a preview ends
@@ -265,10 +271,14 @@ class UploadedFiles:
         with contain(log, "import %s failed", report.id, is_expected=is_ending):
             error = self._outcome(report, user, file, choice)
         report.error, report.is_done = error, True
-        # If it cannot be kept, whoever asks is soon told that this process has ended; who sent the file gets the answer
+        # Who sent the file gets the answer, even where a fault keeps it from being stored
         with contain(log, "the end of import %s could not be kept", report.id, is_expected=is_ending):
-            answer = render(report).decode()
-            self._store.of(report.user_id).atomically(lambda session: file_imports.end(session, report, answer=answer))
+            answer, database = render(report).decode(), self._store.of(report.user_id)
+            end = partial(database.atomically, lambda session: file_imports.end(session, report, answer=answer))
+            try:
+                end()
+            except StoreUnavailable:
+                self._leases.end_later(end)
         self._leave(report)
         report.ended.set_result(None)
 
@@ -290,7 +300,7 @@ class UploadedFiles:
         except (ProfileError, UserUnknown) as error:
             return str(error)  # unchanged: it is a sentence, or begins with a file's name
         except (StoreFull, StoreUnavailable) as error:
-            log.warning("import %s failed: %s", report.id, type(error).__name__)
+            log.warning("import %s failed: %s", report.id, error)
             report.is_for_later = isinstance(error, StoreUnavailable)
             return str(error)
         except Conflict:

@@ -450,13 +450,14 @@ def test_a_failure_of_ours_is_a_sentence_too(
 
 @pytest.mark.requirement("postgresql.unavailable")
 def test_a_file_that_the_store_was_away_for_is_to_be_sent_again(
-    holder: Holder, monkeypatch: pytest.MonkeyPatch
+    holder: Holder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = writer(holder)
     with monkeypatch.context() as patched:
         patched.setattr(FileImport, "keep", failing(StoreUnavailable("The database is away.")))
         answer = send(client, MT940)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert [each.partition("failed: ")[2] for each in caplog.messages if "failed" in each] == ["The database is away."]
     assert sent(client, MT940)["new"] == 2
 
 

@@ -22,6 +22,7 @@ import pytest
 
 from handlers.services import Services, open_services
 from handlers.settings import load
+from handlers.sync.statement_files import ENDED
 from storage import connections, jobs, users
 from storage.oauth.pending import AccessRequest
 from storage.users import User
@@ -336,6 +337,26 @@ def test_a_file_whose_process_is_killed_before_its_end_is_sent_again_and_there_o
     machines.servers[2] = machines.begin(2)
 
 
+@pytest.mark.requirement("decision 152")
+def test_a_file_whose_process_is_asked_to_end_is_told_by_another_at_once_to_be_sent_again(machines: Machines) -> None:
+    user = machines.person("interrupted")
+    token = machines.token(user)
+    with machines.held_up() as at_work, ThreadPoolExecutor(1) as pool:
+        cut_off = pool.submit(machines.send, 1, token)
+        at_work()
+        assert machines.servers[1].stop() == 0
+        [sent] = machines.here.everybody.rows("SELECT id FROM file_imports WHERE user_id = $1", user.id)
+        with machines.servers[0].bare(token) as client:
+            told = client.get(f"/imports/{sent['id']}").json()
+        assert (told["status"], told["error"]) == ("done", ENDED)
+        with pytest.raises(KeyError, match="importId"):
+            cut_off.result(LONG)
+    *_, last = machines.servers[1].log.read_text().splitlines()
+    assert last.endswith("an import that was going on is undone, and a sync goes on after the next start")
+    assert machines.bookings(user) == 0
+    machines.servers[1] = machines.begin(1)
+
+
 @pytest.mark.requirement("postgresql.unavailable")
 def test_a_sync_that_has_lost_its_connection_before_its_end_goes_on(machines: Machines, tmp_path: Path) -> None:
     user, inbox = machines.person("unlucky"), tmp_path / "inbox"
@@ -347,7 +368,6 @@ def test_a_sync_that_has_lost_its_connection_before_its_end_goes_on(machines: Ma
         waiting = "wait_event_type = 'Lock' AND datname = current_database()"
         machines.here.everybody.rows(f"SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity WHERE {waiting}")
         until(lambda: machines.says("goes on when the database answers") or None)
-    machines.forget_leases()
     assert machines.ended(0, token, job_id) == ("completed", ROWS)
     assert machines.bookings(user) == ROWS
 
@@ -376,7 +396,6 @@ def test_a_database_that_was_away_is_used_again_by_all_and_a_sync_that_it_cut_of
     machines.cluster.start()
     until(lambda: machines.statuses(token) == [200] * MACHINES or None, within=MACHINES * SOON)
     assert machines.bookings(user) == 0
-    machines.forget_leases()
     assert machines.ended(0, token, job_id) == ("completed", ROWS)
     assert machines.bookings(user) == ROWS
 

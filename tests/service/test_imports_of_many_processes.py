@@ -16,10 +16,12 @@ from connectors.bank_csv.profile import Profile
 from handlers.clock import Clock
 from handlers.operations import imports
 from handlers.sync.concurrency import ImportLane
+from handlers.sync.engine import SyncEngine
 from handlers.sync.leases import Leases
 from handlers.sync.statement_files import ENDED, GIVEN_UP, FileImport, UploadedFiles
 from storage import jobs, users
 from storage.database import Database, StoreUnavailable
+from storage.importing import file_imports
 from storage.importing.file_imports import StoredReport
 from storage.jobs import Leased
 from tests.conftest import NOW
@@ -168,6 +170,46 @@ def test_an_end_that_cannot_be_kept_is_logged_and_soon_told_as_the_end_of_the_pr
     assert processes.told(report) == ("running", None)
     processes.forward(60)
     assert processes.told(report) == ("done", ENDED)
+
+
+@pytest.mark.requirement("decision 152")
+def test_an_end_during_which_the_store_was_away_is_told_as_soon_as_it_answers(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, ended = file_imports.end, threading.Event()
+
+    def ends(*given: Any, **named: Any) -> None:
+        if not ended.is_set():
+            raise StoreUnavailable
+        end(*given, **named)
+
+    monkeypatch.setattr("handlers.sync.leases.END_EVERY", 0.01)
+    monkeypatch.setattr(file_imports, "end", ends)
+    report = processes.begin()
+    processes.let_go.set()
+    report.ended.result(60)
+    assert (report.is_done, report.error) == (True, None), "who sent the file waits no longer"
+    assert processes.told(report) == ("running", None)
+    ended.set()
+    [trying] = [each for each in threading.enumerate() if each.name == "end of lease"]
+    trying.join(60)
+    assert processes.told(report) == ("done", None)
+
+
+@pytest.mark.requirement("decision 152")
+def test_an_import_whose_process_ends_is_waited_for_and_one_that_takes_too_long_is_told_to_be_sent_again_at_once(
+    processes: Processes, database: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = SyncEngine(database, {}, processes.clock, cooldown=timedelta(0), after_import=print)
+    engine.leases = processes.leases
+    report = processes.begin()
+    monkeypatch.setattr("handlers.sync.engine.STOP_WITHIN", 0.01)
+    assert not engine.close(processes.here.at_work)
+    assert processes.told(report) == ("done", ENDED)
+    monkeypatch.setattr("handlers.sync.engine.STOP_WITHIN", 60)
+    processes.let_go.set()
+    assert engine.close(processes.here.at_work)
+    assert processes.told(report) == ("done", None)
 
 
 @pytest.mark.requirement("http.uploads")

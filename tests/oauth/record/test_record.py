@@ -15,7 +15,7 @@ from auth.record import AccessRecord
 from handlers.oauth.record_page import KIND_OF
 from handlers.operations import SHOWS_BOOKINGS
 from storage import users
-from storage.database import StoreUnavailable
+from storage.database import StoreFull, StoreUnavailable
 from storage.oauth import access_record
 from storage.oauth.access_record import Count
 from tests.oauth.pages.test_account import signed_in
@@ -60,9 +60,15 @@ def test_writers_of_several_processes_add_up(fresh: Any) -> None:
 
 
 @pytest.mark.requirement("oauth.record")
-@pytest.mark.parametrize("failure", [StoreUnavailable, RuntimeError])
+@pytest.mark.parametrize(
+    ("failure", "has_traceback"), [(StoreUnavailable, False), (StoreFull, False), (RuntimeError, True)]
+)
 def test_what_the_store_does_not_take_is_written_later(
-    fresh: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: type[Exception]
+    fresh: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    failure: type[Exception],
+    has_traceback: bool,
 ) -> None:
     def fails(*_: Any, **__: Any) -> None:
         raise failure
@@ -75,8 +81,8 @@ def test_what_the_store_does_not_take_is_written_later(
                 fresh.server.record.write()
         fresh.server.record.note(fresh.user.id, "listAccounts")
         assert of(fresh) == [("12", "listAccounts", 2 * time_, 0)]
-    said = [each.getMessage() for each in caplog.records if each.name == "bankdata.record"]
-    assert said == ["the record could not be written yet"] * 2  # once each time
+    said = [(each.getMessage(), bool(each.exc_info)) for each in caplog.records if each.name == "bankdata.record"]
+    assert said == [("the record could not be written yet", has_traceback)] * 2  # once each time
 
 
 @pytest.mark.requirement("oauth.record")

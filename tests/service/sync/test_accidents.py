@@ -1,10 +1,12 @@
 """What breaks while a job is worked on, and what its reader is told."""
 
+import threading
+
 import pytest
 
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import INTERNAL
-from storage.bank_access.sync_time_limits import LEASE
+from storage import jobs
 from storage.database import StoreFull, StoreUnavailable, store_full
 from storage.jobs import Job
 from storage.users import User
@@ -65,9 +67,9 @@ def test_a_disk_too_full_even_for_that_is_told_to_a_command_at_once_and_the_job_
     assert read.status == "completed"
 
 
-@pytest.mark.requirement("postgresql.unavailable")
-def test_a_job_goes_on_after_a_minute_when_the_database_was_away_for_a_moment(
-    database: OpenStore, sync_engine: SyncEngine, job: Job, clock: Hand, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.requirement("decision 152")
+def test_a_job_whose_step_the_database_cut_off_goes_on_as_soon_as_it_answers(
+    database: OpenStore, sync_engine: SyncEngine, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object, **__: object) -> None:
         raise StoreUnavailable(StoreUnavailable.__doc__)
@@ -78,12 +80,28 @@ def test_a_job_goes_on_after_a_minute_when_the_database_was_away_for_a_moment(
         taken.result(60)
         return state(database, job)
 
+    monkeypatch.setattr("handlers.sync.leases.END_EVERY", 0.01)
     with monkeypatch.context() as patch:
         patch.setattr("storage.importing.runs.store_batch", away)
+        patch.setattr("storage.jobs.give_back", away)
         assert step() == ("importing", None)
-    assert step() == ("importing", None)
-    clock.moment += LEASE
+        assert step() == ("importing", None)
+    [trying] = [each for each in threading.enumerate() if each.name == "end of lease"]
+    trying.join(60)
     assert step() == ("completed", None)
+
+
+@pytest.mark.requirement("decision 152")
+def test_a_lease_that_this_process_has_taken_again_is_not_given_back(
+    database: OpenStore, sync_engine: SyncEngine, job: Job, clock: Hand
+) -> None:
+    leases = sync_engine.leases
+    assert jobs.take(database, job, holder=leases.holder, now=clock.now())
+    with leases.keep(job):
+        leases.give_back(job)
+        assert jobs.is_held_elsewhere(database, job, holder="another", now=clock.now())
+    leases.give_back(job)
+    assert not jobs.is_held_elsewhere(database, job, holder="another", now=clock.now())
 
 
 @pytest.mark.requirement("interface 3")
