@@ -39,6 +39,8 @@ def backup(store: Store, folder: Path, *, also: Iterable[Path] = ()) -> Path:
             partial.mkdir(mode=0o700)
             store.copy_to(partial / STORE_NAME)
             (partial / STORE_NAME).chmod(0o600)
+            # Put back with the store, it takes the place of the log that a killed server left, which DuckDB would add
+            (partial / f"{STORE_NAME}.wal").touch(mode=0o600)
             for path in also:
                 shutil.copy2(path, partial / path.name)
             numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
