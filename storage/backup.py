@@ -62,10 +62,12 @@ def list_backups(backups: Path) -> list[Path]:
     return [path for _, _, path in sorted(found)]
 
 
-def remove_older(backups: Path, *, keep: int) -> list[Path]:
-    """Delete all but the newest `keep` (1 or more) backups in this folder; returns the deleted ones. Raises
+def remove_older(made: Path, *, keep: int) -> list[Path]:
+    """Delete all backups in the folder of the one just `made` but that and the newest others, `keep` (1 or more) in
+    all; returns the deleted ones. Names tell their age, and a clock that was wrong may have given any of them. Raises
     BackupFailed."""
-    older = list_backups(backups)[:-keep]
+    others = [each for each in list_backups(made.parent) if each != made]
+    older = others[: max(0, len(others) - keep + 1)]
     for path in older:
         try:
             shutil.rmtree(path)
