@@ -1,11 +1,15 @@
 """Backups: consistent copies of the store while it is in use."""
 
+import fcntl
+import os
 import re
 import shutil
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from storage.database import Store, StoreError
 
@@ -74,3 +78,26 @@ def remove_older(made: Path, *, keep: int) -> list[Path]:
         except OSError as error:
             raise BackupFailed(f"The old backup {path} could not be deleted: {error.strerror or error}.") from error
     return older
+
+
+@contextmanager
+def working_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A private folder for copies of a store, deleted with them at the end; before, those that killed processes left
+    are deleted."""
+    for left in parent.glob(f"{prefix}*"):
+        with suppress(OSError), _held(left):
+            shutil.rmtree(left)
+    with TemporaryDirectory(prefix=prefix, dir=parent) as place, _held(Path(place)):
+        yield Path(place)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """A context in which other processes cannot hold the folder; if this one is killed, they can. Raises OSError where
+    another holds it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)

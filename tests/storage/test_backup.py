@@ -96,3 +96,17 @@ def test_a_backup_removes_what_killed_ones_have_left_and_nothing_else(bank: Bank
         (folder / name / backup.STORE_NAME).write_text("")
     backup.backup(bank.database, folder / "20261128-033000")
     assert {path.name for path in folder.iterdir()} == {".mine.part", "20261125-033000", "20261128-033000"}
+
+
+@pytest.mark.requirement("backup")
+def test_copies_that_killed_processes_left_go_and_those_of_others_at_work_stay(tmp_path: Path) -> None:
+    killed, mine = tmp_path / ".check-killed", tmp_path / "check-mine"
+    for folder in (killed, mine):
+        folder.mkdir()
+        (folder / backup.STORE_NAME).write_bytes(b"store")
+    with backup.working_folder(tmp_path, ".check-") as first:
+        (first / backup.STORE_NAME).write_bytes(b"store")
+        with backup.working_folder(tmp_path, ".check-") as second:
+            assert set(tmp_path.iterdir()) == {first, second, mine}
+        assert (first / backup.STORE_NAME).exists()
+    assert list(tmp_path.iterdir()) == [mine]
