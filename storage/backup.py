@@ -1,11 +1,15 @@
 """Backups: consistent copies of the store while it is in use."""
 
+import fcntl
+import os
 import re
 import shutil
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from storage.database import Store, StoreError
 
@@ -39,6 +43,8 @@ def backup(store: Store, folder: Path, *, also: Iterable[Path] = ()) -> Path:
             partial.mkdir(mode=0o700)
             store.copy_to(partial / STORE_NAME)
             (partial / STORE_NAME).chmod(0o600)
+            # Put back with the store, it takes the place of the log that a killed server left, which DuckDB would add
+            (partial / f"{STORE_NAME}.wal").touch(mode=0o600)
             for path in also:
                 shutil.copy2(path, partial / path.name)
             numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
@@ -60,13 +66,38 @@ def list_backups(backups: Path) -> list[Path]:
     return [path for _, _, path in sorted(found)]
 
 
-def remove_older(backups: Path, *, keep: int) -> list[Path]:
-    """Delete all but the newest `keep` (1 or more) backups in this folder; returns the deleted ones. Raises
+def remove_older(made: Path, *, keep: int) -> list[Path]:
+    """Delete all backups in the folder of the one just `made` but that and the newest others, `keep` (1 or more) in
+    all; returns the deleted ones. Names tell their age, and a clock that was wrong may have given any of them. Raises
     BackupFailed."""
-    older = list_backups(backups)[:-keep]
+    others = [each for each in list_backups(made.parent) if each != made]
+    older = others[: max(0, len(others) - keep + 1)]
     for path in older:
         try:
             shutil.rmtree(path)
         except OSError as error:
             raise BackupFailed(f"The old backup {path} could not be deleted: {error.strerror or error}.") from error
     return older
+
+
+@contextmanager
+def working_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A private folder for copies of a store, deleted with them at the end; before, those that killed processes left
+    are deleted."""
+    for left in parent.glob(f"{prefix}*"):
+        with suppress(OSError), _held(left):
+            shutil.rmtree(left)
+    with TemporaryDirectory(prefix=prefix, dir=parent) as place, _held(Path(place)):
+        yield Path(place)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """A context in which other processes cannot hold the folder; if this one is killed, they can. Raises OSError where
+    another holds it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)

@@ -35,6 +35,7 @@ VIOLATIONS_MAX = 6  # of these pauses, while a row that stands in the way may no
 NOBODY = ""  # no user has this id
 
 log = logging.getLogger("bankdata.store")
+log.addHandler(logging.NullHandler())  # a command, which keeps no log, says by itself what it failed of
 
 
 class StoreError(Exception):

@@ -157,9 +157,8 @@ class KeyRing:
         stamp = self._place.stamp()
         if stamp is None:
             raise KeysUnusable(f"{self._place} is missing: restore it, or restart to make new keys")
-        text = self._place.read()
         try:
-            document = json.loads(text)
+            document = json.loads(self._place.read())
             secret = base64.urlsafe_b64decode(document["secret"])
             keys = tuple(_load_key(stored) for stored in document["keys"])
         except (ValueError, KeyError, TypeError, UnsupportedAlgorithm) as error:

@@ -166,7 +166,7 @@ def _has_store(settings: Settings) -> bool:
     if settings.store_path is None:
         return True  # PostgreSQL: the operator made the database, and missing tables are created in it
     try:
-        return settings.store_path.exists()
+        return settings.store_path.exists() and settings.store_path.stat().st_size > 0  # a copy that broke off is none
     except OSError as error:
         stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")
 

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from auth.tokens.keys import FILE_NAME as KEYS
 from auth.tokens.keys import KIND as SIGNING_KEYS
@@ -18,7 +17,7 @@ from handlers.commands.failures import failures_in_words
 from handlers.own_profiles import PROFILES_FOLDER, SharedProfiles
 from handlers.settings import Settings
 from storage import documents
-from storage.backup import STORE_NAME
+from storage.backup import STORE_NAME, working_folder
 from storage.bank_access import connection_keys, connection_secrets
 from storage.database import Store
 from storage.engines import distribution, moving
@@ -38,9 +37,9 @@ def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
         raise CommandError(f"{folder} holds no {STORE_NAME}.")
     with failures_in_words(folder):
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".migrate-store-", dir=settings.data_dir) as place:
-            _copy(file, Path(place))
-            _move(settings, report, folder, Path(place))
+        with working_folder(settings.data_dir, ".migrate-store-") as place:
+            _copy(file, place)
+            _move(settings, report, folder, place)
 
 
 def _copy(file: Path, place: Path) -> None:

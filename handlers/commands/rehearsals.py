@@ -75,17 +75,16 @@ def _newest_backup(backups: Path) -> Path:
 
 @contextmanager
 def _copy(folder: Path, data_dir: Path) -> Iterator[Path]:
-    needed = sum(path.stat().st_size for path in folder.iterdir())
-    free = shutil.disk_usage(data_dir).free
-    if free < 2 * needed + backup.FREE_BYTES_MIN:
-        raise CommandError(
-            f"The rehearsal needs {(2 * needed + backup.FREE_BYTES_MIN) // MB} MB on the disk of {data_dir};"
-            f" {free // MB} MB are free."
-        )
-    with TemporaryDirectory(dir=data_dir, prefix=".upgrade-check-") as place:
+    with backup.working_folder(data_dir, ".upgrade-check-") as place:
+        needed = 2 * sum(path.stat().st_size for path in folder.iterdir()) + backup.FREE_BYTES_MIN
+        free = shutil.disk_usage(data_dir).free
+        if free < needed:
+            raise CommandError(
+                f"The rehearsal needs {needed // MB} MB on the disk of {data_dir}; {free // MB} MB are free."
+            )
         for path in folder.iterdir():
             shutil.copy2(path, place)
-        yield Path(place)
+        yield place
 
 
 @contextmanager

@@ -73,9 +73,10 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
     folder = services.settings.data_dir / BACKUPS_FOLDER
     name = services.clock.now().strftime("%Y%m%d-%H%M%S")
     keys = services.authorization.keys.path
-    report.line(str(backup.backup(services.store, folder / name, also=[keys] if keys is not None else [])))
+    made = backup.backup(services.store, folder / name, also=[keys] if keys is not None else [])
+    report.line(str(made))
     if keep is not None:
-        for path in backup.remove_older(folder, keep=keep):
+        for path in backup.remove_older(made, keep=keep):
             report.note(f"Deleted {path}.")
 
 

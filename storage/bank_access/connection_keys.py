@@ -206,9 +206,8 @@ def _document(keys: Keys) -> bytes:
 
 
 def _keys_of(place: KeyPlace) -> Keys:
-    text = place.read()
     try:
-        keys = {str(each["id"]): base64.urlsafe_b64decode(each["key"]) for each in json.loads(text)["keys"]}
+        keys = {str(each["id"]): base64.urlsafe_b64decode(each["key"]) for each in json.loads(place.read())["keys"]}
     except (ValueError, KeyError, TypeError):
         keys = {}
     if not keys or any(len(key) != KEY_BYTES for key in keys.values()):

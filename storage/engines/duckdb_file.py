@@ -370,9 +370,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
             " may write; look at who owns them."
         ) from error
     except duckdb.Error as error:
-        if isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
-            raise StoreInUse(f"{path} is open in another process") from error
-        raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
+        raise _not_opened(path, error) from error
     return connection
 
 
@@ -382,9 +380,13 @@ def check_free(path: Path) -> None:
     try:
         duckdb.connect(str(path), read_only=True).close()
     except duckdb.Error as error:
-        if isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
-            raise StoreInUse(f"{path} is open in another process. Stop it first.") from error
-        raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
+        raise _not_opened(path, error) from error
+
+
+def _not_opened(path: Path, error: duckdb.Error) -> StoreError:
+    if "set lock on file" in str(error):
+        return StoreInUse(f"{path} is open in another process. Stop it first.")
+    return StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}")
 
 
 def _check_name(path: Path) -> None:
@@ -426,6 +428,8 @@ def _translate_errors() -> Iterator[None]:
             raise NoSuchTable(_first_line(error)) from error
         if isinstance(error, duckdb.TransactionException):
             raise Conflict(_first_line(error)) from error
+        if isinstance(error, duckdb.IOException) or "orrupt" in str(error):
+            raise StoreUnreadable(f"The file cannot be read as a store: {_first_line(error)}") from error
         raise
     except RuntimeError as error:
         if str(error) == "Query interrupted":  # DuckDB's own words in place of what a signal's handler raised

@@ -28,7 +28,7 @@ from storage.engines.opening import open_database
 from tests.analytics.rate_server import ecb_zip, rate_server, response
 from tests.cli.conftest import bankdata
 from tests.conftest import empty_folder
-from tests.service.conftest import Said, free_port
+from tests.service.conftest import BANKDATA, Said, environment, free_port
 
 COFFEE = "Date,Description,Amount,Currency\n2026-03-01,Coffee,-3.50,EUR\n"
 A_DAY = date(2026, 7, 27)
@@ -346,3 +346,18 @@ def test_a_server_over_a_full_disk_does_not_start_and_says_why(folder: Path, mon
     done = bankdata("serve", "--port", free_port(), "--data", folder)
     assert done.failed_with("The disk of the store is full; nothing of this change was stored.")
     assert not (folder / FILE_NAME).exists()
+
+
+@pytest.mark.requirement("store.full-disk")
+def test_a_command_says_once_that_the_disk_is_full(folder: Path) -> None:
+    command = [BANKDATA, "users", "add", "tom", "--random", "--data", folder]
+    limited = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *map(str, command)]
+    done = subprocess.run(limited, env=environment(), capture_output=True, text=True)
+    assert done.stderr == "Error: The disk of the store is full; nothing of this change was stored.\n"
+
+
+@pytest.mark.requirement("decision 70")
+@pytest.mark.parametrize("command", [["users", "list"], ["check"]])
+def test_an_empty_file_is_no_store(folder: Path, command: list[str]) -> None:
+    (folder / "bankdata.duckdb").write_bytes(b"")
+    assert bankdata(*command, "--data", folder).failed_with(f"There is no store at {folder / 'bankdata.duckdb'}. ")

@@ -50,6 +50,7 @@ def test_a_backup_holds_the_store_and_the_keys_and_nobody_else_can_read_it(tmp_p
     backup = Path(said.lines[-1])
     assert {path.name: path.stat().st_mode & 0o777 for path in backup.iterdir()} == {
         "bankdata.duckdb": 0o600,
+        "bankdata.duckdb.wal": 0o600,
         "oauth-keys.json": 0o600,
     }
     assert backup.stat().st_mode & 0o777 == 0o700

@@ -120,11 +120,17 @@ def test_a_folder_of_keys_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil", [lambda text: text[:-9], lambda _: "[]", lambda _: json.dumps({"keys": [{"id": "a", "key": "AA=="}]})]
+    "spoil",
+    [
+        lambda text: text[:-9],
+        lambda _: "[]",
+        lambda _: json.dumps({"keys": [{"id": "a", "key": "AA=="}]}),
+        lambda text: f"{text}\udce9",
+    ],
 )
 def test_a_damaged_file_of_keys_stops_the_start(keys: ConnectionKeys, file: Path, spoil: Callable[[str], str]) -> None:
     keys.seal("x", about="y")
-    file.write_text(spoil(file.read_text("utf-8")), "utf-8")
+    file.write_text(spoil(file.read_text("utf-8")), "utf-8", "surrogateescape")
     with pytest.raises(KeysUnusable, match="damaged"):
         ConnectionKeys(file)
 

@@ -1,5 +1,6 @@
 """Backups: whole while imports run, and never over an older one."""
 
+import shutil
 import threading
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from storage import backup
 from storage.engines.duckdb_file import DuckDBFile
 from storage.migrations import runner
 from tests.engines import whole
-from tests.storage.conftest import Bank, bookings, dump
+from tests.storage.conftest import Bank, bookings, dump, make_bank
 
 pytestmark = pytest.mark.engine("duckdb")
 
@@ -68,6 +69,26 @@ def test_a_backup_holds_everything_and_an_older_one_is_never_overwritten(bank: B
 
 
 @pytest.mark.requirement("backup")
+def test_the_log_of_a_killed_server_is_not_added_to_the_backup_that_takes_its_place(
+    tmp_path: Path, now: datetime
+) -> None:
+    store = whole(DuckDBFile(tmp_path / backup.STORE_NAME))
+    runner.migrate(store, now=now)
+    store.close()  # as commands did before the server
+    store = whole(DuckDBFile(tmp_path / backup.STORE_NAME))
+    make_bank(store, now).bring(bookings("2026-11-02 | -5.00 | A | a"))
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    shutil.copy2(tmp_path / "bankdata.duckdb.wal", killed)
+    for path in backup.backup(store, tmp_path / "backups" / "one").iterdir():
+        shutil.copy2(path, killed)
+    store.close()
+    restored = whole(DuckDBFile(killed / backup.STORE_NAME))
+    assert restored.rows("SELECT count(*) AS n FROM transactions") == [{"n": 1}]
+    restored.close()
+
+
+@pytest.mark.requirement("backup")
 def test_a_backup_removes_what_killed_ones_have_left_and_nothing_else(bank: Bank, tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     for name in (".20261127-033000.part", ".20261126-033000-2.part", ".mine.part", "20261125-033000"):
@@ -75,3 +96,17 @@ def test_a_backup_removes_what_killed_ones_have_left_and_nothing_else(bank: Bank
         (folder / name / backup.STORE_NAME).write_text("")
     backup.backup(bank.database, folder / "20261128-033000")
     assert {path.name for path in folder.iterdir()} == {".mine.part", "20261125-033000", "20261128-033000"}
+
+
+@pytest.mark.requirement("backup")
+def test_copies_that_killed_processes_left_go_and_those_of_others_at_work_stay(tmp_path: Path) -> None:
+    killed, mine = tmp_path / ".check-killed", tmp_path / "check-mine"
+    for folder in (killed, mine):
+        folder.mkdir()
+        (folder / backup.STORE_NAME).write_bytes(b"store")
+    with backup.working_folder(tmp_path, ".check-") as first:
+        (first / backup.STORE_NAME).write_bytes(b"store")
+        with backup.working_folder(tmp_path, ".check-") as second:
+            assert set(tmp_path.iterdir()) == {first, second, mine}
+        assert (first / backup.STORE_NAME).exists()
+    assert list(tmp_path.iterdir()) == [mine]

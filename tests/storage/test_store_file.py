@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,9 +19,10 @@ from storage.database import StoreFull, StoreInUse, StoreUnreadable
 from storage.engines.duckdb_file import ROW_GROUP_ROWS, DuckDBFile, check_free
 from storage.migrations import runner
 from tests.engines import OpenStore, whole
-from tests.storage.conftest import bookings, make_bank
+from tests.storage.conftest import bookings, dump, make_bank
 
 NOBODY = 65534
+HEADER_BYTES, BLOCK_BYTES = 3 * 4096, 256 * 1024  # of a DuckDB file
 
 pytestmark = pytest.mark.engine("duckdb")
 
@@ -46,6 +47,31 @@ def test_ctrl_c_during_a_statement_is_an_interrupt(database: OpenStore) -> None:
         timer.join()
         signal.signal(signal.SIGINT, before)
     assert database.rows("SELECT 1 AS n") == [{"n": 1}]
+
+
+@pytest.mark.requirement("store.unreadable")
+@pytest.mark.parametrize("is_cut_off", [True, False])
+def test_whichever_block_of_a_store_is_damaged_it_is_told_as_that(
+    tmp_path: Path, now: datetime, is_cut_off: bool
+) -> None:
+    path = tmp_path / "bankdata.duckdb"
+    database = whole(DuckDBFile(path))
+    runner.migrate(database, now=now)
+    make_bank(database, now).bring(bookings("2026-11-02 | -5.00 | A | a"))
+    database.close()
+    content, told = path.read_bytes(), []
+    for first in range(HEADER_BYTES, len(content), BLOCK_BYTES):
+        path.write_bytes(content[: first + 9] + (b"" if is_cut_off else b"\xff" * 9 + content[first + 18 :]))
+        with suppress(StoreUnreadable):
+            damaged = whole(DuckDBFile(path))
+            try:
+                dump(damaged)
+            except StoreUnreadable as error:
+                told.append(str(error))
+            finally:
+                damaged.close()
+    assert told
+    assert all(each.startswith("The file cannot be read as a store: ") for each in told)
 
 
 @pytest.mark.requirement("store.unreadable")
@@ -116,7 +142,7 @@ def test_a_second_process_is_refused_and_the_first_goes_on(database: OpenStore) 
     said = elsewhere(
         database.path, "try:\n    DuckDBFile(path)\nexcept StoreInUse as error:\n    print('refused', error)"
     )
-    assert said == f"refused {database.path} is open in another process\n"
+    assert said == f"refused {database.path} is open in another process. Stop it first.\n"
     assert database.rows("SELECT 1 AS one") == [{"one": 1}]
 
 

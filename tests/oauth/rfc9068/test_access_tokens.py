@@ -276,10 +276,10 @@ def test_the_key_file_is_private_and_its_jwk_shows_public_members_only(tmp_path:
 
 
 @pytest.mark.requirement("oauth.keys")
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"secret": "AAAA", "keys": []}', "\x00"])
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"secret": "AAAA", "keys": []}', "\x00", "\xe9"])
 def test_a_damaged_key_file_stops_the_start_with_one_sentence(tmp_path: Path, content: str) -> None:
     path = tmp_path / "oauth-keys.json"
-    path.write_text(content)
+    path.write_text(content, "latin-1")
     path.chmod(0o600)
     with pytest.raises(KeysUnusable, match="damaged"):
         KeyRing(tmp_path, now=NOW)
