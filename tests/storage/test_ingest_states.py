@@ -439,6 +439,25 @@ def test_a_balance_without_a_day_is_that_of_the_calendar_day_of_the_user(bank: B
 
 
 @pytest.mark.requirement("import.balance")
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_two_reports_of_one_day_the_one_with_all_of_its_bookings_has_the_balance(
+    bank: Bank, order: Sequence[int]
+) -> None:
+    files = files_of(bank)
+    morning, evening = bookings("2026-11-20 | -10 | Cafe"), bookings("2026-11-20 | -10 | Cafe\n2026-11-20 | -20 | Shop")
+    reports = (
+        (morning, stated("100", "2026-11-19", "90", "2026-11-20")),
+        (
+            evening,
+            stated("100", "2026-11-19", "70", "2026-11-20"),
+        ),
+    )
+    for booked, statement in (reports[place] for place in order):
+        files.bring(booked, statement=statement)
+    assert balance(bank) == 70
+
+
+@pytest.mark.requirement("import.balance")
 def test_of_bare_balances_of_one_day_the_one_told_last_counts(bank: Bank) -> None:
     for closing in ("100", "50", "100", "100"):
         bank.bring([], statement=StatementRecord(closing=Decimal(closing), closing_date=date(2026, 11, 20)))
