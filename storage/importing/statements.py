@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -116,24 +117,25 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
 
 
 def _with_all_of_its_day(teller: Teller, account_id: str, rows: Sequence[Row]) -> set[Decimal]:
-    """The closing balances, among these statements of a day, that include every booking of it; none where all agree."""
-    stated = [
-        Stated(**{name: row[name] for name in SAID})
-        for row in rows
-        if row["is_authoritative"] and row["opening_date"] is not None
-    ]
-    if len({each.closing for each in stated}) < 2:
+    """The balances of a day's statements that include every booking of it: an opening balance and all that is booked
+    until then. The day on which a statement opens may belong to the one before. None where all agree."""
+    stated = [row for row in rows if row["is_authoritative"] and row["opening_date"] is not None]
+    if not stated or len({row["closing"] for row in rows}) < 2:
         return set()
-    return _at_the_end(stated, _day_totals(teller.session, teller.user.id, account_id))
+    totals = _day_totals(teller.session, teller.user.id, account_id)
+    return {
+        row["opening"] + totals.between(row["opening_date"] + days * DAY, row["closing_date"])
+        for row, days in product(stated, range(2))
+    }
 
 
 def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str], proven: Collection[Decimal]) -> Row:
-    """The last of the statements that close on one day, in whatever order they came: those dated ahead first; the day's
-    statement before an interim report that does not prove its balance; then the one that includes every booking of the
-    day (`proven`); then the one whose closing balance opens no other; then the highest number; then the last received.
-    The last report of a live source counts until the day's statement or the balance of a later day comes, whatever came
-    before. How far a balance is dated ahead says nothing, and one of the day after may be of today where the person
-    lives."""
+    """The last of the statements that close on one day, in whatever order they came: those dated ahead first; the one
+    that includes every booking of the day (`proven`); then the day's statement before an interim report that does not
+    prove its balance; then the one whose closing balance opens no other; then the highest number; then the last
+    received. The last report of a live source counts until the day's statement or the balance of a later day comes,
+    whatever came before. How far a balance is dated ahead says nothing, and one of the day after may be of today where
+    the person lives."""
 
     def arrival(row: Row) -> tuple[datetime, int]:
         return row["received_at"], row["position"]
@@ -154,7 +156,7 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str], prove
     def order(row: Row) -> tuple[date, bool, bool, bool, tuple[tuple[int, ...], str], datetime, int]:
         is_last = closings.get(row["closing"], set()) <= {row["closing"]}
         is_proven = row["closing"] in proven
-        return day(row), row["is_authoritative"], is_proven, is_last, number(row["sequence"]), *arrival(row)
+        return day(row), is_proven, row["is_authoritative"], is_last, number(row["sequence"]), *arrival(row)
 
     return max(rows, key=order)
 

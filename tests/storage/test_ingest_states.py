@@ -440,19 +440,16 @@ def test_a_balance_without_a_day_is_that_of_the_calendar_day_of_the_user(bank: B
 
 @pytest.mark.requirement("decision 154")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("opening", [{}, {"opening": None, "opening_date": None, "is_authoritative": False}])
 def test_of_two_reports_of_one_day_the_one_with_all_of_its_bookings_has_the_balance(
-    bank: Bank, order: Sequence[int]
+    bank: Bank, opening: dict[str, object], order: Sequence[int]
 ) -> None:
     files = files_of(bank)
-    morning, evening = bookings("2026-11-20 | -10 | Cafe"), bookings("2026-11-20 | -10 | Cafe\n2026-11-20 | -20 | Shop")
-    reports = (
-        (morning, stated("100", "2026-11-19", "90", "2026-11-20")),
-        (
-            evening,
-            stated("100", "2026-11-19", "70", "2026-11-20"),
-        ),
-    )
-    for booked, statement in (reports[place] for place in order):
+    known = "2026-11-20 | -10 | Cafe"
+    noon = bookings(known), stated("100", "2026-11-19", "90", "2026-11-20")
+    closing = stated("100", "2026-11-19", "70", "2026-11-20")
+    evening = bookings(f"{known}\n2026-11-20 | -20 | Shop"), replace(closing, **opening)
+    for booked, statement in ((noon, evening)[place] for place in order):
         files.bring(booked, statement=statement)
     assert balance(bank) == 70
 
