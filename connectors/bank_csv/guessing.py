@@ -177,7 +177,8 @@ def _take_foreign_currency(fields: dict[str, tuple[str, ...]], header: Row, data
     """Make a column of currencies that of the original amounts in `fields`, where it follows them or the name of the
     booked amounts has a currency; returns the one currency of the rows that were not converted, None without it."""
     names = [comparable(cell) for cell in header]
-    places = [place_of(fields[each][0], names) if each in fields else None for each in ("amount", *_FOREIGN)]
+    booked = "amount" if "amount" in fields else "debit"
+    places = [place_of(fields[each][0], names) if each in fields else None for each in (booked, *_FOREIGN)]
     amount, original, currency = places
     if amount is None or original is None or currency is None or "original_currency" in fields:
         return None

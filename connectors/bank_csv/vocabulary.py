@@ -38,7 +38,7 @@ def label_kind(label: str) -> str | None:
 
 
 _UNIT = re.compile(
-    r" ?(?:\((?:in )?([a-z]{3}|euros?|€|\$|£|r\$|kr\.?|kc|zl) ?\)|in (eur|usd|chf|gbp|€)|"
+    r" ?(?:\((?:in )?([a-z]{3}|euros?|€|\$|£|r\$|kr\.?|kc|zl) ?\)|[ei]n (eur|usd|chf|gbp|€)|"
     r"(?<= )(eur|usd|gbp|chf|czk|pln|sek|nok|dkk|inr|aud|cad|euros?))$"
 )
 _UNITS = {"€": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP", "$": "USD", "r$": "BRL", "zl": "PLN", "kc": "CZK"}

@@ -96,7 +96,7 @@ class AccountBatch:
             booked = self._keys(reported, "is_booked")["provider_id"].drop_nulls().implode()
             still = waiting.filter(~pl.col("provider_id").is_in(booked).fill_null(value=False))
             self._merge_pending(prepare_bookings(still, self._teller.source), is_complete=is_complete)
-        stated = [(each.statement, each.adds_up) for each in reported]
+        stated = [(each.statement, each.adds_up) for each in reported if not self._is_older_balance(each)]
         changes = statements.keep(self._teller, self._account_id, self._batch_id, stated)
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
         if self._former:
@@ -105,6 +105,24 @@ class AccountBatch:
             )
             self._session.append("former_amounts", former)
         return report
+
+    def _is_older_balance(self, reported: AccountStatement) -> bool:
+        """Whether a file states a balance alone, of the day of the account's, that differs from it by exactly what the
+        account has of the file's last days and the file lacks: it was exported before."""
+        said = reported.statement
+        day, is_alone = said.closing_date, (said.opening, said.sequence) == (None, None)
+        if self._teller.is_live or said.closing is None or day is None or not is_alone:
+            return False
+        first = min(reported.last_day or day, day)
+        rows = self._session.rows(
+            "SELECT balance, (SELECT sum(amount) FROM transactions WHERE user_id = $1 AND account_id = $2 AND NOT"
+            " is_adjusting_entry AND booking_date BETWEEN $3 AND $4) AS moved FROM accounts WHERE user_id = $1"
+            " AND id = $2 AND balance_date = $4",
+            *(self._user_id, self._account_id, first, day),
+        )
+        told = self._keys([reported], pl.col("is_booked") & pl.col("booking_date").is_between(first, day))
+        lacking = [(row["balance"], (row["moved"] or 0) - told["amount"].sum()) for row in rows]
+        return any(balance - said.closing == missing != 0 for balance, missing in lacking)
 
     def _keys(self, reported: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
         return self._spool.keys(each.places for each in reported).filter(kept)

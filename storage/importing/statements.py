@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -97,14 +98,15 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
     """Set the account's balance to the closing balance of the newest statement; see `_last_of_a_day` for several on one
     day. A statement that is dated ahead is one of the day on which it came, because later ones know more."""
     rows = teller.session.rows(
-        "SELECT connection_id, opening, closing, closing_date, sequence, is_authoritative, received_at, position"
-        " FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL"
+        "SELECT connection_id, opening, opening_date, closing, closing_date, sequence, is_authoritative, received_at,"
+        " position FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL"
         f" AND {KNOWN_ON} = (SELECT max({KNOWN_ON}) FROM statements WHERE user_id = $1 AND account_id = $2"
         " AND closing IS NOT NULL AND closing_date <= $3) AND closing_date <= $3",
         *(teller.user.id, account_id, last_day),
     )
     if rows:
-        newest = _last_of_a_day(rows, teller.file_connections)
+        proven = _with_all_of_its_day(teller, account_id, rows)
+        newest = _last_of_a_day(rows, teller.file_connections, proven)
         accounts.set_balance(
             teller.session,
             user_id=teller.user.id,
@@ -114,12 +116,26 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
         )
 
 
-def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Row:
-    """The last of the statements that close on one day, in whatever order they came: those dated ahead first; the day's
-    statement before an interim report that does not prove its balance; then the one whose closing balance opens no
-    other; then the highest number; then the last received. The last report of a live source counts until the day's
-    statement or the balance of a later day comes, whatever came before. How far a balance is dated ahead says nothing,
-    and one of the day after may be of today where the person lives."""
+def _with_all_of_its_day(teller: Teller, account_id: str, rows: Sequence[Row]) -> set[Decimal]:
+    """The balances of a day's statements that include every booking of it: an opening balance and all that is booked
+    until then. The day on which a statement opens may belong to the one before. None where all agree."""
+    stated = [row for row in rows if row["is_authoritative"] and row["opening_date"] is not None]
+    if not stated or len({row["closing"] for row in rows}) < 2:
+        return set()
+    totals = _day_totals(teller.session, teller.user.id, account_id)
+    return {
+        row["opening"] + totals.between(row["opening_date"] + days * DAY, row["closing_date"])
+        for row, days in product(stated, range(2))
+    }
+
+
+def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str], proven: Collection[Decimal]) -> Row:
+    """The last of the statements that close on one day, in whatever order they came: those dated ahead first; the one
+    that includes every booking of the day (`proven`); then the day's statement before an interim report that does not
+    prove its balance; then the one whose closing balance opens no other; then the highest number; then the last
+    received. The last report of a live source counts until the day's statement or the balance of a later day comes,
+    whatever came before. How far a balance is dated ahead says nothing, and one of the day after may be of today where
+    the person lives."""
 
     def arrival(row: Row) -> tuple[datetime, int]:
         return row["received_at"], row["position"]
@@ -137,9 +153,10 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Ro
     for row in rows:
         closings[row["opening"]].add(row["closing"])
 
-    def order(row: Row) -> tuple[date, bool, bool, tuple[tuple[int, ...], str], datetime, int]:
+    def order(row: Row) -> tuple[date, bool, bool, bool, tuple[tuple[int, ...], str], datetime, int]:
         is_last = closings.get(row["closing"], set()) <= {row["closing"]}
-        return day(row), row["is_authoritative"], is_last, number(row["sequence"]), *arrival(row)
+        is_proven = row["closing"] in proven
+        return day(row), is_proven, row["is_authoritative"], is_last, number(row["sequence"]), *arrival(row)
 
     return max(rows, key=order)
 
@@ -184,13 +201,7 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl
     between = list(gaps(stated))
     if not between:
         return pl.DataFrame(schema=GAPS)
-    moved = session.frame(
-        "SELECT account_id, booking_date, sum(amount) AS amount, max(created_at) AS created_at FROM transactions"
-        " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry GROUP BY account_id, booking_date",
-        *(user_id, account_id),
-        schema={**MOVED, "amount": pl.Decimal(38, 5)},  # of all bookings of a day
-    )
-    totals = DayTotals(moved, pl.DataFrame(schema=FORMER))
+    totals = _day_totals(session, user_id, account_id)
     found = []
     for earlier, later in between:
         closings = _at_the_end([one for one in stated if one.closing_date == earlier.closing_date], totals)
@@ -202,6 +213,16 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> pl
             identity = f"gap:{earlier.closing_date}:{later.opening_date}:{later.sequence or ''}#1"
             found.append((transaction_id(account_id, identity), identity, day, missing))
     return pl.DataFrame(found, schema=GAPS, orient="row")
+
+
+def _day_totals(session: Session, user_id: str, account_id: str) -> DayTotals:
+    moved = session.frame(
+        "SELECT account_id, booking_date, sum(amount) AS amount, max(created_at) AS created_at FROM transactions"
+        " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry GROUP BY account_id, booking_date",
+        *(user_id, account_id),
+        schema={**MOVED, "amount": pl.Decimal(38, 5)},  # of all bookings of a day
+    )
+    return DayTotals(moved, pl.DataFrame(schema=FORMER))
 
 
 def _at_the_end(of_day: Sequence[Stated], totals: DayTotals) -> set[Decimal]:

@@ -438,6 +438,36 @@ def test_a_balance_without_a_day_is_that_of_the_calendar_day_of_the_user(bank: B
     assert account.balance_date == date(2026, 11, 21)
 
 
+@pytest.mark.requirement("decision 154")
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("opening", [{}, {"opening": None, "opening_date": None, "is_authoritative": False}])
+def test_of_two_reports_of_one_day_the_one_with_all_of_its_bookings_has_the_balance(
+    bank: Bank, opening: dict[str, object], order: Sequence[int]
+) -> None:
+    files = files_of(bank)
+    known = "2026-11-20 | -10 | Cafe"
+    noon = bookings(known), stated("100", "2026-11-19", "90", "2026-11-20")
+    closing = stated("100", "2026-11-19", "70", "2026-11-20")
+    evening = bookings(f"{known}\n2026-11-20 | -20 | Shop"), replace(closing, **opening)
+    for booked, statement in ((noon, evening)[place] for place in order):
+        files.bring(booked, statement=statement)
+    assert balance(bank) == 70
+
+
+@pytest.mark.requirement("decision 154")
+@pytest.mark.parametrize(("closing", "counts"), [("90", "70"), ("89", "89")])
+def test_an_export_whose_balance_lacks_what_it_does_not_tell_is_older_than_the_last_one(
+    bank: Bank, closing: str, counts: str
+) -> None:
+    files = files_of(bank)
+    known = "2026-11-19 | -10 | Cafe"
+    evening = StatementRecord(closing=Decimal(70), closing_date=date(2026, 11, 20))
+    files.bring(bookings(f"{known}\n2026-11-19 | -5 | Kiosk\n2026-11-20 | -15 | Shop"), statement=evening)
+    files.now += timedelta(minutes=1)
+    files.bring(bookings(known), statement=replace(evening, closing=Decimal(closing)))
+    assert balance(bank) == Decimal(counts)
+
+
 @pytest.mark.requirement("import.balance")
 def test_of_bare_balances_of_one_day_the_one_told_last_counts(bank: Bank) -> None:
     for closing in ("100", "50", "100", "100"):

@@ -136,7 +136,7 @@ def test_statements_of_one_day_cost_the_same_each(length: int) -> None:
             | {"closing_date": DAY, "received_at": noon, "position": 0, "connection_id": "con_1"}
             for one in told
         ]
-        return steps(lambda: list(gaps(told))) + steps(lambda: statements._last_of_a_day(known, ()))
+        return steps(lambda: list(gaps(told))) + steps(lambda: statements._last_of_a_day(known, (), ()))
 
     small, large = map(cost, SIZES)
     assert large / small < RATIO_MAX
