@@ -45,6 +45,7 @@ Deed = Literal[
     "mergeAccount",
     "separateAccount",
     "deleteAccount",
+    "undoImport",
 ]
 """Deeds on an account itself, besides what apps read. A deed that is also an operation has the operation's name, so
 that it is one entry whoever did it."""

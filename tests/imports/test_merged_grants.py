@@ -110,7 +110,7 @@ def test_a_merge_that_is_refused_changes_no_grant(eva: Household, write: Write, 
 
 
 @pytest.mark.requirement("oauth.record")
-def test_a_merge_a_deleted_account_and_a_bank_connected_renewed_and_disconnected_are_recorded(
+def test_a_merge_an_undone_import_a_deleted_account_and_what_is_done_to_a_bank_are_recorded(
     eva: Household, write: Write, two: tuple[str, str]
 ) -> None:
     def done(what: str, /, **arguments: object) -> list[str]:
@@ -118,6 +118,8 @@ def test_a_merge_a_deleted_account_and_a_bank_connected_renewed_and_disconnected
         return deeds(eva)
 
     assert "mergeAccount" in done("accounts merge", account=two[0], into=two[1])
+    brought = eva.bring(write("3.sta", mt940("3", ("0102", "C", "3,00", "x"))))
+    assert "undoImport" in done("imports undo", import_id=brought)
     assert "deleteAccount" in done("accounts delete", account=two[1])
     bank: Any = {"connector": "demo", "bank": None, "settings": {"household": "solo"}, "fault": None}
     connect_bank(eva.services, eva, user=eva.user, **bank)
