@@ -42,6 +42,8 @@ Deed = Literal[
     "connectBank",
     "renewBank",
     "disconnectBank",
+    "changeSubscription",
+    "changeAccount",
     "mergeAccount",
     "separateAccount",
     "deleteAccount",
