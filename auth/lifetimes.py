@@ -10,7 +10,7 @@ from datetime import timedelta
 SESSION = timedelta(days=7)
 SESSION_IDLE = timedelta(hours=12)  # without a visit
 SESSION_SEEN_EVERY = timedelta(minutes=5)  # how often a visit is stored at most, so that not every page writes
-SECOND_PRESS = timedelta(minutes=1)  # in which one that followed a sign-in still meets the same session
+SECOND_PRESS = timedelta(minutes=1)  # after a sign-in, for its form to come once more
 SECOND_STEP = timedelta(minutes=5)  # from the password to the second factor
 SECOND_FACTOR_SETUP = timedelta(minutes=15)
 PASSKEY_ANSWER = timedelta(minutes=5)
