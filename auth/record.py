@@ -42,9 +42,12 @@ Deed = Literal[
     "connectBank",
     "renewBank",
     "disconnectBank",
+    "changeSubscription",
+    "changeAccount",
     "mergeAccount",
     "separateAccount",
     "deleteAccount",
+    "undoImport",
 ]
 """Deeds on an account itself, besides what apps read. A deed that is also an operation has the operation's name, so
 that it is one entry whoever did it."""

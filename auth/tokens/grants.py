@@ -227,7 +227,7 @@ class Grants:
         before: datetime | None = None,
     ) -> int:
         """End all grants that fit every given condition: of a user, of a client, made before a time; without any,
-        everybody's. Logs that, records it for a named user, and returns how many were ended."""
+        everybody's. Logs that, records it for each of their users, and returns how many were ended."""
         now = self._now()
         ended = self._retry_conflicts(
             lambda session: grants.revoke_all(
@@ -237,11 +237,11 @@ class Grants:
         self._access.forget()
         if ended:
             self._events.info(
-                f"grants {because}", number=str(ended), user=user_id or "every", client=client_id or "every"
+                f"grants {because}", number=str(len(ended)), user=user_id or "every", client=client_id or "every"
             )
-            if user_id is not None:
-                self._events.did(user_id, "revokeGrant", client_id=client_id or "")
-        return ended
+        for each in set(ended):
+            self._events.did(each, "revokeGrant", client_id=client_id or "")
+        return len(ended)
 
     def revoke_token(self, token: str, *, client_id: str) -> None:
         """Revoke a token as RFC 7009 asks: a refresh token ends its whole grant, an access token ends alone. Nothing

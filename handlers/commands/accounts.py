@@ -42,8 +42,8 @@ def list_accounts(services: Services, report: Report, *, user: User | None) -> N
 
 
 def rename_account(services: Services, report: Report, *, user: User, account: str, name: str | None) -> None:
-    """Give an account a name of the user's own, trimmed, which later imports leave alone; None restores the name from
-    the source."""
+    """Give an account a name of the user's own, trimmed, which later imports leave alone, and note it in the access
+    record; None restores the name from the source."""
     chosen = accounts.resolve(services.everybody, user.id, account)
     if name is not None:
         name = name.strip()
@@ -54,12 +54,13 @@ def rename_account(services: Services, report: Report, *, user: User, account: s
     services.everybody.atomically(
         lambda session: accounts.rename(session, user_id=user.id, account_id=chosen.id, name=name)
     )
+    services.authorization.record.note(user.id, "changeAccount")
     report.note(f"The account is called {name} now." if name else "The account has the name of its bank again.")
 
 
 def hide_account(services: Services, report: Report, *, user: User, account: str, is_hidden: bool) -> None:
-    """Leave an account out of everything that apps see or, unless `is_hidden`, show it again; its data are kept and go
-    on growing."""
+    """Leave an account out of everything that apps see or, unless `is_hidden`, show it again, and note it in the user's
+    access record; its data are kept and go on growing."""
     chosen = accounts.resolve(services.everybody, user.id, account)
     now = services.clock.now()
     services.change(
@@ -68,6 +69,7 @@ def hide_account(services: Services, report: Report, *, user: User, account: str
             session, user_id=user.id, account_id=chosen.id, is_hidden=is_hidden, now=now
         ),
     )
+    services.authorization.record.note(user.id, "changeAccount")
     report.note(
         "Hidden: apps no longer see it, and no figure counts it. `bankdata accounts show` brings it back."
         if is_hidden

@@ -103,10 +103,11 @@ def list_imports(services: Services, report: Report, *, user: User) -> None:
 
 
 def undo_import(services: Services, report: Report, *, user: User, import_id: str) -> None:
-    """Remove what an import brought, as if it had never been made, and report how much that was; imports before and
-    after it stay."""
+    """Remove what an import brought, as if it had never been made, report how much that was, and note it in the user's
+    access record; imports before and after it stay."""
     now = services.clock.now()
     rebuilt = services.change(user.id, lambda session: rebuild.undo(session, user=user, job_id=import_id, now=now))
+    services.authorization.record.note(user.id, "undoImport")
     gone = len(rebuilt.accounts_gone)
     report.line(
         f"Taken back: {quantity(rebuilt.removed, 'booking')}"

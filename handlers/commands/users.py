@@ -80,10 +80,12 @@ def turn_off_second_factor(services: Services, report: Report, *, name: str) -> 
 
 
 def set_subscription(services: Services, report: Report, *, name: str, active: bool) -> None:
-    """Set whether a user has a subscription: without one, the data endpoints refuse and point to the billing page."""
+    """Set whether a user has a subscription, and note it in their access record: without one, the data endpoints refuse
+    and point to the billing page."""
     user = users.get_by_name(services.everybody, name)
     users.set_subscription(services.everybody, user.id, active=active)
     services.authorization.access.forget()
+    services.authorization.record.note(user.id, "changeSubscription")
     report.note(f"{user.name} has {'an active' if active else 'no'} subscription now.")
 
 

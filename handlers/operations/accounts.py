@@ -107,11 +107,11 @@ def merge_account(services: Services, request: Request, *, id: str, dry_run: boo
     }
 
 
-def separate_account(services: Services, request: Request, *, id: str) -> Json:
+def separate_account(services: Services, request: Request, *, id: str, dry_run: bool) -> Json:
     """Undo the merging of this account into another one: it is an account of its own again. Return how many bookings
-    were removed and added. Raises NotFound."""
+    were removed and added; a dry run stores nothing. Raises NotFound."""
     try:
-        rebuilt = separate(services, services.user(owner_of(request)), id)
+        rebuilt = separate(services, services.user(owner_of(request)), id, is_dry_run=dry_run)
     except NotMerged as error:
         raise NotFound(ACCOUNT_NOT_FOUND) from error
     return rebuilding(rebuilt)
@@ -187,7 +187,12 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
     )
 
 
-def separate(services: Services, user: User, account_id: str) -> Rebuilt:
-    """Make an account that was merged into another an account of its own again; raises NotMerged."""
+def separate(services: Services, user: User, account_id: str, *, is_dry_run: bool = False) -> Rebuilt:
+    """Make an account that was merged into another an account of its own again; a dry run only computes the outcome.
+    Raises NotMerged."""
     now = services.clock.now()
-    return services.change(user.id, lambda session: merges.separate(session, user=user, source_id=account_id, now=now))
+    return services.change(
+        user.id,
+        lambda session: merges.separate(session, user=user, source_id=account_id, now=now),
+        is_dry_run=is_dry_run,
+    )

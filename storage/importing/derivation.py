@@ -120,6 +120,11 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
 
     Own transfers keep their category unless a rule of the user says otherwise.
     """
+    return _derive_again(session, user_id, transaction_ids).filter(_differs(SEEN))
+
+
+def _derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None) -> pl.DataFrame:
+    """As `derive_again`, with the rows of which only the tags differ."""
     stored = session.frame(
         f"SELECT {', '.join(SAID)}, transfer_account_id, {', '.join(f'{name} AS old_{name}' for name in DERIVED)}"
         " FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry AND ($2::TEXT[] IS NULL OR id = ANY($2))",
@@ -133,8 +138,10 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
     derivation = Derivation.of_user(session, user_id)
     derived = name_own_transfers(derivation.derive(stored), derivation.kinds)
     write(session, user_id, derived.filter(_differs(DERIVED)).select("id", *DERIVED, "search_text"))
-    rule_tags.apply(session, user_id, derivation.rules, transaction_ids)
-    return derived.filter(_differs(SEEN)).select("id", *SEEN, *(f"old_{name}" for name in SEEN))
+    tagged = rule_tags.apply(session, user_id, derivation.rules, transaction_ids)
+    return derived.filter(_differs(SEEN) | pl.col("id").is_in(tagged)).select(
+        "id", *SEEN, *(f"old_{name}" for name in SEEN)
+    )
 
 
 def _differs(names: Sequence[str]) -> pl.Expr:
@@ -144,11 +151,11 @@ def _differs(names: Sequence[str]) -> pl.Expr:
 def apply_rules(
     session: Transaction, user_id: str, *, now: datetime, transaction_ids: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """Derive these bookings anew (None: all), write the changes into the journal, and return the rows of
-    `derive_again`. Holds the user."""
+    """Derive these bookings anew (None: all), write the changes into the journal, which knows no tags, and return the
+    rows of `derive_again` and those that got other tags. Holds the user."""
     session.hold(user_id)
-    changed = derive_again(session, user_id, transaction_ids)
-    changes = journal.change_rows(changed["id"], "modified")
+    changed = _derive_again(session, user_id, transaction_ids)
+    changes = journal.change_rows(changed.filter(_differs(SEEN))["id"], "modified")
     journal.record(session, user_id=user_id, job_id="rules", changes=changes, now=now)
     return changed
 

@@ -122,15 +122,16 @@ def revoke_all(
     user_id: str | None = None,
     client_id: str | None = None,
     before: datetime | None = None,
-) -> int:
+) -> list[str]:
     """Revoke all grants, not revoked yet, that fit every given condition: of a user, of a client, made before a time
-    (without any condition, all grants of the store); returns how many that were."""
-    return session.execute(
+    (without any condition, all grants of the store); returns the user of each."""
+    rows = session.rows(
         "UPDATE oauth_grants SET revoked_at = $1, revoked_because = $2 WHERE revoked_at IS NULL"
         " AND (CAST($3 AS TEXT) IS NULL OR user_id = $3) AND (CAST($4 AS TEXT) IS NULL OR client_id = $4)"
-        " AND (CAST($5 AS TIMESTAMP) IS NULL OR created_at < $5)",
+        " AND (CAST($5 AS TIMESTAMP) IS NULL OR created_at < $5) RETURNING user_id",
         *(now, because, user_id, client_id, before),
     )
+    return [row["user_id"] for row in rows]
 
 
 def remove_all(session: Session, user_id: str) -> None:

@@ -25,9 +25,9 @@ SCHEMA = dict.fromkeys(("user_id", "transaction_id", "tag", "name"), pl.String()
 
 def apply(
     session: Transaction, user_id: str, rules: Sequence[Rule], transaction_ids: Sequence[str] | None = None
-) -> None:
+) -> list[str]:
     """Store for these bookings (None: all) exactly the tags of the rules that match them, deleting others that rules
-    gave. The user's own tags are kept apart and stay."""
+    gave, and return the ids of those with other tags than before. The user's own tags are kept apart and stay."""
     giving = [rule for rule in rules if rule.tags]
     query = f"SELECT transaction_id, tag, name FROM rule_tags WHERE {OF_THESE.format('transaction_id')}"
     known = {(row["transaction_id"], row["tag"]): row["name"] for row in session.rows(query, user_id, transaction_ids)}
@@ -39,11 +39,12 @@ def apply(
                 for name in rule.tags:
                     wanted.setdefault((row["id"], fold_tag(name)), name)
     if wanted == known:
-        return
+        return []
     session.changes(user_id)
     session.execute(f"DELETE FROM rule_tags WHERE {OF_THESE.format('transaction_id')}", user_id, transaction_ids)
     rows = [(user_id, id_, tag, name) for (id_, tag), name in wanted.items()]
     session.append("rule_tags", pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+    return list({id_ for (id_, _tag), _name in wanted.items() ^ known.items()})
 
 
 def _bookings(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None) -> Iterator[Row]:

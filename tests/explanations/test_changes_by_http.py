@@ -193,8 +193,11 @@ def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: S
     }
     assert stranger.get("/accounts/merged").json() == {"accounts": []}
     assert stranger.delete(f"/accounts/{other}/merge").status_code == 404
-    again = client.delete(f"/accounts/{other}/merge").json()
-    assert again == {"removed": 0, "added": 1, "accountsGone": []}
+    counts = {"removed": 0, "added": 1, "accountsGone": []}
+    assert client.delete(f"/accounts/{other}/merge?dryRun=true").json() == counts
+    assert client.get("/accounts/merged").json()["accounts"] == [part]
+    assert client.delete(f"/accounts/{other}/merge?dryRun=perhaps").status_code == 400
+    assert client.delete(f"/accounts/{other}/merge").json() == counts
     assert holder.get("/transactions", accountIds=f"{giro},{other}") == before
     assert client.get("/accounts/merged").json() == {"accounts": []}
     missing = client.delete(f"/accounts/{other}/merge")

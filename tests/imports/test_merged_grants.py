@@ -107,14 +107,22 @@ def test_a_merge_that_is_refused_changes_no_grant(eva: Household, write: Write, 
 
 
 @pytest.mark.requirement("oauth.record")
-def test_a_merge_a_deleted_account_and_a_bank_connected_renewed_and_disconnected_are_recorded(
+def test_what_is_done_to_accounts_imports_subscription_and_banks_is_recorded(
     eva: Household, write: Write, two: tuple[str, str]
 ) -> None:
     def done(what: str, /, **arguments: object) -> list[str]:
         perform(eva.services, what, {"user": "eva", **arguments}, eva)
         return deeds(eva)
 
+    done("accounts hide", account=two[0], is_hidden=True)
+    done("accounts rename", account=two[0], name="Old")
+    perform(eva.services, "users subscription", {"name": "eva", "active": True}, eva)
+    assert "changeSubscription" in done("accounts show", account=two[0], is_hidden=False)
+    record = eva.services.authorization.record.overview(eva.user.id, within=timedelta(days=1))
+    assert [each.calls for each in record if each.operation == "changeAccount"] == [3]
     assert "mergeAccount" in done("accounts merge", account=two[0], into=two[1])
+    brought = eva.bring(write("3.sta", mt940("3", ("0102", "C", "3,00", "x"))))
+    assert "undoImport" in done("imports undo", import_id=brought)
     assert "deleteAccount" in done("accounts delete", account=two[1])
     bank: Any = {"connector": "demo", "bank": None, "settings": {"household": "solo"}, "fault": None}
     connect_bank(eva.services, eva, user=eva.user, **bank)

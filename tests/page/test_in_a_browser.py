@@ -306,8 +306,9 @@ def test_a_booking_is_divided_into_parts_that_are_the_whole(signed_in: Opening) 
     dialog.get_by_role("button", name="Take the parts back").click()
     expect(dialog.get_by_role("button", name="Take the parts back")).to_have_count(0)
     page.goto(page.url.split("/transactions")[0] + "/settings")
-    page.get_by_role("button", name="Remove: Splitting").click()
-    expect(page.get_by_role("button", name="Remove: Splitting")).to_have_count(0)
+    page.get_by_role("button", name="Change: Splitting").click()
+    page.get_by_role("button", name="Remove", exact=True).click()
+    expect(page.get_by_role("button", name="Change: Splitting")).to_have_count(0)
 
 
 @pytest.mark.requirement("page.own_words")
@@ -357,9 +358,11 @@ def test_a_category_of_ones_own_is_made_used_renamed_and_removed(signed_in: Open
     page.get_by_role("button", name="Change: Family plan").click()
     page.get_by_label("Own name").fill("Music for all")
     page.get_by_role("button", name="Save").click()
-    page.get_by_role("button", name="Remove: Music for all").click()
-    expect(page.get_by_text("Removed. Its bookings stay where it was.")).to_be_visible()
-    expect(page.get_by_role("button", name="Remove: Music for all")).to_have_count(0)
+    page.get_by_role("button", name="Change: Music for all").click()
+    expect(page.get_by_text("If removed, its bookings stay where it was.")).to_be_visible()
+    page.get_by_role("button", name="Remove", exact=True).click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    expect(page.get_by_role("button", name="Change: Music for all")).to_have_count(0)
 
 
 @pytest.mark.requirement("page.tasks")

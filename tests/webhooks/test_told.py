@@ -236,6 +236,8 @@ def test_a_former_secret_signs_too_for_a_day(told: Told) -> None:
     checked(next_heard(2), renewed["secret"], made["secret"])
     told.advance(hours=24)
     checked(next_heard(3), renewed["secret"])
+    later, last = [client.post(f"/webhooks/{made['id']}/secret").json()["secret"] for _ in range(2)]
+    checked(next_heard(4), last, later)
     rows = told.services.everybody.rows("SELECT sealed FROM connection_secrets")
     assert rows
     assert not any(made["secret"] in row["sealed"] or renewed["secret"] in row["sealed"] for row in rows)

@@ -26,7 +26,7 @@ def test_every_rule_that_holds_gives_its_tags_and_takes_them_along(holder: Holde
     holder.bring(GIRO, [booked("10", "-9.00", "Kita", purpose="milk"), booked("11", "-5.00", "Bar")])
     plain = by_name(holder, include="annotation")
     first = client.post("/rules", json=KITA).json()
-    assert (first["tags"], first["changed"]) == (["Child", "home"], 0)
+    assert (first["tags"], first["changed"]) == (["Child", "home"], 1)
     second = client.post("/rules", json=MARKET).json()
     assert tags(holder, "Kita") == ([], ["Child", "food", "home"])
     assert by_name(holder)["Kita"]["category"] == "GROCERIES"  # a rule that gives tags alone decides nothing
@@ -46,6 +46,26 @@ def test_every_rule_that_holds_gives_its_tags_and_takes_them_along(holder: Holde
     client.patch(path, json={"tags": []})
     assert by_name(holder, include="annotation")["Bar"] == plain["Bar"]
     assert client.get("/tags").json() == {"tags": []}
+
+
+@pytest.mark.requirement("words.rule_tags")
+def test_bookings_that_get_other_tags_have_changed_and_only_once(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita"), booked("11", "-5.00", "Bar"), booked("12", "-7.00", "Kita")])
+    tried = client.post("/rules", json=KITA, params={"dryRun": True, "include": "transactions"}).json()
+    assert (tried["changed"], [row["counterpartName"] for row in tried["transactions"]]) == (2, ["Kita", "Kita"])
+    cursor = client.get("/transactions/changes").json()["nextCursor"]
+    rule = client.post("/rules", json=KITA).json()
+    assert rule["changed"] == 2
+    change = f"/rules/{rule['id']}"
+    assert client.patch(change, json={"tags": ["home", "Child"]}).json()["changed"] == 0
+    assert client.patch(change, json={"tags": ["home"], "category": "HEALTH"}).json()["changed"] == 2
+    assert client.patch(change, json={"tags": ["Home"]}).json()["changed"] == 2
+    assert client.patch(change, json={"category": None}).json()["changed"] == 2
+    assert client.get("/transactions/changes", params={"cursor": cursor}).json()["modified"] != []
+    cursor = client.get("/transactions/changes").json()["nextCursor"]
+    assert client.delete(change).json()["changed"] == 2
+    assert client.get("/transactions/changes", params={"cursor": cursor}).json()["modified"] == []  # shows no tags
 
 
 @pytest.mark.requirement("words.rule_tags")

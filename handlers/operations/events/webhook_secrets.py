@@ -41,8 +41,8 @@ def headers(secrets: Sequence[str], id_: str, at: datetime, body: str) -> dict[s
 
 
 def replace_secret(services: Services, session: Session, user_id: str, webhook_id: str, now: datetime) -> str:
-    """Give the webhook a new secret and return it; the previous one, if there is one, signs too for a day. The caller
-    is inside `connection_keys.hold()`."""
+    """Give the webhook a new secret and return it; the previous one, if there is one, signs too for a day, or until
+    the next one: of a secret that has leaked two calls are the end. The caller is inside `connection_keys.hold()`."""
     before = connection_secrets.find(session, services.connection_keys, user_id, webhook_id)
     secrets = {"secret": new_secret()}
     if before:

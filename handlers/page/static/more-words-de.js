@@ -156,10 +156,10 @@ export default {
 
   // own categories
   own_categories: "Ihre Kategorien",
-  own_text: "Eigene Namen unterhalb der Kategorien. Sie legen einen an, wo Sie eine Buchung korrigieren.",
+  own_text: "Eigene Namen unter den Kategorien. Sie legen einen an, wo Sie eine Buchung korrigieren.",
   own_new: "Eigener Name darunter",
   own_add: "Namen anlegen",
-  own_removed: "Entfernt. Die Buchungen bleiben, wo er stand.",
+  own_goes: "Wird er entfernt, bleiben die Buchungen, wo er stand.",
 
   // amounts to compare with
   targets: "Ziele",

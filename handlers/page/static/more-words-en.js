@@ -159,7 +159,7 @@ export default {
   own_text: "Names of your own below the categories. You make one where you correct a booking.",
   own_new: "A name of your own below it",
   own_add: "Add the name",
-  own_removed: "Removed. Its bookings stay where it was.",
+  own_goes: "If removed, its bookings stay where it was.",
 
   // amounts to compare with
   targets: "Targets",

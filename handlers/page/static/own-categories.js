@@ -66,7 +66,7 @@ export function NewOwn({ below, onMade }) {
   </form>`;
 }
 
-/** The person's own, each to be renamed and removed. */
+/** The person's own, each to be renamed, and removed by a second press: what was in it is not found again. */
 export function OwnCategories() {
   const list = useRead("/categories");
   const name = useNames();
@@ -88,9 +88,10 @@ function Own({ own, at }) {
       <input aria-label=${t("own_name")} maxlength=${NAME_LENGTH_MAX} value=${name} onInput=${(event) => setName(event.target.value)} />
       <button type="submit" class="primary" disabled=${!name.trim()}>${t("save")}</button>
       <button type="button" onClick=${() => setName(null)}>${t("cancel")}</button>
+      <button type="button" class="danger" onClick=${() => tried(() => change("DELETE", path), () => t("changed"))}>${t("remove")}</button>
+      <small>${t("own_goes")}</small>
     </form></li>`;
   return html`<${Line} title=${own.name} about=${at}>
     <button type="button" aria-label="${t("change")}: ${own.name}" onClick=${() => setName(own.name)}>${t("change")}</button>
-    <button type="button" aria-label="${t("remove")}: ${own.name}" onClick=${() => tried(() => change("DELETE", path), () => t("own_removed"))}>${t("remove")}</button>
   <//>`;
 }

@@ -1,7 +1,7 @@
 """/account: what is connected, taking it back, a new password, signing out."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -206,6 +206,10 @@ def test_the_operator_adds_lists_and_removes_clients(fresh: Any) -> None:
     fresh.server.cleanup.sweep()
     assert fresh.server.clients.find(client.id) is not None
     assert fresh.server.clients.remove(client.id) == 1
+    fresh.server.record.write()
+    record = fresh.server.record.overview(fresh.user.id, within=timedelta(days=1))
+    assert [(each.client_id, each.calls) for each in record if each.operation == "revokeGrant"] == [(client.id, 1)]
+    assert fresh.server.record.overview(fresh.other.id, within=timedelta(days=1)) == []
     assert fresh.refresh(tokens["refresh_token"], client.id).json()["error"] == "invalid_client"
 
 
