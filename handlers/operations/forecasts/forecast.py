@@ -50,10 +50,8 @@ def get_forecast(
         salaries=set(found.rows.filter(pl.col("amount") > 0, type="salary")["id"]),
     )
     _add(streams, recurring.filter(is_current(today)), found, today)
-    shapes = {
-        each.key: _shape(each, streams, days=days, of_months=caller.figures_only)
-        for each in [*found.of_accounts, *found.of_currencies.values()]
-    }
+    series = {each.key: each for each in [*found.of_accounts, *found.of_currencies.values()]}  # one may be both
+    shapes = {key: _shape(each, streams, days=days, of_months=caller.figures_only) for key, each in series.items()}
     ids = {
         currency: [one.key for one in found.of_accounts if one.ledger.currency == currency]
         for currency in found.of_currencies
