@@ -81,14 +81,13 @@ def balance_series(
         .group_by("day")
         .agg(pl.col("home_amount").sum().alias("balance"), pl.col("home_amount").is_null().any().alias("is_unknown"))
     )
-    of_day = {row["day"]: row for row in by_day.iter_rows(named=True)}
-    nothing = {"balance": Decimal(0), "is_unknown": False}
-    points = [(day, of_day.get(day, nothing)) for day in days]
-    known_from = max((place + 1 for place, (_, row) in enumerate(points) if row["is_unknown"]), default=0)
+    of_day = {day: (balance, is_unknown) for day, balance, is_unknown in by_day.rows()}
+    points = [(day, *of_day.get(day, (Decimal(0), False))) for day in days]
+    known_from = max((place + 1 for place, (_, _, is_unknown) in enumerate(points) if is_unknown), default=0)
     return BalanceSeries(
         currency=currency,
         accounts=_dated_balances(_with_day(accounts, today=today), converted, bookings, days=days, as_of=as_of),
-        points=[(day, row["balance"]) for day, row in points[known_from:]],
+        points=[(day, balance) for day, balance, _ in points[known_from:]],
         left_out=[(id_, reason) for id_, reason in reasons if reason is not None],
     )
 
@@ -126,17 +125,18 @@ def _dated_balances(
     dated = []
     for id_, currency, until in counted.select("id", "currency", "until").iter_rows():
         first = min(begun.get(id_, until), until)
-        held = {row["day"]: row for row in by_id[(id_,)].iter_rows(named=True)}
+        held = {day: (own, home) for day, own, home in by_id[(id_,)].select("day", "balance", "home_amount").rows()}
+        own_balance, balance = held[as_of]
         day = min(max(as_of, first), until)
         dated.append(
             DatedBalance(
                 account_id=id_,
                 day=day,
-                balance=held[as_of]["home_amount"],
-                own_balance=held[as_of]["balance"],
+                balance=balance,
+                own_balance=own_balance,
                 own_currency=currency,
                 is_old=as_of - day > timedelta(days=OLD_BALANCE_DAYS),
-                points=[(each, held[each]["balance"]) for each in days if each >= first],
+                points=[(each, held[each][0]) for each in days if each >= first],
             )
         )
     return dated

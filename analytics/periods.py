@@ -3,6 +3,7 @@
 import re
 from calendar import monthrange
 from datetime import date, timedelta
+from functools import lru_cache
 
 LAST_DAYS = 30  # interface 4.6; today and the 29 days before it (decision 10)
 SUBSCRIPTION_MONTHS = 6  # interface 4.7
@@ -39,6 +40,7 @@ def shown_months(today: date, count: int, *, first_booking: date | None) -> list
     return months_back(today, min(count, max(HISTORY_MONTHS_MIN, since_first)))
 
 
+@lru_cache(maxsize=1_000)  # histories ask some ten thousand times for the same few months
 def last_day(month: date) -> date:
     """The last day of the month that begins on `month`."""
     return month.replace(day=monthrange(month.year, month.month)[1])

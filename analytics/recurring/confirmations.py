@@ -35,9 +35,7 @@ def with_confirmations(streams: pl.DataFrame, decisions: Iterable[Decision]) -> 
     """The streams (SUBSCRIPTIONS) with their `confirmation`: the first of the decisions about each, "none" where the
     user has not decided."""
     said = {id_: about[0].confirmation for id_, about in by_stream(streams, decisions).items()}
-    return streams.with_columns(
-        confirmation=pl.Series([said.get(id_, UNDECIDED) for id_ in streams["id"]], dtype=pl.String)
-    )
+    return streams.hstack([pl.Series("confirmation", [said.get(id_, UNDECIDED) for id_ in streams["id"]], pl.String)])
 
 
 def by_stream(streams: pl.DataFrame, known: Iterable[A]) -> Mapping[str, list[A]]:

@@ -34,9 +34,9 @@ def over_on() -> pl.Expr:
     return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)).dt.offset_by("1d")
 
 
-def is_listed(today: pl.Expr = TODAY) -> pl.Expr:
+def is_listed() -> pl.Expr:
     """Whether a stream goes on and was charged in the last six months, and so is listed by the interface (4.7)."""
-    return (pl.col("last_charged") >= window_start(today)) & ~is_over(today)
+    return (pl.col("last_charged") >= window_start()) & ~is_over()
 
 
 LONE = pl.len().over("group", "price") == 1

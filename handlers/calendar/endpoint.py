@@ -17,7 +17,7 @@ from handlers.http.request import Answer, Request
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.json_shapes import money_text
 from handlers.services import Services
-from handlers.sync.detection import current_streams, recurring_of
+from handlers.sync.detection import is_current, recurring_of
 from storage import accounts, transactions
 from storage.users import User
 
@@ -63,7 +63,7 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
     with database.transaction() as session:
         everything = accounts.everything(session, user_id)
         recurring = recurring_of(database, user_id, everything, today=today, session=session)
-        streams = current_streams(recurring, today).filter(direction=OUTGOING)
+        streams = recurring.filter(is_current(today), direction=OUTGOING)
         charges = transactions.rows_by_id(session, user_id, streams["charge_ids"].explode().drop_nulls())
     due = [
         DuePayment(

@@ -23,7 +23,7 @@ from handlers.http.steps.parameters import Unreadable, read_date
 from handlers.names import Json
 from handlers.operations.selection import owner_of, selected_accounts
 from handlers.services import Services
-from handlers.sync.detection import current_streams, recurring_of
+from handlers.sync.detection import is_current, recurring_of
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.database import Row, Session, Transaction
@@ -56,7 +56,7 @@ def list_subscription_details(
         if direction != ALL:
             found = found.filter(direction=direction or OUTGOING)
         if wanted == CURRENT:
-            found = current_streams(found, today)
+            found = found.filter(is_current(today))
         elif wanted != ALL:
             found = found.filter(pl.col("confirmation") != DISMISSED)
         charges = charges_of(session, user_id, found)

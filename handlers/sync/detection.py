@@ -14,7 +14,7 @@ from analytics.recurring.confirmations import DISMISSED, with_confirmations
 from analytics.recurring.contract_ids import named_as_in
 from analytics.recurring.detection import detect_both
 from analytics.recurring.directions import OUTGOING, of_user, with_direction
-from analytics.recurring.report import is_listed, is_over
+from analytics.recurring.report import is_over, window_start
 from handlers.sync.recurring import recurring_news
 from storage import accounts, detections, transactions
 from storage.accounts import SelectedAccounts
@@ -30,14 +30,16 @@ USERS_AT_ONCE = 10  # detected in one call, which takes about 20 ms
 def subscriptions_of(database: Database, user_id: str, selected: SelectedAccounts, *, today: date) -> pl.DataFrame:
     """The streams of these accounts that GET /subscriptions lists, as analytics.frames.SUBSCRIPTIONS: those of
     `recurring_of` that were detected, are outgoing, still go on, and are not dismissed."""
-    found = current_streams(recurring_of(database, user_id, selected, today=today), today)
-    return found.filter(pl.col("added_to").is_null(), direction=OUTGOING).select(*SUBSCRIPTIONS)
+    recurring = recurring_of(database, user_id, selected, today=today)
+    return recurring.filter(is_current(today), pl.col("added_to").is_null(), direction=OUTGOING)[[*SUBSCRIPTIONS]]
 
 
-def current_streams(recurring: pl.DataFrame, today: date) -> pl.DataFrame:
-    """The streams neither over nor dismissed, if charged in the last six months or added by a person."""
-    goes_on = is_listed(pl.lit(today)) | (pl.col("added_to").is_not_null() & ~pl.col("is_over"))
-    return recurring.filter(goes_on, pl.col("confirmation") != DISMISSED)
+def is_current(today: date) -> pl.Expr:
+    """Whether a stream of `recurring_of` is neither over nor dismissed, and was charged in the last six months or added
+    by a person."""
+    is_recent = pl.col("last_charged") >= window_start(pl.lit(today))
+    is_open = is_recent | pl.col("added_to").is_not_null()
+    return is_open & ~pl.col("is_over") & (pl.col("confirmation") != DISMISSED)
 
 
 def recurring_of(

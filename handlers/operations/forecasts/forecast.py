@@ -21,7 +21,7 @@ from handlers.json_shapes import money
 from handlers.names import Json
 from handlers.operations.selection import selected_or_all
 from handlers.services import Services
-from handlers.sync.detection import current_streams, recurring_of
+from handlers.sync.detection import is_current, recurring_of
 from handlers.sync.forecasts.basis import Basis, basis_of
 from handlers.sync.forecasts.series import Series
 from storage import accounts
@@ -49,11 +49,9 @@ def get_forecast(
         ids_by_charge(recurring),
         salaries=set(found.rows.filter(pl.col("amount") > 0, type="salary")["id"]),
     )
-    _add(streams, current_streams(recurring, today), found, today)
-    shapes = {
-        each.key: _shape(each, streams, days=days, of_months=caller.figures_only)
-        for each in [*found.of_accounts, *found.of_currencies.values()]
-    }
+    _add(streams, recurring.filter(is_current(today)), found, today)
+    series = {each.key: each for each in [*found.of_accounts, *found.of_currencies.values()]}  # one may be both
+    shapes = {key: _shape(each, streams, days=days, of_months=caller.figures_only) for key, each in series.items()}
     ids = {
         currency: [one.key for one in found.of_accounts if one.ledger.currency == currency]
         for currency in found.of_currencies
