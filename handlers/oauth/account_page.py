@@ -80,7 +80,7 @@ class ConnectedApp(Struct):
 
 def account_routes(site: Site) -> list[BaseRoute]:
     """The routes of the account page and its forms, of the access record, and of the list of browsers."""
-    setup = {"GET": show_setup_form, "POST": make_setup_token} if _has_simplefin(site) else None
+    setup = {"GET": show_setup_form, "POST": make_setup_token} if site.services.settings.simplefin_server else None
     return [
         *site.user_routes({"/account": {"GET": account_page}}),
         *site.user_routes(
@@ -304,10 +304,6 @@ def _grant_of_form(site: Site, user: User, visit: Visit) -> Grant | None:
     return next((grant for grant in connected if grant.id == visit.form.get("grant")), None)
 
 
-def _has_simplefin(site: Site) -> bool:
-    return site.services.settings.simplefin_server
-
-
 def _account(
     site: Site,
     visit: Visit,
@@ -351,7 +347,7 @@ def _account(
         notice=notice,
         ends_apps="end_apps" in visit.form,
         calendar_since=site.server.calendar.made_at(user.id),
-        has_simplefin=_has_simplefin(site),
+        has_simplefin=site.services.settings.simplefin_server,
         simplefin_name=visit.form.get("name", ""),
         simplefin_choices=chosen if chosen and at == "simplefin" else preset_choices(None, owned),
         simplefin_days=days_to_choose(site.policy.grant_lifetime),
