@@ -3,7 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
-from auth import lifetimes, metadata
+from auth import lifetimes
 from auth.apps.client_documents import ClientDocuments, Fetch
 from auth.apps.clients import Clients
 from auth.cleanup import Cleanup
@@ -149,11 +149,3 @@ class AuthorizationServer:
     def jwks(self) -> dict[str, list[dict[str, str]]]:
         """The public keys that verify valid access tokens, as a JWK set (RFC 7517 section 5)."""
         return self.keys.jwks(now=self._now())
-
-    def server_metadata(self) -> dict[str, object]:
-        """The metadata of the authorization server (RFC 8414)."""
-        return metadata.server_metadata(self.policy)
-
-    def resource_metadata(self, resource: Resource = "data") -> dict[str, object]:
-        """The metadata of a resource (RFC 9728)."""
-        return metadata.resource_metadata(self.policy, resource)
