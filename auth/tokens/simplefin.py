@@ -61,9 +61,8 @@ class SimpleFinAccess:
         """Make a setup token, valid for 24 hours, with a client and a grant for an app that its user calls `name`. The
         token is the base64 of an address, and the user pastes it into the app. Logs it, and records it as `deed`.
         Raises InvalidRequest for a wrong name or lifetime."""
-        longest = self._policy.grant_lifetime
-        if lifetime is not None and not timedelta() < lifetime <= longest:
-            raise InvalidRequest(f"An access lasts from 1 to {longest.days} days.")
+        if lifetime is not None and not timedelta() < lifetime <= lifetimes.GRANT:
+            raise InvalidRequest(f"An access lasts from 1 to {lifetimes.GRANT.days} days.")
         now, code = self._now(), new_letters(SECRET_CHARACTERS)
         app = new_client(checked_client(name), client_id=new_client_id(), registered_by="simplefin", now=now)
 

@@ -2,6 +2,7 @@
 10.7.3)."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from auth.apps.clients import BUILTIN, PAGE
+from auth.authorization_details import LASTS_DAYS
 from auth.errors import InvalidToken, OAuthError
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
@@ -17,15 +19,7 @@ from auth.server import AuthorizationServer
 from auth.tokens.terms import is_within
 from handlers.loopback import is_loopback
 from handlers.oauth import record_page, sessions_page
-from handlers.oauth.choices import (
-    AS_BEFORE,
-    Choices,
-    NothingChosen,
-    choices_of,
-    days_to_choose,
-    preset_choices,
-    sent_choices,
-)
+from handlers.oauth.choices import AS_BEFORE, Choices, NothingChosen, choices_of, preset_choices, sent_choices
 from handlers.oauth.languages import Words
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.record_page import record_id
@@ -158,7 +152,7 @@ def make_setup_token(site: Site, visit: Visit, browser: Browser, user: User) -> 
     outcome = site.check_password(visit, browser, user)
     if outcome.browser is None:
         return _account(site, visit, browser, user, at="simplefin", outcome=outcome, chosen=chosen)
-    name, lifetime = visit.form.get("name", ""), chosen.lifetime(days_to_choose(site.policy.grant_lifetime))
+    name, lifetime = visit.form.get("name", ""), chosen.lifetime(LASTS_DAYS)
     try:
         token = site.server.simplefin.setup_token(user.id, name, terms=terms, lifetime=lifetime)
     except OAuthError:
@@ -289,13 +283,12 @@ def _reminders(site: Site, words: Words, user_id: str) -> list[str]:
     return said
 
 
-def _days_of(site: Site, grant: Grant) -> list[int]:
+def _days_of(site: Site, grant: Grant) -> Sequence[int]:
     """The choices, in days from now, for how long the access can last. A token issued by the operator has a fixed end,
     and can only be made to end earlier."""
-    days = days_to_choose(site.policy.grant_lifetime)
     if grant.client_id != BUILTIN:
-        return days
-    return [each for each in days if site.server.grants.end_of(timedelta(days=each)) < grant.expires_at]
+        return LASTS_DAYS
+    return [each for each in LASTS_DAYS if site.server.grants.end_of(timedelta(days=each)) < grant.expires_at]
 
 
 def _grant_of_form(site: Site, user: User, visit: Visit) -> Grant | None:
@@ -350,6 +343,6 @@ def _account(
         has_simplefin=site.services.settings.simplefin_server,
         simplefin_name=visit.form.get("name", ""),
         simplefin_choices=chosen if chosen and at == "simplefin" else preset_choices(None, owned),
-        simplefin_days=days_to_choose(site.policy.grant_lifetime),
+        simplefin_days=LASTS_DAYS,
         tokens={purpose: sessions.form_token(browser, purpose) for purpose in PURPOSES},
     )
