@@ -16,7 +16,7 @@ CHARACTERS_MAX = 4096
 ACCOUNTS_MAX = 100
 
 Days = Literal[365, 90, 30, 7, 1]
-LASTS_DAYS: tuple[int, ...] = get_args(Days)
+LASTS_DAYS: tuple[int, ...] = get_args(Days)  # what a person can choose, the longest first: lifetimes.GRANT
 
 Action = Literal["list_accounts", "read_balances", "read_transactions", "read_cashflow"]
 SCOPE_OF: dict[Action, str] = {

@@ -81,7 +81,7 @@ class Consent:
 
         Of TICKED_SCOPES, only those in `ticked` are granted, and none about single bookings if `terms` show only
         figures; where no scope is left, access is refused. `terms` limit what the grant covers, and `lifetime` how long
-        it lasts (None: as long as the operator allows).
+        it lasts (None: as long as an access can).
         """
         user_id, now = browser.user_id, self._now()
         assert user_id is not None, "only a signed-in browser decides"

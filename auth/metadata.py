@@ -45,7 +45,7 @@ def server_metadata(policy: Policy) -> dict[str, Any]:
     return document
 
 
-def resource_metadata(policy: Policy, resource: Resource = "data") -> dict[str, Any]:
+def resource_metadata(policy: Policy, resource: Resource) -> dict[str, Any]:
     """The metadata of a resource for clients (RFC 9728); the member `resource` is exactly its address."""
     return {
         "resource": policy.address_of(resource),

@@ -1,4 +1,4 @@
-"""The operator's decisions about the authorization server: addresses, registration, lifetimes, grace."""
+"""The operator's decisions about the authorization server: addresses, registration, grace."""
 
 import re
 from collections.abc import Mapping
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 from urllib.parse import urlsplit
-
-from auth import lifetimes
 
 Registration = Literal["open", "token", "off"]
 Resource = Literal["data", "mcp", "simplefin"]
@@ -35,9 +33,6 @@ class Policy:
     shows_addresses: bool  # in the log, for fail2ban
     writing_clients: frozenset[str] = frozenset()  # ids of apps that may be allowed to change something
     document_hosts: frozenset[str] | None = frozenset()  # hosts whose client documents are fetched; None: all
-    access_lifetime: timedelta = lifetimes.ACCESS_TOKEN
-    refresh_lifetime: timedelta = lifetimes.REFRESH_TOKEN
-    grant_lifetime: timedelta = lifetimes.GRANT
 
     @property
     def issuer(self) -> str:

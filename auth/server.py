@@ -3,7 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
-from auth import lifetimes, metadata
+from auth import lifetimes
 from auth.apps.client_documents import ClientDocuments, Fetch
 from auth.apps.clients import Clients
 from auth.cleanup import Cleanup
@@ -63,13 +63,12 @@ class AuthorizationServer:
         """
         now = with_zone(now)
         self.policy = policy
-        self.keys = KeyRing(keys, now=now(), retired_for=policy.access_lifetime + lifetimes.LEEWAY)
+        self.keys = KeyRing(keys, now=now())
         tokens = AccessTokens(
             self.keys,
             issuer=policy.issuer,
             audience=policy.address_of("data"),
             other_audiences=[policy.address_of("mcp")],
-            lifetime=policy.access_lifetime,
         )
         self.record = AccessRecord(database, now)
         events = Events(self.keys.secret("log"), shows_addresses=policy.shows_addresses, record=self.record)
@@ -113,8 +112,8 @@ class AuthorizationServer:
         lifetime that cannot be had."""
         if not scopes or not scopes <= frozenset(ALL_SCOPES):
             raise InvalidRequest(f"The scopes are {', '.join(ALL_SCOPES)}.")
-        if not timedelta() < lifetime <= self.policy.grant_lifetime:
-            raise InvalidRequest(f"The lifetime must lie between 1 second and {self.policy.grant_lifetime.days} days.")
+        if not timedelta() < lifetime <= lifetimes.GRANT:
+            raise InvalidRequest(f"The lifetime must lie between 1 second and {lifetimes.GRANT.days} days.")
         if users.find(self._database, user_id) is None:
             raise UserUnknown("There is no user of this id.")
         client_id = self.clients.ensure_builtin()
@@ -149,11 +148,3 @@ class AuthorizationServer:
     def jwks(self) -> dict[str, list[dict[str, str]]]:
         """The public keys that verify valid access tokens, as a JWK set (RFC 7517 section 5)."""
         return self.keys.jwks(now=self._now())
-
-    def server_metadata(self) -> dict[str, object]:
-        """The metadata of the authorization server (RFC 8414)."""
-        return metadata.server_metadata(self.policy)
-
-    def resource_metadata(self, resource: Resource = "data") -> dict[str, object]:
-        """The metadata of a resource (RFC 9728)."""
-        return metadata.resource_metadata(self.policy, resource)

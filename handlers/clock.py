@@ -10,9 +10,9 @@ class Clock:
     `offset` is how far a demo server lives in the future; a real one lives in the present.
     """
 
-    def __init__(self, zone: ZoneInfo, *, offset: timedelta = timedelta(0)) -> None:
+    def __init__(self, zone: ZoneInfo) -> None:
         self.zone = zone
-        self.offset = offset
+        self.offset = timedelta(0)
 
     def now(self) -> datetime:
         """The present instant in UTC, without zone, cut to milliseconds: as precise as it is stored and sent."""

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
@@ -27,7 +27,6 @@ from handlers.commands.table import perform
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.health_and_metrics import health_and_metrics
 from handlers.http.hosts import Hosts
-from handlers.http.request import Operation
 from handlers.http.request_durations import RequestDurations
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.listening_socket import CannotListen
@@ -71,7 +70,6 @@ def application(
     services: Services,
     listener: control_socket.ControlServer | None = None,
     *,
-    answered_by: Mapping[str, Operation] | None = None,
     is_cut_off: threading.Event | None = None,
     listens_at: str = "127.0.0.1",
     validate_responses: bool = False,
@@ -79,9 +77,8 @@ def application(
     """The whole service as one ASGI application. Making it registers the service's own OAuth clients in the store. When
     it ends, it closes `services` and the control socket `listener`, if there is one.
 
-    `listens_at` is the address of the listening socket. `answered_by` replaces the service's own operations, by
-    operation id. `is_cut_off` is set if an import or a source was still at work at the end: then the process has to
-    exit at once.
+    `listens_at` is the address of the listening socket. `is_cut_off` is set if an import or a source was still at work
+    at the end: then the process has to exit at once.
     """
     settings, cut_off = services.settings, is_cut_off or threading.Event()
     limiter = Limiter(settings.rate_limit_url, rate=Rate(*settings.rate_limit) if settings.rate_limit else None)
@@ -111,7 +108,7 @@ def application(
                 log.warning("stopped; an import that was going on is undone, and a sync goes on after the next start")
                 cut_off.set()
 
-    contract, functions = CONTRACT_FILE.read_bytes(), answered_by or operations(services)
+    contract, functions = CONTRACT_FILE.read_bytes(), operations(services)
     turns = Turns(StoreUnavailable)
     of_assistants = bearer_check(services.authorization, "mcp")
     others = [
@@ -173,7 +170,6 @@ def run(
     *,
     listener: socket.socket,
     ready: Callable[[], None],
-    answered_by: Mapping[str, Operation] | None = None,
     takes_commands: bool = True,
 ) -> None:
     """Serve until SIGINT or SIGTERM, in this one process; then return, for being asked to stop is no failure. If an
@@ -189,7 +185,6 @@ def run(
         served = application(
             services,
             commands_from,
-            answered_by=answered_by,
             is_cut_off=is_cut_off,
             listens_at=listener.getsockname()[0],
         )

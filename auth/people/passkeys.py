@@ -42,11 +42,6 @@ class Passkeys:
         self._events = events
         self._now = now
 
-    @property
-    def are_possible(self) -> bool:
-        """Whether browsers make passkeys for the host of the pages (`Policy.passkey_host`)."""
-        return self._policy.passkey_host is not None
-
     def of_user(self, user_id: str) -> list[Passkey]:
         """All passkeys of a user, the first made first; those for an earlier host of the pages no longer work."""
         return passkeys.of_user(self._database, user_id)
@@ -54,7 +49,7 @@ class Passkeys:
     def creation_options(self, user: User, browser: Browser) -> str:
         """The options for a browser to have a device make a passkey: PublicKeyCredentialCreationOptions as JSON. Stores
         their challenge with the browser's session for five minutes, in place of an earlier one. Call it only where
-        passkeys `are_possible`."""
+        there is a `Policy.passkey_host`."""
         import webauthn
         from webauthn.helpers import structs
 

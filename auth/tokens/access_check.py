@@ -69,10 +69,6 @@ class AccessCheck:
         self._check_audience(claims, audience)
         return self._principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
 
-    def standing_in_memory(self, grant_id: str) -> Standing | None:
-        """What memory knows of a grant: user, terms, whether it is live; None where the store has to be asked."""
-        return self._remembered_standing(grant_id, self._now())
-
     def check(self, grant_id: str, user_id: str) -> Standing:
         """The standing of this user's live grant, from memory or else from the store, for what acts without an access
         token: SimpleFIN credentials and webhooks. Raises InvalidToken if the grant is unknown, revoked, expired or

@@ -50,13 +50,11 @@ class AccessTokens:
         issuer: str,
         audience: str,
         other_audiences: Iterable[str] = (),
-        lifetime: timedelta = lifetimes.ACCESS_TOKEN,
     ) -> None:
         self._ring = ring
         self.issuer = issuer
         self.audience = audience
         self._audiences = frozenset({audience, *other_audiences})
-        self.lifetime = lifetime
 
     def issue(
         self,
@@ -66,11 +64,11 @@ class AccessTokens:
         scopes: Iterable[str],
         grant_id: str,
         now: datetime,
-        lifetime: timedelta | None = None,
+        lifetime: timedelta = lifetimes.ACCESS_TOKEN,
         audience: str | None = None,
     ) -> str:
-        """A signed token (RFC 9068 sections 2.1 and 2.2), without personal data; not stored. Without `lifetime` and
-        `audience`, those of the constructor hold."""
+        """A signed token (RFC 9068 sections 2.1 and 2.2), without personal data; not stored. Without `audience`,
+        that of the constructor holds."""
         issued_at = int(aware(now).timestamp())
         key = self._ring.signing_key()
         claims = {
@@ -80,7 +78,7 @@ class AccessTokens:
             "client_id": client_id,
             "scope": scope_text(scopes),
             "iat": issued_at,
-            "exp": issued_at + int((lifetime or self.lifetime).total_seconds()),
+            "exp": issued_at + int(lifetime.total_seconds()),
             "jti": secrets.token_urlsafe(16),
             GRANT_CLAIM: grant_id,
         }

@@ -53,17 +53,17 @@ class Grants:
         has_details: bool = False,
     ) -> Grant:
         """Make a grant inside the caller's transaction; it is listed as connected once its first tokens are fetched. It
-        lasts for `lifetime`, but no longer than the operator allows, which is also the default.
+        lasts for `lifetime`, but for a year (GRANT) at most, which is also the default.
 
         A grant with the `session_hash` of a browser session ends with the session, and has no `lifetime` of its own.
         Its single access token is all it ever gets, so it only has to last until that token ends.
         """
         now = self._now()
-        ends = now + min(lifetime or self._policy.grant_lifetime, self._policy.grant_lifetime)
+        ends = now + min(lifetime or lifetimes.GRANT, lifetimes.GRANT)
         if session_hash is not None:
             row = browsers.find(session, session_hash)
             session_ends = row.created_at + lifetimes.SESSION if row is not None else now
-            ends = min(session_ends, now + lifetimes.CODE + self._policy.access_lifetime)
+            ends = min(session_ends, now + lifetimes.CODE + lifetimes.ACCESS_TOKEN)
         grant = Grant(
             id=new_grant_id(),
             user_id=user_id,
@@ -117,7 +117,7 @@ class Grants:
         terms: Terms = EVERYTHING,
     ) -> str:
         """Issue an access token with a grant of its own and no refresh token (`bankdata token`); logs and records it.
-        The caller knows that the operator allows this `lifetime`."""
+        The caller sees to it that `lifetime` is at most GRANT."""
         now = self._now()
         grant = Grant(
             id=new_grant_id(),
@@ -144,8 +144,8 @@ class Grants:
         )
 
     def end_of(self, lifetime: timedelta) -> datetime:
-        """When an access ends that begins now and lasts for `lifetime`, or for the longest that the operator allows."""
-        return self._now() + min(lifetime, self._policy.grant_lifetime)
+        """When an access ends that begins now and lasts for `lifetime`."""
+        return self._now() + lifetime
 
     def narrow(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:
         """Reduce a grant, from the next request on, to what both its own terms and `terms` cover, and let it and its
@@ -169,7 +169,7 @@ class Grants:
         def work(session: Session) -> None:
             grants.change_terms(session, grant.id, terms=terms, scope=scope, ends=ends)
             # The app's refresh token was made to end with the access, so it is prolonged with it
-            tokens.prolong_refresh(session, grant.id, lifetime=self._policy.refresh_lifetime, at_most=ends)
+            tokens.prolong_refresh(session, grant.id, lifetime=lifetimes.REFRESH_TOKEN, at_most=ends)
 
         self._retry_conflicts(work)
         self._access.forget()

@@ -7,7 +7,7 @@ import json
 import secrets
 import threading
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
@@ -53,10 +53,8 @@ class KeyRing:
     """The signing keys of one store, and a lasting secret from which others are derived; kept in a folder or another
     place. Safe to use from any thread; notices rotations by other processes."""
 
-    def __init__(self, kept: Path | KeyPlace, *, now: datetime, retired_for: timedelta = lifetimes.RETIRED_KEY) -> None:
-        """Open the keys in this folder or place, or make them on the first start; a replaced key is accepted for
-        `retired_for`. Raises KeysUnusable."""
-        self._retired_for = retired_for
+    def __init__(self, kept: Path | KeyPlace, *, now: datetime) -> None:
+        """Open the keys in this folder or place, or make them on the first start. Raises KeysUnusable."""
         self._lock = threading.Lock()
         self._secret = b""
         self._keys: tuple[SigningKey, ...] = ()
@@ -78,11 +76,11 @@ class KeyRing:
 
     def public_key(self, kid: str, *, now: datetime) -> RSAPublicKey | None:
         """The key that verifies signatures with this `kid`; None where it is unknown, or was retired more than
-        `retired_for` ago."""
+        RETIRED_KEY ago."""
         return key.private.public_key() if (key := self._find(kid, now)) else None
 
     def is_in_use(self, kid: str, *, now: datetime) -> bool:
-        """Whether signatures with this `kid` are accepted: it is the active key, or was retired at most `retired_for`
+        """Whether signatures with this `kid` are accepted: it is the active key, or was retired at most RETIRED_KEY
         ago."""
         return self._find(kid, now) is not None
 
@@ -138,7 +136,7 @@ class KeyRing:
         return None
 
     def _is_valid(self, key: SigningKey, now: datetime) -> bool:
-        return key.retired_at is None or aware(now) < key.retired_at + self._retired_for
+        return key.retired_at is None or aware(now) < key.retired_at + lifetimes.RETIRED_KEY
 
     def _refresh(self) -> None:
         """Read the keys again if another process has changed them."""

@@ -176,7 +176,7 @@ class RefreshTokens:
                 token_hash=stored_hash(refresh_token),
                 grant_id=grant.id,
                 issued_at=now,
-                expires_at=min(now + self._policy.refresh_lifetime, grant.expires_at),
+                expires_at=min(now + lifetimes.REFRESH_TOKEN, grant.expires_at),
             ),
         )
         return self._answer(grant, refresh_token, scope=scope, details=self._details(session, grant, scope))
@@ -202,7 +202,7 @@ class RefreshTokens:
         self, grant: Grant, refresh_token: str | None, *, scope: str, details: list[dict[str, Any]] | None = None
     ) -> TokenAnswer:
         now = self._now()
-        lifetime = min(self._access_tokens.lifetime, grant.expires_at - now)
+        lifetime = min(lifetimes.ACCESS_TOKEN, grant.expires_at - now)
         access_token = self._access_tokens.issue(
             user_id=grant.user_id,
             client_id=grant.client_id,

@@ -61,9 +61,8 @@ class SimpleFinAccess:
         """Make a setup token, valid for 24 hours, with a client and a grant for an app that its user calls `name`. The
         token is the base64 of an address, and the user pastes it into the app. Logs it, and records it as `deed`.
         Raises InvalidRequest for a wrong name or lifetime."""
-        longest = self._policy.grant_lifetime
-        if lifetime is not None and not timedelta() < lifetime <= longest:
-            raise InvalidRequest(f"An access lasts from 1 to {longest.days} days.")
+        if lifetime is not None and not timedelta() < lifetime <= lifetimes.GRANT:
+            raise InvalidRequest(f"An access lasts from 1 to {lifetimes.GRANT.days} days.")
         now, code = self._now(), new_letters(SECRET_CHARACTERS)
         app = new_client(checked_client(name), client_id=new_client_id(), registered_by="simplefin", now=now)
 
@@ -147,16 +146,6 @@ class SimpleFinAccess:
         self._events.alarm("setup token used twice", address=address, client=grant.client_id, grant=grant.id)
         self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id, is_refused=True)
 
-    def principal_in_memory(self, user_part: str, password: str) -> Principal | None:
-        """The principal of a user part and password, from memory alone; None where the store has to be asked. Raises
-        InvalidToken where the grant has ended, and WrongPassword."""
-        held = self._credentials.get(user_part)
-        if held is None:
-            return None
-        _check(password, held)
-        known = self._access.standing_in_memory(held.grant_id)
-        return self._principal(held) if known is not None else None
-
     def principal(self, user_part: str, password: str) -> Principal:
         """The principal of a user part and password, read from the store where it is not in memory, and remembered.
         Raises InvalidToken where the grant has ended, and WrongPassword."""
@@ -168,8 +157,11 @@ class SimpleFinAccess:
             if len(self._credentials) >= CACHED_MAX:
                 self._credentials.clear()
             self._credentials[user_part] = held
-        _check(password, held)
-        return self._principal(held)
+        if not is_same(stored_hash(password), held.password_hash):
+            raise WrongPassword("wrong")
+        standing = self._access.check(held.grant_id, held.user_id)
+        scopes = _scopes(standing.terms)
+        return principal_of(standing, client_id=held.client_id, scopes=scopes, grant_id=held.grant_id)
 
     def wait_after_guess(self, user_part: str, *, address: str) -> timedelta | None:
         """Count a wrong guess at the password of this user part, and return how long this address has to wait before
@@ -182,16 +174,6 @@ class SimpleFinAccess:
         )
         return wait if isinstance(wait, timedelta) else None
 
-    def _principal(self, held: Credentials) -> Principal:
-        standing = self._access.check(held.grant_id, held.user_id)
-        scopes = _scopes(standing.terms)
-        return principal_of(standing, client_id=held.client_id, scopes=scopes, grant_id=held.grant_id)
-
 
 def _scopes(terms: Terms) -> frozenset[str]:
     return frozenset({READ_ACCOUNTS} if terms.figures_only else {READ_ACCOUNTS, READ_TRANSACTIONS})
-
-
-def _check(password: str, held: Credentials) -> None:
-    if not is_same(stored_hash(password), held.password_hash):
-        raise WrongPassword("wrong")

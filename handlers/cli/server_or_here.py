@@ -104,7 +104,10 @@ def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None
         try:
             control_socket.ask(settings.data_dir, command, sent, report, on_interrupt=first_interrupt)
         except NoServer:
-            _run_here(settings, command, sent, report)
+            from handlers.commands.table import perform  # a second of loading that a running server saves us
+
+            with closing(open_service(settings, may_make=command in MAKES_A_STORE)) as services:
+                perform(services, command, sent, report)
 
 
 @contextmanager
@@ -145,7 +148,24 @@ def open_service(
     is_new = not _has_store(settings)
     if not may_make:
         check_store(settings)
-    services = _open(settings, for_server=for_server, has_live_demo=has_live_demo, sends_webhooks=sends_webhooks)
+    from handlers.services import open_services
+    from storage.database import StoreError, StoreInUse
+
+    try:
+        services = open_services(
+            settings, for_server=for_server, has_live_demo=has_live_demo, sends_webhooks=sends_webhooks
+        )
+    except StoreInUse:
+        if for_server:
+            stop(
+                f"Another process has {settings.store_path} open. One process serves a DuckDB store: stop the other"
+                " one, or give this one a folder of its own with --data DIR."
+            )
+        stop(f"Another process has {settings.store_path} open and does not listen for commands. Stop it first.")
+    except StoreError as error:
+        stop(str(error))
+    except OSError as error:
+        stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")
     if is_new and settings.store_path is not None:
         click.echo(f"Made a new store in {settings.store_path.parent}.", err=True)
     if services.missing_key is not None and not for_server:
@@ -169,34 +189,6 @@ def _has_store(settings: Settings) -> bool:
         return settings.store_path.exists() and settings.store_path.stat().st_size > 0  # a copy that broke off is none
     except OSError as error:
         stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")
-
-
-def _open(settings: Settings, *, for_server: bool, has_live_demo: bool, sends_webhooks: bool) -> "Services":
-    from handlers.services import open_services
-    from storage.database import StoreError, StoreInUse
-
-    try:
-        return open_services(
-            settings, has_live_demo=has_live_demo, for_server=for_server, sends_webhooks=sends_webhooks
-        )
-    except StoreInUse:
-        if for_server:
-            stop(
-                f"Another process has {settings.store_path} open. One process serves a DuckDB store: stop the other"
-                " one, or give this one a folder of its own with --data DIR."
-            )
-        stop(f"Another process has {settings.store_path} open and does not listen for commands. Stop it first.")
-    except StoreError as error:
-        stop(str(error))
-    except OSError as error:
-        stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")
-
-
-def _run_here(settings: Settings, command: str, arguments: Mapping[str, Any], terminal: Terminal) -> None:
-    from handlers.commands.table import perform  # a second of loading that a running server saves us
-
-    with closing(open_service(settings, may_make=command in MAKES_A_STORE)) as services:
-        perform(services, command, arguments, terminal)
 
 
 def _as_json(value: Any) -> Any:

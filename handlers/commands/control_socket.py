@@ -12,8 +12,8 @@ import os
 import socket
 import socketserver
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -98,7 +98,7 @@ class ControlServer:
 
         before = os.umask(0o177)
         try:
-            with _SocketAddress(self._path) as address:
+            with _socket_address(self._path) as address:
                 self._server = socketserver.ThreadingUnixStreamServer(address, Handler)
         finally:
             os.umask(before)
@@ -136,7 +136,7 @@ def ask(
     command, and its outcome is still awaited."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
-            with _SocketAddress(folder / FILE_NAME) as address:
+            with _socket_address(folder / FILE_NAME) as address:
                 connection.connect(address)
         except OSError as error:
             raise NoServer from error
@@ -246,19 +246,14 @@ def _carry_out(handler: socketserver.StreamRequestHandler, sender: _Sender, perf
         sender.send(kind="stopped", text=str(interrupted))
 
 
-class _SocketAddress:
+@contextmanager
+def _socket_address(path: Path) -> Iterator[str]:
     """A context with an address for a socket path of any length, for the kernel takes only about a hundred bytes."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor: int | None = None
-
-    def __enter__(self) -> str:
-        if len(os.fsencode(self._path)) <= UNIX_PATH_BYTES_MAX:
-            return str(self._path)
-        self._descriptor = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        return f"/proc/self/fd/{self._descriptor}/{self._path.name}"
-
-    def __exit__(self, *_: object) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
+    if len(os.fsencode(path)) <= UNIX_PATH_BYTES_MAX:
+        yield str(path)
+        return
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{path.name}"
+    finally:
+        os.close(descriptor)

@@ -17,11 +17,12 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-MEDIA_TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".png": "image/png",
+KEPT = {"cache-control": f"public, max-age={CACHE_SECONDS}"}
+PAGE_HEADERS = {
+    **KEPT,
+    "content-security-policy": PAGE_POLICY,
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
 }
 
 
@@ -29,32 +30,17 @@ def documentation(contract: bytes) -> list[Route]:
     """The GET routes, open to everybody, of /api/openapi.json (the bytes of `contract`), of /docs with its files, and
     of /healthz, which says that the process answers."""
     pages = resources.files("handlers.http") / "static" / "docs"
-    routes = [
+    return [
         Route("/healthz", _health, methods=["GET"]),
-        _file(CONTRACT_PATH, contract, "application/json"),
-        _file("/docs", (pages / "index.html").read_bytes(), MEDIA_TYPES[".html"]),
+        fixed_file(CONTRACT_PATH, contract, KEPT),
+        *(_page_file(page) for page in pages.iterdir() if page.name.endswith((".html", ".js", ".css", ".png"))),
     ]
-    return routes + [_page_file(page) for page in pages.iterdir() if page.name != "index.html" and _suffix(page)]
 
 
 def _page_file(page: Traversable) -> Route:
+    path = "/docs" if page.name == "index.html" else f"/docs/{page.name}"
     content = stylesheet(page) if page.name == "page.css" else page.read_bytes()
-    return _file(f"/docs/{page.name}", content, MEDIA_TYPES[_suffix(page)])
-
-
-def _suffix(page: Traversable) -> str:
-    return next((suffix for suffix in MEDIA_TYPES if page.name.endswith(suffix)), "")
-
-
-def _file(path: str, content: bytes, media_type: str) -> Route:
-    headers = {"cache-control": f"public, max-age={CACHE_SECONDS}"}
-    if media_type.startswith("text/html"):
-        headers |= {
-            "content-security-policy": PAGE_POLICY,
-            "referrer-policy": "no-referrer",
-            "x-frame-options": "DENY",
-        }
-    return fixed_file(path, content, media_type, headers)
+    return fixed_file(path, content, PAGE_HEADERS if page.name.endswith(".html") else KEPT)
 
 
 async def _health(_request: Request) -> Response:

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import PurePosixPath
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -17,13 +18,21 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from handlers.http.steps.request_headers import weights
 
 COMPRESSED_BYTES_MIN = 1024
+MEDIA_TYPES = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+}
 
 _FILES = StaticFiles()  # without a folder: used only for its rules on If-None-Match
 
 
-def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str, str]) -> Route:
-    """A GET route that serves this content at this path, from 1,024 bytes on compressed for clients that accept gzip; a
-    client that already has it gets a 304."""
+def fixed_file(path: str, content: bytes, headers: Mapping[str, str]) -> Route:
+    """A GET route that serves this content at this path, whose ending tells its media type (none: a page); from 1,024
+    bytes on compressed for clients that accept gzip. A client that already has it gets a 304."""
+    media_type = MEDIA_TYPES.get(PurePosixPath(path).suffix, "text/html")
     digest = hashlib.sha256(content).hexdigest()
     is_large = len(content) >= COMPRESSED_BYTES_MIN
     common = {**headers, **({"vary": "Accept-Encoding"} if is_large else {})}

@@ -2,6 +2,7 @@
 10.7.3)."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from auth.apps.clients import BUILTIN, PAGE
+from auth.authorization_details import LASTS_DAYS
 from auth.errors import InvalidToken, OAuthError
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
@@ -17,15 +19,7 @@ from auth.server import AuthorizationServer
 from auth.tokens.terms import is_within
 from handlers.loopback import is_loopback
 from handlers.oauth import record_page, sessions_page
-from handlers.oauth.choices import (
-    AS_BEFORE,
-    Choices,
-    NothingChosen,
-    choices_of,
-    days_to_choose,
-    preset_choices,
-    sent_choices,
-)
+from handlers.oauth.choices import AS_BEFORE, Choices, NothingChosen, choices_of, preset_choices, sent_choices
 from handlers.oauth.languages import Words
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.record_page import record_id
@@ -80,7 +74,7 @@ class ConnectedApp(Struct):
 
 def account_routes(site: Site) -> list[BaseRoute]:
     """The routes of the account page and its forms, of the access record, and of the list of browsers."""
-    setup = {"GET": show_setup_form, "POST": make_setup_token} if _has_simplefin(site) else None
+    setup = {"GET": show_setup_form, "POST": make_setup_token} if site.services.settings.simplefin_server else None
     return [
         *site.user_routes({"/account": {"GET": account_page}}),
         *site.user_routes(
@@ -158,7 +152,7 @@ def make_setup_token(site: Site, visit: Visit, browser: Browser, user: User) -> 
     outcome = site.check_password(visit, browser, user)
     if outcome.browser is None:
         return _account(site, visit, browser, user, at="simplefin", outcome=outcome, chosen=chosen)
-    name, lifetime = visit.form.get("name", ""), chosen.lifetime(days_to_choose(site.policy.grant_lifetime))
+    name, lifetime = visit.form.get("name", ""), chosen.lifetime(LASTS_DAYS)
     try:
         token = site.server.simplefin.setup_token(user.id, name, terms=terms, lifetime=lifetime)
     except OAuthError:
@@ -289,23 +283,18 @@ def _reminders(site: Site, words: Words, user_id: str) -> list[str]:
     return said
 
 
-def _days_of(site: Site, grant: Grant) -> list[int]:
+def _days_of(site: Site, grant: Grant) -> Sequence[int]:
     """The choices, in days from now, for how long the access can last. A token issued by the operator has a fixed end,
     and can only be made to end earlier."""
-    days = days_to_choose(site.policy.grant_lifetime)
     if grant.client_id != BUILTIN:
-        return days
-    return [each for each in days if site.server.grants.end_of(timedelta(days=each)) < grant.expires_at]
+        return LASTS_DAYS
+    return [each for each in LASTS_DAYS if site.server.grants.end_of(timedelta(days=each)) < grant.expires_at]
 
 
 def _grant_of_form(site: Site, user: User, visit: Visit) -> Grant | None:
     """The grant that a form names, if it is a live one of this user's connected apps; else None."""
     connected = (each.grant for each in site.server.grants.connected_apps(user.id))
     return next((grant for grant in connected if grant.id == visit.form.get("grant")), None)
-
-
-def _has_simplefin(site: Site) -> bool:
-    return site.services.settings.simplefin_server
 
 
 def _account(
@@ -351,9 +340,9 @@ def _account(
         notice=notice,
         ends_apps="end_apps" in visit.form,
         calendar_since=site.server.calendar.made_at(user.id),
-        has_simplefin=_has_simplefin(site),
+        has_simplefin=site.services.settings.simplefin_server,
         simplefin_name=visit.form.get("name", ""),
         simplefin_choices=chosen if chosen and at == "simplefin" else preset_choices(None, owned),
-        simplefin_days=days_to_choose(site.policy.grant_lifetime),
+        simplefin_days=LASTS_DAYS,
         tokens={purpose: sessions.form_token(browser, purpose) for purpose in PURPOSES},
     )

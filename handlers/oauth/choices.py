@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-from auth.authorization_details import LASTS_DAYS, AccountInformation
+from auth.authorization_details import AccountInformation
 from auth.scopes import TICKED_SCOPES
 from auth.tokens.access_check import coverage_of
 from handlers.oauth.mistakes import Mistake
@@ -114,8 +114,3 @@ def choices_of(terms: Terms, owned: Sequence[StoredAccount]) -> Choices:
         full_numbers=terms.full_numbers,
         lasts=AS_BEFORE,
     )
-
-
-def days_to_choose(lifetime_max: timedelta) -> list[int]:
-    """The numbers of days that a person can choose for access, none above `lifetime_max`, the longest first."""
-    return [each for each in LASTS_DAYS if timedelta(days=each) <= lifetime_max]

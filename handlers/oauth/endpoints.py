@@ -43,6 +43,8 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter) -> Api:
         f"{metadata.RESOURCE_PATH}/mcp": metadata.resource_metadata_paths(server.policy, "mcp"),
     }
 
+    of_data = _document(lambda: metadata.resource_metadata(server.policy, "data"))
+
     def limit(function: Callable[[Request, Any], Answer]) -> Operation:
         async def answer(request: Request, body: Any) -> Answer:
             await limiter.spend("oauth", request.client_address, rate=BUDGET)
@@ -57,10 +59,10 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter) -> Api:
             "issueToken": limit(endpoints.token),
             "revokeToken": limit(endpoints.revoke),
             "getKeys": _document(server.jwks),
-            "getAuthorizationServer": _document(server.server_metadata),
-            "getProtectedResource": _document(server.resource_metadata),
-            "getDataInterface": _document(server.resource_metadata),
-            "getAssistantInterface": _document(lambda: server.resource_metadata("mcp")),
+            "getAuthorizationServer": _document(lambda: metadata.server_metadata(server.policy)),
+            "getProtectedResource": of_data,
+            "getDataInterface": of_data,
+            "getAssistantInterface": _document(lambda: metadata.resource_metadata(server.policy, "mcp")),
         },
         failure_answer=failure_answer,
         same_paths={

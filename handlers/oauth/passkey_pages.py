@@ -39,7 +39,7 @@ def begin(site: Site, visit: Visit, browser: Browser, user: User) -> Response:
     proof = site.check_password(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
-    if not site.server.passkeys.are_possible:
+    if site.policy.passkey_host is None:
         return site.redirect(site.address("/account/passkeys"))
     return _page(site, visit, browser, user, options=site.server.passkeys.creation_options(user, browser))
 
@@ -77,7 +77,6 @@ def _page(
     outcome: Outcome | None = None,
     is_refused: bool = False,
 ) -> Response:
-    passkeys = site.server.passkeys
     return site.form_page(
         "passkeys.html",
         visit.words,
@@ -86,10 +85,9 @@ def _page(
         options=options,
         is_scripted=bool(options),
         is_refused=is_refused,
-        are_possible=passkeys.are_possible,
         issuer=site.policy.issuer,
         name=_name(visit),
-        passkeys=passkeys.of_user(user.id),
+        passkeys=site.server.passkeys.of_user(user.id),
         host=site.policy.passkey_host,
         form_token=site.server.sessions.form_token(browser, PURPOSE),
     )

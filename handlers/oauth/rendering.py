@@ -85,12 +85,12 @@ def file_routes(policy: Policy) -> list[Route]:
     pages, as read when the server starts; clients may keep them for five minutes."""
     folder = resources.files("handlers.oauth") / "static"
     files = (
-        (STYLE_PATH, stylesheet(folder / "oauth.css"), "text/css"),
-        (ICON_PATH, (folder / "oauth.svg").read_bytes(), "image/svg+xml"),
-        (SCRIPT_PATH, (folder / "passkeys.js").read_bytes(), "text/javascript"),
+        (STYLE_PATH, stylesheet(folder / "oauth.css")),
+        (ICON_PATH, (folder / "oauth.svg").read_bytes()),
+        (SCRIPT_PATH, (folder / "passkeys.js").read_bytes()),
     )
     headers = {"cache-control": "public, max-age=300"}
-    return [fixed_file(policy.served_path + path, content, kind, headers) for path, content, kind in files]
+    return [fixed_file(policy.served_path + path, content, headers) for path, content in files]
 
 
 @lru_cache(maxsize=1)

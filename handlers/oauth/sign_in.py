@@ -7,17 +7,18 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from auth import authorization, authorization_details
+from auth import authorization, authorization_details, lifetimes
 from auth.apps import redirects
 from auth.apps.client_documents import DocumentRefused
 from auth.apps.clients import PAGE
 from auth.authorization import AuthorizationRequest, Untrusted
+from auth.authorization_details import LASTS_DAYS
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
 from auth.people.sign_in import Outcome
 from auth.scopes import SCOPES, TICKED_SCOPES
 from handlers.oauth.account_page import account_routes
-from handlers.oauth.choices import Choices, NothingChosen, days_to_choose, preset_choices, sent_choices
+from handlers.oauth.choices import Choices, NothingChosen, preset_choices, sent_choices
 from handlers.oauth.connect_page import connect_routes
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.passkey_pages import passkey_routes
@@ -243,12 +244,12 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
         document_host=urlsplit(client.id).hostname if client.registered_by == "document" else "",
         is_loopback=redirects.is_loopback(request.redirect_uri),
         is_app=not redirects.is_web(request.redirect_uri) and not redirects.is_loopback(request.redirect_uri),
-        days=site.policy.grant_lifetime.days,
+        days=lifetimes.GRANT.days,
         accounts=choices.boxes(owned),
         choices=choices,
         is_asked_in_detail=details is not None,
         is_assistant=request.resource == "mcp",
-        lasts=days_to_choose(site.policy.grant_lifetime),
+        lasts=LASTS_DAYS,
         error=error,
         request=secret,
         form_token=site.server.sessions.form_token(visit.browser, f"consent {secret}"),
@@ -275,7 +276,7 @@ def decide(site: Site, visit: Visit) -> Response:
         terms = chosen.terms(site.accounts_of(user.id))
     except NothingChosen:
         return consent_page(site, visit, error="no_account", chosen=chosen)
-    lifetime = chosen.lifetime(days_to_choose(site.policy.grant_lifetime))
+    lifetime = chosen.lifetime(LASTS_DAYS)
     return _finish_consent(
         site, browser, secret, is_allowed=True, ticked=chosen.changes, terms=terms, lifetime=lifetime
     )

@@ -22,6 +22,7 @@ from handlers.services import Services
 from handlers.sync.engine import ANSWER_WITHIN
 from handlers.sync.statement_files import FileImport, TooManyFiles
 from storage import accounts, connections, kept_layouts
+from storage.boundary import undo_on_failure
 from storage.database import StoreUnavailable
 from storage.importing.account_identity import NEW_ACCOUNT
 from storage.importing.batches import AccountStatement
@@ -56,17 +57,26 @@ async def create_import(
     answered with 202 and goes on by itself. A preview whose client goes away is forgotten. Raises BadRequest for an
     unknown account or layout, and TooManyRequests while too many files are imported."""
     user_id = owner_of(request)
-    report = await run_in_threadpool(
-        _begin,
-        services,
-        user_id,
-        body,
-        filename,
-        account_id=account_id,
-        layout=layout,
-        keeps_layout=keep_layout,
-        is_dry_run=dry_run,
-    )
+
+    def begin() -> FileImport:
+        with undo_on_failure(body.close):
+            owned = {each.id for each in accounts.every(services.of(user_id), user_id)}
+            if account_id is not None and account_id != NEW_ACCOUNT and account_id not in owned:
+                raise BadRequest(UNKNOWN_ACCOUNT)
+            return services.uploads.begin(
+                services.user(user_id),
+                body,
+                name=filename,
+                choice=account_id,
+                layout=_chosen_layout(layout, is_kept=keep_layout),
+                is_dry_run=dry_run,
+                render=lambda report: json_bytes(file_import(report)),
+            )
+
+    try:
+        report = await run_in_threadpool(begin)
+    except TooManyFiles as error:
+        raise TooManyRequests(str(error), retry_after=ASK_AGAIN_SECONDS) from error
     ended: asyncio.Future[Any] = asyncio.wrap_future(report.ended)
     gone: asyncio.Future[Any] = asyncio.ensure_future(request.is_gone())
     await asyncio.wait([ended, gone], timeout=ANSWER_WITHIN, return_when=asyncio.FIRST_COMPLETED)
@@ -76,7 +86,8 @@ async def create_import(
     if report.is_for_later:
         raise StoreUnavailable
     status = 200 if report.is_done else 202
-    return Answer(body=file_import(report), status=status, headers=_headers(request, report))
+    headers = {"location": f"{request.path}/{report.id}", **_retry_header(report)}
+    return Answer(body=file_import(report), status=status, headers=headers)
 
 
 async def get_import(services: Services, request: Request, *, id: str) -> Answer:
@@ -152,39 +163,6 @@ def _chosen_layout(text: str | None, *, is_kept: bool) -> ChosenLayout | None:
     return layout
 
 
-def _begin(
-    services: Services,
-    user_id: str,
-    body: BufferedReader,
-    name: str,
-    *,
-    account_id: str | None,
-    layout: str | None,
-    keeps_layout: bool,
-    is_dry_run: bool,
-) -> FileImport:
-    owned = {each.id for each in accounts.every(services.of(user_id), user_id)}
-    try:
-        if account_id is not None and account_id != NEW_ACCOUNT and account_id not in owned:
-            raise BadRequest(UNKNOWN_ACCOUNT)
-        chosen = _chosen_layout(layout, is_kept=keeps_layout)
-    except BadRequest:
-        body.close()
-        raise
-    try:
-        return services.uploads.begin(
-            services.user(user_id),
-            body,
-            name=name,
-            choice=account_id,
-            layout=chosen,
-            is_dry_run=is_dry_run,
-            render=_encode,
-        )
-    except TooManyFiles as error:
-        raise TooManyRequests(str(error), retry_after=ASK_AGAIN_SECONDS) from error
-
-
 async def _wait_for_report(services: Services, user_id: str, import_id: str) -> StoredReport | None:
     """The report on an import, once the import has ended, or as it stands after eight seconds; None for an unknown
     import."""
@@ -194,14 +172,6 @@ async def _wait_for_report(services: Services, user_id: str, import_id: str) -> 
         if report is None or report.is_done or time.monotonic() >= until:
             return report
         await asyncio.sleep(LOOK_EVERY)
-
-
-def _encode(report: FileImport) -> bytes:
-    return json_bytes(file_import(report))
-
-
-def _headers(request: Request, report: FileImport) -> dict[str, str]:
-    return {"location": f"{request.path}/{report.id}", **_retry_header(report)}
 
 
 def _retry_header(report: FileImport | StoredReport) -> dict[str, str]:

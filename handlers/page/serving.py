@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from starlette.routing import Route
 
 from handlers.http.descriptions import specification
-from handlers.http.documentation import MEDIA_TYPES
 from handlers.http.fixed_files import fixed_file, stylesheet
 
 PLACES = (
@@ -41,8 +40,8 @@ def page_routes(*, public_url: str, auth_url: str, contract: bytes) -> list[Rout
     kept_for_good = {"cache-control": f"public, max-age={YEAR_SECONDS}, immutable"}
     asked_again = {"cache-control": "no-cache", **_page_headers(auth_url, public_url)}
     return [
-        *(fixed_file(f"{folder}/{name}", files[name], _media_type(name), kept_for_good) for name in files),
-        *(fixed_file(path, document, MEDIA_TYPES[".html"], asked_again) for path in PLACES),
+        *(fixed_file(f"{folder}/{name}", files[name], kept_for_good) for name in files),
+        *(fixed_file(path, document, asked_again) for path in PLACES),
     ]
 
 
@@ -82,11 +81,6 @@ def _document(*, base: str, assets: str, public: str, auth: str, contract: bytes
         text = text.replace(f"{{{name}}}", html.escape(value))
     links = "\n".join(f'<link rel="modulepreload" href="{html.escape(assets)}/{name}.js">' for name in FIRST)
     return text.replace("{preloads}", links).encode()
-
-
-def _media_type(name: str) -> str:
-    suffix = name[name.rindex(".") :]
-    return MEDIA_TYPES.get(suffix, "image/svg+xml")
 
 
 def _page_headers(auth_url: str, public_url: str) -> dict[str, str]:

@@ -90,9 +90,7 @@ class SimpleFinEndpoint:
             asked = call.current(scope)
             user_part, password = _credentials(scope)
             try:
-                caller = self._access.principal_in_memory(user_part, password)
-                if caller is None:
-                    caller = await run_in_threadpool(self._access.principal, user_part, password)
+                caller = await run_in_threadpool(self._access.principal, user_part, password)
             except InvalidToken as error:
                 logger.info("refused: %s", error)
                 await self._limiter.spend("simplefin refused", asked.client_address, rate=OF_REFUSED)

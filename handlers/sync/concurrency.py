@@ -29,14 +29,7 @@ class SourceCalls:
     """Runs steps of sync jobs, which call sources, in threads: only so many at once in all, per provider and per user.
     Others wait in line, and users take turns (`FairOrder`)."""
 
-    def __init__(
-        self,
-        *,
-        at_once: int = CALLS_MAX,
-        per_provider: int = CALLS_PER_PROVIDER_MAX,
-        per_user: int = CALLS_PER_USER_MAX,
-    ) -> None:
-        self._at_once, self._per_provider, self._per_user = at_once, per_provider, per_user
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: FairOrder[_QueuedCall] = FairOrder()
         self._running: set[threading.Thread] = set()
@@ -71,10 +64,10 @@ class SourceCalls:
             self._running.add(begin_thread(f"source {call.provider}", partial(self._run, call)))
 
     def _may_begin(self, call: _QueuedCall) -> bool:
-        if self._is_closed or len(self._running) >= self._at_once:
+        if self._is_closed or len(self._running) >= CALLS_MAX:
             return False
         provider, user = _keys(call)
-        return self._busy[provider] < self._per_provider and self._busy[user] < self._per_user
+        return self._busy[provider] < CALLS_PER_PROVIDER_MAX and self._busy[user] < CALLS_PER_USER_MAX
 
     def _run(self, call: _QueuedCall) -> None:
         try:

@@ -204,18 +204,17 @@ class UploadedFiles:
         render: Callable[[FileImport], bytes],
     ) -> FileImport:
         """Begin to import the file in a thread, or only to try it (`is_dry_run`), and return its report, which grows;
-        the file is closed in the end. `choice` is the id of the account of a file that does not name its own, `layout`
-        how the person wants it to be read. `render` makes the JSON of the report, which the store keeps. Raises
-        TooManyFiles, after closing the file."""
+        the file is closed in the end, by the caller where this fails. `choice` is the id of the account of a file that
+        does not name its own, `layout` how the person wants it to be read. `render` makes the JSON of the report, which
+        the store keeps. Raises TooManyFiles."""
         report = FileImport(user_id=user.id, name=name, is_dry_run=is_dry_run, layout=layout)
         with self._lock:
             users = [each.user_id for each in self._at_work.values()]
             if users.count(user.id) >= (AT_ONCE_PER_USER if len(users) < AT_ONCE else 1):
-                file.close()
                 raise TooManyFiles
             self._at_work[report.id] = report
         # An import that has not begun must not count against others
-        with undo_on_failure(partial(self._leave, report)), undo_on_failure(file.close):
+        with undo_on_failure(partial(self._leave, report)):
             answer, holder, now = render(report).decode(), self._leases.holder, self._clock.now()
             self._store.of(user.id).atomically(
                 lambda session: file_imports.begin(session, report, holder=holder, answer=answer, now=now)

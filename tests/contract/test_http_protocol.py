@@ -28,6 +28,7 @@ from handlers.http.sockets.connection_limits import (
 )
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.peers import Occupation, Peers, Unread, note_sign_in
+from handlers.http.sockets.request_and_answer import RequestAndAnswer
 
 HEAD = b"GET /path HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
@@ -379,10 +380,10 @@ def test_of_a_long_answer_little_waits_in_the_socket_and_the_rest_is_counted(is_
         meeting.writer.transport.pause_reading()  # type: ignore[attr-defined]  # StreamWriter says a write transport
         await meeting.send(HEAD + b"\r\n")
         await meeting.arrived()
-        (connection,) = unread.waiting
-        assert isinstance(connection, HttpProtocol)
-        assert connection.transport.get_write_buffer_size() <= 3 * PIECE_BYTES
-        assert unread.waiting[connection] == (0 if is_shared else len(part))
+        (answer,) = unread.waiting
+        assert isinstance(answer, RequestAndAnswer)
+        assert answer.transport.get_write_buffer_size() <= 3 * PIECE_BYTES
+        assert unread.waiting[answer] == (0 if is_shared else len(part))
         meeting.writer.transport.resume_reading()  # type: ignore[attr-defined]
         await asyncio.wait_for(meeting.reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
         assert await asyncio.wait_for(meeting.reader.readexactly(len(part)), PATIENCE_SECONDS) == part

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from handlers.http.sockets.connection_limits import CONNECTIONS_MAX
-from handlers.http.sockets.peers import Holder, Occupation, Peers, note_sign_in, open_files
+from handlers.http.sockets.peers import Occupation, Peers, note_sign_in, open_files
 
 ONE, OTHER, PROXY = "192.0.2.1", "192.0.2.2", "198.51.100.1"
 
@@ -164,7 +164,7 @@ def test_connections_leave_files_for_the_store(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.requirement("http.peers")
 def test_a_good_token_is_remembered_for_its_connection_where_there_is_one() -> None:
-    holder = Holder()
-    note_sign_in({"extensions": {"bankdata.connection": {"holder": holder}}})
-    assert holder.is_signed_in
+    peer = new()
+    note_sign_in({"extensions": {"bankdata.connection": {"peer": peer}}})
+    assert peer.is_signed_in
     note_sign_in({})  # the in-process client of tests has no connection

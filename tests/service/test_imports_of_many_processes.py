@@ -14,6 +14,7 @@ import pytest
 
 from connectors.bank_csv.profile import Profile
 from handlers.clock import Clock
+from handlers.http.call import json_bytes
 from handlers.operations import imports
 from handlers.sync.concurrency import ImportLane
 from handlers.sync.engine import SyncEngine
@@ -28,6 +29,10 @@ from tests.conftest import NOW
 from tests.engines import OpenStore
 
 CSV = "Date,Description,Amount,Currency\n2026-03-02,Coffee,-3.50,EUR\n"
+
+
+def rendered(report: FileImport) -> bytes:
+    return json_bytes(imports.file_import(report))
 
 
 class Processes:
@@ -45,7 +50,7 @@ class Processes:
         self._file = folder / "a.csv"
         self._file.write_text(CSV)
 
-    def begin(self, render: Any = imports._encode) -> FileImport:
+    def begin(self, render: Any = rendered) -> FileImport:
         return self.here.begin(
             self.user, self._file.open("rb"), name="a.csv", choice=None, layout=None, is_dry_run=True, render=render
         )
@@ -160,7 +165,7 @@ def test_an_end_that_cannot_be_kept_is_logged_and_soon_told_as_the_end_of_the_pr
     def told_once(report: FileImport) -> bytes:
         if report.is_done:
             raise failure
-        return imports._encode(report)
+        return rendered(report)
 
     report = processes.begin(told_once)
     processes.let_go.set()

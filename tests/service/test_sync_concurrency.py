@@ -7,6 +7,7 @@ from queue import Queue
 
 import pytest
 
+from handlers.sync import concurrency
 from handlers.sync.concurrency import SMALL_BYTES, Closed, ImportLane, SourceCalls
 
 SECONDS = 60  # longer than any of this takes
@@ -37,9 +38,16 @@ class Calls:
         return sorted(begun)
 
 
+def limit(monkeypatch: pytest.MonkeyPatch, *, at_once: int, per_provider: int, per_user: int) -> None:
+    monkeypatch.setattr(concurrency, "CALLS_MAX", at_once)
+    monkeypatch.setattr(concurrency, "CALLS_PER_PROVIDER_MAX", per_provider)
+    monkeypatch.setattr(concurrency, "CALLS_PER_USER_MAX", per_user)
+
+
 @pytest.fixture
-def source_calls() -> Iterator[SourceCalls]:
-    made = SourceCalls(at_once=4, per_provider=3, per_user=2)
+def source_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[SourceCalls]:
+    limit(monkeypatch, at_once=4, per_provider=3, per_user=2)
+    made = SourceCalls()
     yield made
     made.close(within=SECONDS)
 
@@ -69,8 +77,9 @@ def test_a_user_has_a_bound_of_his_own(source_calls: SourceCalls) -> None:
 
 
 @pytest.mark.requirement("sync.turns")
-def test_who_has_many_calls_waiting_leaves_every_other_turn_to_others() -> None:
-    source_calls = SourceCalls(at_once=1, per_provider=1, per_user=1)
+def test_who_has_many_calls_waiting_leaves_every_other_turn_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, at_once=1, per_provider=1, per_user=1)
+    source_calls = SourceCalls()
     calls = Calls(source_calls)
     for name, user_id in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("b2", "b")):
         calls.submit(name, user_id=user_id)

@@ -141,7 +141,7 @@ def test_a_receiver_that_dawdles_holds_up_no_other(told: Told, monkeypatch: pyte
         told.happen(day=f"2026-03-0{day}")
     assert len(told.heard(4)) == 4
     told.heard(2, "/slow")
-    told.until(lambda: told.deliverer.on_its_way == 2)
+    told.until(lambda: len(told.deliverer.on_its_way) == 2)
     told.until(lambda: any(each["attempts"] for each in told.deliveries(client, slow)))
     attempts = [each["attempts"][0] for each in told.deliveries(client, slow) if each["attempts"]]
     assert {(each["status"], each["error"]) for each in attempts} == {(None, "timeout")}
@@ -449,7 +449,7 @@ def test_receivers_of_one_user_that_hang_hold_up_no_other_user(told: Told, monke
     told.advance(seconds=1)  # those of the one who has many come first
     try_out_of_another(told, "/a")
     told.heard(1)
-    assert len(told.receiver.heard["/hangs"]) == told.deliverer.on_its_way == 3
+    assert len(told.receiver.heard["/hangs"]) == len(told.deliverer.on_its_way) == 3
     told.receiver.waits["/hangs"].set()
     told.heard(6, "/hangs")
 
@@ -468,7 +468,7 @@ def test_whoever_has_much_to_be_told_does_not_keep_others_from_the_same_look(
     told.advance(seconds=1)
     try_out_of_another(told, "/hangs")
     told.deliverer.round()
-    assert told.deliverer.on_its_way == 3
+    assert len(told.deliverer.on_its_way) == 3
     told.receiver.waits["/hangs"].set()
     told.heard(6, "/hangs")
 

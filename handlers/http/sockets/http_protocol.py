@@ -31,7 +31,7 @@ from handlers.http.sockets.connection_limits import (
     SEND_SECONDS,
     ContentBound,
 )
-from handlers.http.sockets.peers import Holder, Occupation, Peers
+from handlers.http.sockets.peers import Occupation, Peers
 from handlers.http.sockets.request_and_answer import RequestAndAnswer
 
 _ANSWER = (
@@ -72,7 +72,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._has_ended = False  # we ended the connection: bytes that still arrive are dropped
         self._dropped_bytes = 0
         self._dropped_bytes_max = DROPPED_BYTES_MAX_UNSTATED
-        self._holder = Holder()
+        self.is_signed_in = False
         # The request being answered; `cycle` is a later one where requests wait behind it
         self._answering: RequestAndAnswer | None = None
         self._idle_seconds = IDLE_SECONDS
@@ -163,7 +163,7 @@ class HttpProtocol(HttpToolsProtocol):
             "query_string": address.query or b"",
             "headers": self.headers,
             "state": self.app_state.copy(),
-            "extensions": {"bankdata.content": {"bound": self._bound}, "bankdata.connection": {"holder": self._holder}},
+            "extensions": {"bankdata.content": {"bound": self._bound}, "bankdata.connection": {"peer": self}},
         }
         answer = RequestAndAnswer(
             scope=self.scope,
@@ -178,7 +178,7 @@ class HttpProtocol(HttpToolsProtocol):
             keep_alive=version != "1.0" and self.parser.should_keep_alive(),
             on_response=self.on_response_complete,
         )
-        answer.connection = self
+        answer.unread = self._peers.unread
         return answer
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
@@ -216,11 +216,6 @@ class HttpProtocol(HttpToolsProtocol):
         self._refuse(*(self._refusal or (HTTPStatus.BAD_REQUEST, msg.removesuffix("."))))
 
     @property
-    def is_signed_in(self) -> bool:
-        """Whether a request on this connection had a valid token."""
-        return self._holder.is_signed_in
-
-    @property
     def occupation(self) -> Occupation:
         """What this connection is doing, which decides how soon it gives way to others."""
         if self._phase != "nothing" or self._is_blocked:
@@ -230,15 +225,6 @@ class HttpProtocol(HttpToolsProtocol):
         if self._seen == ("idle", self._begun) and self._looked_at > self.unchanged_since:
             return Occupation.IDLE
         return Occupation.NEW if self.cycle is None else Occupation.SERVED
-
-    def waits_for_reader(self, size: int) -> None:
-        """Count `size` bytes of an answer as held until the client has read those before them; if too many are held for
-        all clients, those that have waited for longest are cut off."""
-        self._peers.unread.waits(self, size)
-
-    def reader_goes_on(self) -> None:
-        """Stop counting held bytes, because the client has read those before them, or is gone."""
-        self._peers.unread.goes_on(self)
 
     def give_way(self) -> None:
         """Close the connection at once, to make room for another client."""

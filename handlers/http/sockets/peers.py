@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Protocol
 
-from msgspec import Struct
 from starlette.types import Scope
 
 from handlers.http.addresses import Addresses, Network, address_key
@@ -34,17 +33,11 @@ class Occupation(IntEnum):
     """Its request is being answered: the connection never gives way."""
 
 
-class Holder(Struct):
-    """What is known of the client of one connection: whether a request on it has shown a valid token."""
-
-    is_signed_in: bool = False
-
-
 def note_sign_in(scope: Scope) -> None:
     """Note on the connection of this request, if it came over one, that its sender has shown a valid token."""
-    holder = scope.get("extensions", {}).get("bankdata.connection", {}).get("holder")
-    if isinstance(holder, Holder):
-        holder.is_signed_in = True
+    peer: Peer | None = scope.get("extensions", {}).get("bankdata.connection", {}).get("peer")
+    if peer is not None:
+        peer.is_signed_in = True
 
 
 class Awaited(Protocol):
@@ -55,14 +48,13 @@ class Awaited(Protocol):
 
 class Peer(Awaited, Protocol):
     """The connection of one client. `unchanged_since` is since when it has owed, or done, the same thing, in seconds of
-    a monotonic clock."""
+    a monotonic clock; `is_signed_in` says whether a request on it has shown a valid token."""
 
     unchanged_since: float
+    is_signed_in: bool
 
     @property
     def occupation(self) -> Occupation: ...
-    @property
-    def is_signed_in(self) -> bool: ...
     def close_if_overdue(self, now: float) -> None: ...
 
 

@@ -7,11 +7,12 @@ sending the response to the client until it has received at least one Response B
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from handlers.http.sockets.connection_limits import CONTENT_BYTES_MAX, PIECE_BYTES
+from handlers.http.sockets.peers import Unread
 
 Header = tuple[bytes, bytes]
 Content = bytes | memoryview
@@ -22,21 +23,11 @@ _WITHOUT_CONTENT = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _CONTROLS = bytes(set(range(32)) - {ord("\t")} | {127})
 
 
-class Carrier(Protocol):
-    """The connection that carries a request and its answer."""
-
-    def waits_for_reader(self, size: int) -> None:
-        """Count `size` bytes of an answer as held until those before them are read."""
-
-    def reader_goes_on(self) -> None:
-        """Stop counting held bytes: those before them are read, or the client is gone."""
-
-
 class RequestAndAnswer(RequestResponseCycle):
     """uvicorn's RequestResponseCycle with another way of writing the answer: in pieces, each when the client has read
     those before it."""
 
-    connection: Carrier
+    unread: Unread
     _head = b""  # the head that has not been sent yet
 
     async def send(self, message: Any) -> None:
@@ -98,11 +89,15 @@ class RequestAndAnswer(RequestResponseCycle):
     async def _until_read(self, content: Content) -> None:
         """Wait until the client has read what was written, and count this content as held in memory meanwhile; a
         memoryview counts as nothing, because its bytes are shared."""
-        self.connection.waits_for_reader(0 if isinstance(content, memoryview) else len(content))
+        self.unread.waits(self, 0 if isinstance(content, memoryview) else len(content))
         try:
             await self.flow.drain()
         finally:
-            self.connection.reader_goes_on()
+            self.unread.goes_on(self)
+
+    def give_way(self) -> None:
+        """Cut off the client, because too many bytes are held for all clients and it has waited for longest."""
+        self.transport.abort()
 
     def _write(self, content: Content, *, is_last: bool) -> None:
         if self.scope["method"] == "HEAD":

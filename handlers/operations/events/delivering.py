@@ -65,7 +65,7 @@ class Deliverer:
         self._jitter = SystemRandom()
         self._idle_looks = IDLE_LOOKS if services.sharing.has_other_processes else 1
         self._sender: SendingProcess | None = None  # started with the first delivery
-        self._on_its_way: dict[str, _DeliveryAttempt] = {}  # by the id of the delivery
+        self.on_its_way: dict[str, _DeliveryAttempt] = {}  # by the id of the delivery
 
     def work(self) -> None:
         """Send deliveries and store their outcomes, round by round, until the sync engine stops, and then end the
@@ -89,7 +89,7 @@ class Deliverer:
 
     def round(self) -> None:
         """Have the due deliveries sent, and store outcomes as they arrive until it is time for the next look."""
-        is_idle = not self._send_due() and not self._on_its_way
+        is_idle = not self._send_due() and not self.on_its_way
         until = time.monotonic() + LOOK_EVERY * (self._idle_looks if is_idle else 1)
         while (left := until - time.monotonic()) > 0 and not self._stop_event.is_set():
             if self._sender is None:
@@ -98,37 +98,32 @@ class Deliverer:
             for outcome in self._sender.outcomes(within=left):
                 self._settle(outcome)
 
-    @property
-    def on_its_way(self) -> int:
-        """The number of deliveries that the sending process has not answered yet."""
-        return len(self._on_its_way)
-
     def close(self) -> None:
         """End the sending process and forget what is on its way; deliveries without an outcome are sent again once
         their lease is over."""
         if self._sender is not None:
             self._sender.close()
         self._sender = None
-        self._on_its_way.clear()
+        self.on_its_way.clear()
 
     def _send_due(self) -> bool:
         """Have due deliveries sent, within the bounds for each webhook and user, and return whether any was due, sent
         or not."""
         now = self._services.clock.now()
         # A delivery without an answer within its lease, or whose outcome could not be stored, is due again like others
-        self._on_its_way = {id_: each for id_, each in self._on_its_way.items() if (each.delivery.due_at or now) > now}
-        hooks_busy = Counter(each.webhook.id for each in self._on_its_way.values())
-        users_busy = Counter(each.webhook.user_id for each in self._on_its_way.values())
+        self.on_its_way = {id_: each for id_, each in self.on_its_way.items() if (each.delivery.due_at or now) > now}
+        hooks_busy = Counter(each.webhook.id for each in self.on_its_way.values())
+        users_busy = Counter(each.webhook.user_id for each in self.on_its_way.values())
         bounds = ((hooks_busy, SENT_AT_ONCE_EACH), (users_busy, SENT_AT_ONCE_OF_USER))
         is_any, is_more = False, True
-        while is_more and (room := SENT_AT_ONCE - len(self._on_its_way)) > 0:
+        while is_more and (room := SENT_AT_ONCE - len(self.on_its_way)) > 0:
             busy = [id_ for counted, most in bounds for id_, count in counted.items() if count >= most]
             found = deliveries.due(self._services.everybody, now=now, but_of=busy, limit=room)
             is_any, is_full = is_any or bool(found), False
             for due in found:
                 if hooks_busy[due.webhook_id] >= SENT_AT_ONCE_EACH or users_busy[due.user_id] >= SENT_AT_ONCE_OF_USER:
                     is_full = True
-                elif due.id not in self._on_its_way and self._send(due, now):
+                elif due.id not in self.on_its_way and self._send(due, now):
                     hooks_busy[due.webhook_id] += 1
                     users_busy[due.user_id] += 1
             # Further deliveries, behind many of one webhook or user, were not looked at yet
@@ -165,7 +160,7 @@ class Deliverer:
         sent_at = now - self._services.clock.offset  # the real time, which receivers compare with their clocks
         if self._sender is None:
             self._sender = SendingProcess(self._services.settings.webhooks_allow)
-        self._on_its_way[delivery.id] = _DeliveryAttempt(delivery, webhook, now)
+        self.on_its_way[delivery.id] = _DeliveryAttempt(delivery, webhook, now)
         self._sender.send(
             {
                 "id": delivery.id,
@@ -209,7 +204,7 @@ class Deliverer:
     def _settle(self, outcome: Mapping[str, Any]) -> None:
         """Store the outcome of one attempt: whether the delivery has succeeded, failed, or is due again, and whether
         its webhook is failing or is to be disabled. Does nothing if the lease is over."""
-        sent = self._on_its_way.pop(outcome["id"], None)
+        sent = self.on_its_way.pop(outcome["id"], None)
         if sent is None:
             return  # its lease is over
         attempt = {"at": instant(sent.begun_at), **{name: outcome[name] for name in ("status", "error", "durationMs")}}

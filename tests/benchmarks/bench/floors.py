@@ -47,17 +47,18 @@ def _bare(body: bytes) -> Callable[[StarletteRequest], Any]:
 
 def _serve_stack(answers: dict[str, bytes], port: int, folder: Path) -> None:
     """Everything that a request passes on its way to an operation, and back."""
+    from handlers import server
     from handlers.http.sockets.listening_socket import listening_socket  # bare Starlette goes without all that
     from handlers.operations import operations
-    from handlers.server import run
     from handlers.services import open_services
     from handlers.settings import load
 
     settings = load({"BANKDATA_RATE_LIMIT": "off", "BANKDATA_LOG_LEVEL": "error"}, data_dir=folder)
     services = open_services(settings)
     constant = {name: _constant(body) for name, body in answers.items()}
+    vars(server)["operations"] = lambda services: {**operations(services), **constant}
     with listening_socket("127.0.0.1", port) as listener:
-        run(services, listener=listener, ready=lambda: None, answered_by={**operations(services), **constant})
+        server.run(services, listener=listener, ready=lambda: None)
 
 
 def _constant(body: bytes) -> "Operation":

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.testclient import TestClient
 
+from auth import metadata
 from auth.apps import client_documents
 from auth.apps.client_documents import Document, DocumentRefused, client_of_document, is_document_address, lifetime
 from connectors.connector import ProviderUnavailable
@@ -279,8 +280,8 @@ def asked(browser: TestClient, client_id: str, **more: str) -> Any:
 @pytest.mark.requirement("oauth.client_documents")
 def test_nobody_is_asked_before_sign_in_and_consent_names_the_host(site: Any, host: Host) -> None:
     services, app = site
-    metadata = services.authorization.server_metadata()
-    assert metadata["client_id_metadata_document_supported"] is True
+    announced = metadata.server_metadata(services.authorization.policy)
+    assert announced["client_id_metadata_document_supported"] is True
     host.shows()
     host.asked.clear()
     browser = TestClient(app, base_url="http://127.0.0.1:8000", follow_redirects=False)
@@ -501,7 +502,7 @@ def test_four_hosts_are_asked_at_once_and_no_more(host: Host) -> None:
 def test_off_by_default_nothing_is_announced_and_nobody_asked(tmp_path: Path) -> None:
     services = open_services(load({}, data_dir=tmp_path))
     try:
-        assert "client_id_metadata_document_supported" not in services.authorization.server_metadata()
+        assert "client_id_metadata_document_supported" not in metadata.server_metadata(services.authorization.policy)
         assert not services.authorization.documents.serves(ADDRESS)
     finally:
         services.close()

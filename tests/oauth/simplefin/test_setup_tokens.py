@@ -5,12 +5,14 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from auth.errors import InvalidClientMetadata, InvalidGrant, InvalidRequest, InvalidToken
 from auth.tokens import simplefin
 from storage.database import Conflict
+from storage.oauth import simplefin as stored
 from storage.oauth.grants import EVERYTHING, ConnectedGrant, Terms
 from tests.oauth.conftest import World
 
@@ -59,7 +61,6 @@ def test_a_token_is_shown_before_it_is_fetched_and_as_an_app_from_then_on(fresh:
     assert app.grant.redeemed_at == app.simplefin.claimed_at
     principal = fresh.server.simplefin.principal(*pair)
     assert (principal.user_id, principal.grant_id, principal.figures_only) == (fresh.user.id, app.grant.id, True)
-    assert fresh.server.simplefin.principal_in_memory(*pair) == principal
 
 
 def test_a_token_that_comes_again_is_refused_and_told_and_ends_nothing(fresh: World) -> None:
@@ -128,7 +129,6 @@ def test_guesses_open_nothing(fresh: World) -> None:
     for user_part, password in ((pair[0], "x"), (pair[0], pair[1][:-1]), ("A" * 16, pair[1]), ("' OR 1=1", "")):
         with pytest.raises(simplefin.WrongPassword):
             access.principal(user_part, password)
-    assert access.principal_in_memory("A" * 16, pair[1]) is None
     assert access.wait_after_guess("none", address="192.0.2.1") is None
     waits = [access.wait_after_guess(pair[0], address="192.0.2.1") for _ in range(6)]
     assert waits[:5] == [None] * 5
@@ -141,22 +141,22 @@ def test_a_revocation_by_another_process_counts_within_half_a_second(make_world:
     pair = claimed(world, made(world))
     (app,) = shown(world)
     world.server.simplefin.principal(*pair)
-    assert world.server.simplefin.principal_in_memory(*pair) is not None
     world.database.execute(
         "UPDATE oauth_grants SET revoked_at = created_at, revoked_because = 'elsewhere' WHERE id = $1", app.grant.id
     )
     world.clock.forward(milliseconds=600)
-    assert world.server.simplefin.principal_in_memory(*pair) is None
     with pytest.raises(InvalidToken):
         world.server.simplefin.principal(*pair)
 
 
 def test_only_so_many_passwords_are_remembered(fresh: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simplefin, "CACHED_MAX", 1)
+    reads = Mock(wraps=stored.credentials)
+    monkeypatch.setattr(stored, "credentials", reads)
     pairs = [claimed(fresh, made(fresh)) for _ in range(2)]
     for pair in pairs * 2:
         assert fresh.server.simplefin.principal(*pair).user_id == fresh.user.id
-    assert fresh.server.simplefin.principal_in_memory(*pairs[0]) is None
+    assert reads.call_count == 4
 
 
 @pytest.mark.parametrize("days", [0, 366, -1])
