@@ -44,12 +44,9 @@ def keep(
 
 
 def _key(user_id: str, account_ids: Iterable[str]) -> str:
-    return f"{user_id}:{selection_key(account_ids)}"
-
-
-def selection_key(account_ids: Iterable[str]) -> str:
-    """A key for a set of accounts, whatever their order: 32 hex digits of a hash of their ids."""
-    return hashlib.sha256("\n".join(sorted(set(account_ids))).encode()).hexdigest()[:32]
+    """The id of the result for a set of accounts, whatever their order: the user's, and a hash of theirs."""
+    digest = hashlib.sha256("\n".join(sorted(set(account_ids))).encode()).hexdigest()
+    return f"{user_id}:{digest[:32]}"
 
 
 def _text(found: pl.DataFrame) -> str:

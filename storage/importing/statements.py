@@ -12,9 +12,8 @@ from analytics.day_totals import DayTotals
 from analytics.frames import FORMER, MONEY, MOVED, columns
 from analytics.records import StatementRecord
 from analytics.statements.gaps import DAY, OF_ONE_DAY_MAX, Stated, gaps, missing_amount, number
-from storage import accounts
 from storage.changes import feed
-from storage.database import Row, Session
+from storage.database import Row, Session, set_values
 from storage.importing.matching.booking_keys import transaction_id
 from storage.importing.rows import FLAGS
 from storage.importing.teller import Teller
@@ -105,13 +104,8 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
     )
     if rows:
         newest = _last_of_a_day(rows, teller.file_connections)
-        accounts.set_balance(
-            teller.session,
-            user_id=teller.user.id,
-            account_id=account_id,
-            balance=newest["closing"],
-            day=newest["closing_date"],
-        )
+        stated = {"balance": newest["closing"], "balance_date": newest["closing_date"]}
+        set_values(teller.session, "accounts", {"user_id": teller.user.id, "id": account_id}, **stated)
 
 
 def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Row:
