@@ -81,14 +81,15 @@ def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> Accou
     missing = list(_missing_statements(stated, totals, spoilt))
     differing = list(_differing_balances(chain, [*missing, *map(_statement_problem, spoilt)]))
     missing, differing = _with_unreported_days(stated, totals, chain, missing, differing)
+    is_old = pl.col("booking_date") < today - timedelta(days=OLD_PENDING_DAYS)
     periods = sorted([*sums, *chain], key=lambda one: (one.last, one.first))
     problems = [
         *missing,
         *map(_statement_problem, spoilt),
         *differing,
-        *_flagged_problems(flagged, "is_adjusting_entry", "adjusting_entry"),
-        *_flagged_problems(flagged, "is_potential_duplicate", "possible_duplicate"),
-        *_old_pending_problems(waiting, today),
+        *_of_bookings("adjusting_entry", flagged.filter("is_adjusting_entry")),
+        *_of_bookings("possible_duplicate", flagged.filter("is_potential_duplicate")),
+        *_of_bookings("old_pending", waiting.filter(is_old)),
     ]
     return AccountIntegrity(account_id=account_id, periods=periods, problems=problems)
 
@@ -174,17 +175,10 @@ def _with_unreported_days(
     return sorted([*missing, *unreported], key=lambda one: (one.first, one.last)), others
 
 
-def _flagged_problems(flagged: pl.DataFrame, mark: str, kind: Kind) -> list[LedgerProblem]:
-    rows = flagged.filter(pl.col(mark)).sort("booking_date", "id")
-    return [_of_booking(kind, row["id"], row["booking_date"], row["amount"]) for row in rows.iter_rows(named=True)]
-
-
-def _old_pending_problems(waiting: pl.DataFrame, today: date) -> list[LedgerProblem]:
-    old = waiting.filter(pl.col("booking_date") < today - timedelta(days=OLD_PENDING_DAYS)).sort("booking_date", "id")
+def _of_bookings(kind: Kind, rows: pl.DataFrame) -> list[LedgerProblem]:
+    """One problem of this kind for each of these bookings, by day and id."""
+    ordered = rows.sort("booking_date", "id").select("id", "booking_date", "amount")
     return [
-        _of_booking("old_pending", row["id"], row["booking_date"], row["amount"]) for row in old.iter_rows(named=True)
+        LedgerProblem(kind=kind, first=day, last=day, amount=amount, transaction_ids=(id_,))
+        for id_, day, amount in ordered.iter_rows()
     ]
-
-
-def _of_booking(kind: Kind, id_: str, day: date, amount: Decimal) -> LedgerProblem:
-    return LedgerProblem(kind=kind, first=day, last=day, amount=amount, transaction_ids=(id_,))

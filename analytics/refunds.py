@@ -27,7 +27,8 @@ def refund_places(credited: pl.DataFrame, bookings: pl.DataFrame, *, selection: 
         return found["place"]
     is_rent = (known_category() == RENT).alias("is_rent")
     credits = _by_counterpart(found.lazy(), "place", "booking_date", is_rent).pipe(frame_of)
-    payments = bookings.lazy().filter(is_payment(selection), pl.col("account_id").is_in(list(selection)))
+    is_payment = (pl.col("amount") < 0) & left_out(selection).is_null()
+    payments = bookings.lazy().filter(is_payment, pl.col("account_id").is_in(list(selection)))
     first_paid = (
         _by_counterpart(payments, "booking_date", is_rent)
         .filter(pl.col("counterpart").is_in(credits["counterpart"].implode()))
@@ -56,12 +57,6 @@ def _by_counterpart(rows: pl.LazyFrame, *columns: str | pl.Expr) -> pl.LazyFrame
     return known_by.unpivot(
         ["counterpart_iban", *names], index=cs.exclude("counterpart_iban", *names), value_name="counterpart"
     ).filter(pl.col("counterpart") != "")
-
-
-def is_payment(selection: Collection[str]) -> pl.Expr:
-    """Whether a row is money that left the selection: negative, no adjusting entry and no transfer within the
-    selection."""
-    return (pl.col("amount") < 0) & left_out(selection).is_null()
 
 
 def known_category() -> pl.Expr:

@@ -65,11 +65,6 @@ def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def is_between_own() -> pl.Expr:
-    """Whether the other side of a row is an account of the same user, whether its other leg is there or not."""
-    return pl.col("transfer_account_id").is_not_null()
-
-
 def is_within(selection: Collection[str]) -> pl.Expr:
     """Whether a row is one of two legs that are both there, on two accounts of the selection, so that no money entered
     or left it. A row whose other leg has not arrived changed the selection's balance, so it is none (decision 14)."""

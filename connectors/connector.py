@@ -98,14 +98,20 @@ class Connector(Protocol):
         return Ready()
 
     def fetch(
-        self, connection: Connection, handle: Json, *, cursor: Json | None, today: date
+        self,
+        connection: Connection,  # noqa: ARG002 - as above
+        handle: Json,  # noqa: ARG002 - as above
+        *,
+        cursor: Json | None,  # noqa: ARG002 - as above
+        today: date,  # noqa: ARG002 - as above
     ) -> Iterator[Batch | LeftOut]:
-        """The batches that are new since `cursor` (all when None), lazily, overlaps included.
+        """The batches that are new since `cursor` (all when None), lazily, overlaps included; by default none.
 
         Each batch is stored, with the cursor it names, before the next one is requested. An error of a single batch
         (`UNREADABLE`) refuses it and leaves the others, whose cursors are no longer stored, so that the refused one
         comes again; any other error ends the job, and what is stored stays.
         """
+        return iter(())
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:  # noqa: ARG002 - as above
         """Tidy up after the batch was stored or, with the reason in `refusal`, refused (a folder moves the file). An

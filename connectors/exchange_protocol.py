@@ -46,12 +46,13 @@ def as_text(exchange: Exchange) -> str:
     """One exchange in a few lines. In the values of path, parameters and body, which may contain tokens and account
     numbers, letters become x and digits 0; only fixed words of the protocol, true, false and null stay, as do host,
     content type and names. The body is cut at 20,000 characters."""
-    parameters = "&".join(f"{name}={mask(value)}" for name, value in exchange.parameters.items())
-    path = "/".join(part if part in PATH_WORDS else mask(part) for part in exchange.path.split("/"))
-    asked = f"{exchange.method} {exchange.host}{path}" + (f"?{parameters}" if parameters else "")
-    if exchange.status is None:
+    request, answer = exchange.request, exchange.answer
+    parameters = "&".join(f"{name}={mask(value)}" for name, value in (request.parameters or {}).items())
+    path = "/".join(part if part in PATH_WORDS else mask(part) for part in request.path.split("/"))
+    asked = f"{request.method} {exchange.host}{path}" + (f"?{parameters}" if parameters else "")
+    if answer is None:
         return f"{asked}\n  no answer\n"
-    return f"{asked}\n  {exchange.status} {exchange.content_type}\n  {_body(exchange.body)[:BODY_CHARACTERS_MAX]}\n"
+    return f"{asked}\n  {answer.status} {answer.content_type}\n  {_body(answer.body)[:BODY_CHARACTERS_MAX]}\n"
 
 
 def mask(text: str) -> str:

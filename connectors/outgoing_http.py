@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from analytics.records import Discreet
 from connectors.connector import Json, ProviderUnavailable, RateLimited
 from connectors.reachable import is_reachable
 
@@ -42,20 +43,15 @@ Method = Literal["GET", "POST", "DELETE"]
 T = TypeVar("T")
 
 
-class Exchange(Struct, frozen=True, kw_only=True):
-    """One request and its answer, in the form for the trace of a connection; `status` is None where no answer came."""
+class Outgoing(Discreet, frozen=True, kw_only=True):
+    """A request to a provider; `sent` is the argument of httpx that has the body."""
 
     method: Method
-    host: str
     path: str
-    parameters: Mapping[str, str]
-    status: int | None  # None where no answer came
-    content_type: str
-    body: bytes
-
-
-WATCHED_BY: ContextVar[Callable[[Exchange], None] | None] = ContextVar("WATCHED_BY", default=None)
-"""The function that gets every exchange of this thread's work: `bankdata connect --trace`."""
+    parameters: Mapping[str, str] | None = None
+    sent: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] | None = None
+    auth: tuple[str, str] | None = None
 
 
 class ProviderAnswer(Struct, frozen=True, kw_only=True):
@@ -101,6 +97,18 @@ class ProviderAnswer(Struct, frozen=True, kw_only=True):
         return text
 
 
+class Exchange(Struct, frozen=True, kw_only=True):
+    """One request and its answer, for the trace of a connection; `answer` is None where none came."""
+
+    host: str
+    request: Outgoing
+    answer: ProviderAnswer | None
+
+
+WATCHED_BY: ContextVar[Callable[[Exchange], None] | None] = ContextVar("WATCHED_BY", default=None)
+"""The function that gets every exchange of this thread's work: `bankdata connect --trace`."""
+
+
 class Provider:
     """One host, asked only over https (http on this machine). Safe to use from any thread; keeps no cookies."""
 
@@ -121,7 +129,7 @@ class Provider:
     ) -> ProviderAnswer:
         """The answer to a GET, tried twice more after a pause where the host cannot be reached or a proxy fails (502 to
         504) without saying when to try again. Raises ProviderUnavailable, and RateLimited for 429."""
-        request = _Outgoing(method="GET", path=path, parameters=parameters, headers=headers, auth=auth)
+        request = Outgoing(method="GET", path=path, parameters=parameters, headers=headers, auth=auth)
         for pause in PAUSES:
             try:
                 return self._ask(request)
@@ -147,11 +155,11 @@ class Provider:
             sent = {"json": document}
         elif content is not None:
             sent = {"content": content}
-        return self._ask(_Outgoing(method="POST", path=path, sent=sent, headers=headers, auth=auth))
+        return self._ask(Outgoing(method="POST", path=path, sent=sent, headers=headers, auth=auth))
 
     def delete(self, path: str, *, headers: Mapping[str, str] | None = None) -> ProviderAnswer:
         """The answer to a DELETE, sent only once. Raises as `get`."""
-        return self._ask(_Outgoing(method="DELETE", path=path, headers=headers))
+        return self._ask(Outgoing(method="DELETE", path=path, headers=headers))
 
     def close(self) -> None:
         """Close the connections to the host. For a provider that is not asked any more: a later request would fail."""
@@ -171,7 +179,7 @@ class Provider:
             follow_redirects=False,
         )
 
-    def _ask(self, request: "_Outgoing") -> ProviderAnswer:
+    def _ask(self, request: Outgoing) -> ProviderAnswer:
         assert request.path.startswith("/"), "a path below the provider's address"
         answer = self._exchange(request)
         if 300 <= answer.status < 400:
@@ -189,7 +197,7 @@ class Provider:
             )
         return answer
 
-    def _exchange(self, request: "_Outgoing") -> ProviderAnswer:
+    def _exchange(self, request: Outgoing) -> ProviderAnswer:
         import httpx
 
         watched_by = WATCHED_BY.get()
@@ -205,19 +213,9 @@ class Provider:
             raise ProviderUnavailable(f"{self.host} broke off.", detail=type(error).__name__) from None
         finally:
             if watched_by is not None:
-                watched_by(
-                    Exchange(
-                        method=request.method,
-                        host=self.host,
-                        path=request.path,
-                        parameters=request.parameters or {},
-                        status=answer.status if answer is not None else None,
-                        content_type=answer.content_type if answer is not None else "",
-                        body=answer.body if answer is not None else b"",
-                    )
-                )
+                watched_by(Exchange(host=self.host, request=request, answer=answer))
 
-    async def _answer(self, request: "_Outgoing") -> ProviderAnswer:
+    async def _answer(self, request: Outgoing) -> ProviderAnswer:
         """The answer to the request. Raises TimeoutError when the whole time is over, because the timeouts of httpx are
         those of single reads, which a byte every few seconds would never reach."""
         async with (
@@ -250,17 +248,6 @@ class Provider:
             if len(body) > ANSWER_BYTES_MAX:
                 raise ProviderUnavailable(f"{self.host} sent more than {ANSWER_BYTES_MAX} bytes.")
         return bytes(body)
-
-
-class _Outgoing(Struct, frozen=True, kw_only=True):
-    """A request to a provider; `sent` is the argument of httpx that has the body."""
-
-    method: Method
-    path: str
-    parameters: Mapping[str, str] | None = None
-    sent: Mapping[str, Any] = field(default_factory=dict)
-    headers: Mapping[str, str] | None
-    auth: tuple[str, str] | None = None
 
 
 def _run_on_loop(work: Coroutine[Any, Any, T]) -> T:

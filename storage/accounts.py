@@ -195,11 +195,6 @@ def bring(
     return not known
 
 
-def set_balance(session: Session, *, user_id: str, account_id: str, balance: Decimal, day: date) -> None:
-    """Store the booked balance at the end of `day`, as the newest statement states it."""
-    set_values(session, "accounts", {"user_id": user_id, "id": account_id}, balance=balance, balance_date=day)
-
-
 def mark_synced(session: Session, *, user_id: str, connection_id: str, now: datetime) -> None:
     """Set `now` as the time of the last sync of every account that the connection reports; this counts as a change of
     the user's data."""

@@ -123,14 +123,34 @@ class Transaction(Session, Protocol):
 
 
 class Database(Session, Protocol):
-    """The store as one user sees it, or as all users together. Safe to use from any thread."""
+    """The store as one user sees it, or as all users together. Safe to use from any thread. Each engine says how it
+    opens a transaction and runs a single statement."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Open a transaction: all or nothing, in one snapshot. Raises Conflict when another transaction was faster."""
 
+    def run_alone(self, sql: str, work: Callable[[Session], T]) -> T:
+        """The result of `work`, which runs the single statement `sql`, perhaps several times."""
+
     def atomically(self, work: Callable[[Transaction], T]) -> T:
         """The result of `work` inside a transaction, tried again when another transaction was faster (`retry`), so that
         `work` may run several times."""
+        return retry(self.transaction, work)
+
+    def rows(self, sql: str, *parameters: Any) -> list[Row]:
+        return self.run_alone(sql, lambda session: session.rows(sql, *parameters))
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        return self.run_alone(sql, lambda session: session.execute(sql, *parameters))
+
+    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        return self.run_alone(sql, lambda session: session.frame(sql, *parameters, schema=schema))
+
+    def append(self, table: str, frame: pl.DataFrame) -> None:
+        self.run_alone("COPY", lambda session: session.append(table, frame))
+
+    def changes(self, user_id: str) -> None:
+        self.atomically(lambda session: session.changes(user_id))
 
 
 class Store(Protocol):

@@ -1,15 +1,14 @@
 """Detected recurring payments for lists and forecasts, stored with their accounts, data version and day."""
 
 import hashlib
-import json
 from collections.abc import Iterable
 from datetime import date
-from decimal import Decimal
+from io import StringIO
 
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
-from storage.database import Session, add_row, as_json, set_values
+from storage.database import Session, add_row, set_values
 
 
 def find(session: Session, user_id: str, account_ids: Iterable[str], *, day: date) -> tuple[int, pl.DataFrame | None]:
@@ -24,7 +23,7 @@ def find(session: Session, user_id: str, account_ids: Iterable[str], *, day: dat
     kept = session.rows(f"SELECT data_version, day, found FROM detections WHERE id = $1{whose}", *values)
     version = present_version(session, user_id)
     is_present = bool(kept) and (kept[0]["data_version"], kept[0]["day"]) == (version, day)
-    return version, _frame(kept[0]["found"]) if is_present else None
+    return version, pl.read_json(StringIO(kept[0]["found"]), schema=SUBSCRIPTIONS) if is_present else None
 
 
 def present_version(session: Session, user_id: str) -> int:
@@ -38,39 +37,12 @@ def keep(
     """Store the recurring payments `found` in just these accounts, at this data version and on this day, in place of
     earlier ones. Raises Conflict where somebody else, who computed them at the same time, was first."""
     which = {"user_id": user_id, "id": _key(user_id, account_ids)}
-    values = {"data_version": data_version, "day": day, "found": _text(found)}
+    values = {"data_version": data_version, "day": day, "found": found.write_json()}
     if not set_values(session, "detections", which, **values):
         add_row(session, "detections", **which, **values)
 
 
 def _key(user_id: str, account_ids: Iterable[str]) -> str:
-    return f"{user_id}:{selection_key(account_ids)}"
-
-
-def selection_key(account_ids: Iterable[str]) -> str:
-    """A key for a set of accounts, whatever their order: 32 hex digits of a hash of their ids."""
-    return hashlib.sha256("\n".join(sorted(set(account_ids))).encode()).hexdigest()[:32]
-
-
-def _text(found: pl.DataFrame) -> str:
-    return as_json(
-        [
-            {name: str(value) if isinstance(value, Decimal | date) else value for name, value in row.items()}
-            for row in found.iter_rows(named=True)
-        ]
-    )
-
-
-def _frame(text: str) -> pl.DataFrame:
-    parsers = {
-        name: Decimal if dtype == pl.Decimal else date.fromisoformat if dtype == pl.Date else None
-        for name, dtype in SUBSCRIPTIONS.items()
-    }
-    rows = [
-        {
-            name: parse(row[name]) if (parse := parsers[name]) and row[name] is not None else row[name]
-            for name in SUBSCRIPTIONS
-        }
-        for row in json.loads(text)
-    ]
-    return pl.DataFrame(rows, schema=SUBSCRIPTIONS)
+    """The id of the result for a set of accounts, whatever their order: the user's, and a hash of theirs."""
+    digest = hashlib.sha256("\n".join(sorted(set(account_ids))).encode()).hexdigest()
+    return f"{user_id}:{digest[:32]}"

@@ -14,7 +14,7 @@ from analytics.classification.phrases import Found, words_of
 
 SAVINGS_KINDS = {"savings", "securities", "building_savings"}
 OF_A_HOME = Keyword("RENT", "text")  # service charges, frais and canone are words of banks and of landlords
-MASKED = re.compile(r"(.)\1\1")  # no name has the same letter three times in a row
+MASKED = re.compile(r"(.)\1\1")  # stands for a removed name, which cannot be judged
 LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only when nothing else decides
 
 
@@ -135,13 +135,8 @@ def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:
         return False
     if merchant.is_person is not None:
         return merchant.is_person
-    is_plain = all(len(word) > 1 and not _is_masked(word) for word in merchant.label_words)
+    is_plain = all(len(word) > 1 and MASKED.search(word) is None for word in merchant.label_words)
     return 2 <= len(merchant.label_words) <= 4 and is_plain and INVOICE.best(purpose_words) is None
-
-
-def _is_masked(word: str) -> bool:
-    """Whether a word has a letter three times in a row, which stands for a removed name that cannot be judged."""
-    return MASKED.search(word) is not None
 
 
 PURPOSES = signed_codes("purpose_categories.tsv")

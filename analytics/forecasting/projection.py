@@ -165,16 +165,13 @@ def trend_weight(ledger: AccountLedger) -> float:
     months = ledger.age // MONTH_DAYS
     nets = [float(net) for net in ledger.usual_sums(months * MONTH_DAYS)]
     sums = [sum(nets[first : first + MONTH_DAYS]) for first in range(0, len(nets), MONTH_DAYS)]
-    pairs = [(actual, mean(before)) for place, actual in enumerate(sums) if (before := _months_before(sums, place))]
+    preceding = [sums[place : place + MONTHS_BEFORE] for place in range(1, len(sums))]
+    pairs = [(actual, mean(before)) for actual, before in zip(sums, preceding, strict=False)]
     scale = median(map(abs, sums)) ** 2
     squares = 2 * scale + sum(before**2 for _, before in pairs)
     if not squares:
         return 0.0
     return min(max((scale + sum(actual * before for actual, before in pairs)) / squares, 0.0), 1.0)
-
-
-def _months_before(sums: Sequence[float], place: int) -> Sequence[float]:
-    return sums[place + 1 : place + 1 + MONTHS_BEFORE]
 
 
 def _rest(rest: list[Decimal], streams: Iterable[Stream], today: date) -> list[Decimal]:

@@ -11,7 +11,6 @@ from analytics.frames import frame_of
 from analytics.recurring.directions import MARK
 from analytics.recurring.left_out_words import DEPOT, LEFT_OUT, RETURN, SHOP_DEPOT
 from analytics.search_text import fold_column, in_ascii
-from analytics.transfers import is_between_own
 
 EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidence can never show a yearly rhythm
 PIECE_ROWS = 25_000  # rows whose texts are folded at a time: limits memory, changes no result
@@ -68,7 +67,8 @@ def _what_may_recur(*, of_any_kind: bool, incoming: bool) -> list[pl.Expr]:
     may_recur = pl.lit(value=True) if incoming else ~comes_in
     if not of_any_kind:
         is_excluded = pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False) & ~(comes_in & (pl.col("type") == "salary"))
-        may_recur &= ~(is_excluded | is_between_own() | pl.col("is_no_payment"))
+        is_between_own = pl.col("transfer_account_id").is_not_null()  # whether its other leg is there or not
+        may_recur &= ~(is_excluded | is_between_own | pl.col("is_no_payment"))
     return [
         pl.when(comes_in).then(pl.col("user_id") + MARK).otherwise("user_id"),
         -pl.col("amount").abs(),

@@ -1,10 +1,12 @@
 """The decisions of users on recurring payments: confirmed or dismissed."""
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import polars as pl
 from msgspec import Struct
+
+from analytics.recurring.news import KnownPayment
 
 CONFIRMED, DISMISSED, UNDECIDED = "confirmed", "dismissed", "none"
 
@@ -18,17 +20,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     confirmation: str
 
 
-class About(Protocol):
-    """A fact about the recurring payment that had this id and this latest charge at the time."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def transaction_id(self) -> str: ...
-
-
-A = TypeVar("A", bound=About)
+A = TypeVar("A", Decision, KnownPayment)
 
 
 def with_confirmations(streams: pl.DataFrame, decisions: Iterable[Decision]) -> pl.DataFrame:

@@ -140,8 +140,9 @@ def outlook_of(past: History, *, is_over: bool, today: date) -> Outlook:
 
 def _cadence(days: Sequence[date], frequency: str) -> Cadence:
     """The rhythm of this frequency that the charges keep best; of equally good ones the first."""
-    candidates = [_place_in_calendar(days[-RECENT_CHARGES:], every, unit) for every, unit in RHYTHMS[frequency]]
-    return min(candidates, key=lambda cadence: _unrest(days[-RECENT_CHARGES:], cadence))
+    recent = days[-RECENT_CHARGES:]
+    candidates = [_place_in_calendar(recent, every, unit) for every, unit in RHYTHMS[frequency]]
+    return min(candidates, key=lambda cadence: sum(_deviations(recent, cadence)))
 
 
 def _place_in_calendar(days: Sequence[date], every: int, unit: Unit) -> Cadence:
@@ -164,11 +165,6 @@ def _commonest(places: Sequence[int]) -> int:
     return max(reversed(places), key=counted.__getitem__)
 
 
-def _unrest(days: Sequence[date], cadence: Cadence) -> int:
-    """The total number of days by which charges differ from the day implied by the charge before."""
-    return sum(_deviations(days, cadence))
-
-
 def _usual_deviation(days: Sequence[date], cadence: Cadence, frequency: str) -> int:
     """The number of days by which at least nine of ten charges are early or late at most; at least one, and never so
     many that a charge counts as missed."""
@@ -178,6 +174,7 @@ def _usual_deviation(days: Sequence[date], cadence: Cadence, frequency: str) -> 
 
 
 def _deviations(days: Sequence[date], cadence: Cadence) -> list[int]:
+    """By how many days each charge differs from the day implied by the charge before."""
     return [
         abs((later - _due_after(earlier, cadence, max(1, _steps(earlier, later, cadence)))).days)
         for earlier, later in pairwise(days)

@@ -169,7 +169,7 @@ def top_groups(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[
     shown = _first_groups(groups, now.group_by, limit)
     left = groups.filter(~pl.col("place").is_in(shown["place"].implode()))
     names: Mapping[Key, Callable[[Any], Any]] = {**_NAMES, "merchant": _merchant_spellings(shown, now, before).get}
-    spellings = [names.get(key, _as_it_is) for key in now.group_by]
+    spellings = [names.get(key, lambda value: value) for key in now.group_by]
     keys = shown[_columns(now.group_by)].rows()
     named = [tuple(name(value) for name, value in zip(spellings, row, strict=True)) for row in keys]
     sums_now = _sums_of_each(shown, "")
@@ -267,10 +267,6 @@ _KEYS: Mapping[Key, Callable[[pl.Expr], pl.Expr]] = {
     "month": lambda day: day.dt.month_start(),
     "year": lambda day: day.dt.year(),
 }
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 _NAMES: Mapping[Key, Callable[[Any], Any]] = {

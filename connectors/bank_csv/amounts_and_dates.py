@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -100,6 +101,9 @@ def date_reader(formats: Sequence[str]) -> Callable[[str], date]:
     return read
 
 
+_reader_of = lru_cache(maxsize=100)(date_reader)
+
+
 def fitting_formats(formats: Sequence[str], samples: Sequence[str]) -> list[str]:
     """The formats that all samples fit; only one of them if any begins with the month.
 
@@ -131,17 +135,10 @@ def date_formats(samples: Sequence[str], formats: Sequence[str] = FORMATS) -> li
     likeliest."""
     fitting = []
     for text in formats:
-        pattern = re.compile(pattern_of(text))
-        days = []
-        for sample in samples:
-            match = pattern.fullmatch(sample.strip())
-            try:
-                days.append(_day(match) if match else None)
-            except ValueError:
-                days.append(None)
-            if days[-1] is None:
-                break
-        else:
+        read = _reader_of((text,))
+        with suppress(ValueError):
+            for sample in samples:
+                read(sample)
             fitting.append(text)
     return fitting
 

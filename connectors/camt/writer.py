@@ -28,7 +28,7 @@ UNSTATED = "NOTPROVIDED"
 def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime) -> None:
     """Write the records as one camt.053 message; rows wait on disk until the balances are known, so memory stays
     bounded."""
-    made = _instant(created)
+    made = created.isoformat(timespec="seconds")
     stream.write(
         f'<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="{NAMESPACE}">\n<BkToCstmrStmt>\n<GrpHdr>'
         f"<MsgId>STATEMENTS-{created:%Y%m%d%H%M%S}</MsgId><CreDtTm>{made}</CreDtTm></GrpHdr>\n".encode()
@@ -132,7 +132,7 @@ def _details(account: AccountRecord, row: TransactionRecord, txid: str | None) -
 def _original(row: TransactionRecord) -> str:
     if row.original_amount is None or row.original_currency is None:
         return ""
-    amount = tag("Amt", _digits(abs(row.original_amount)), attributes=f' Ccy="{escape(row.original_currency)}"')
+    amount = tag("Amt", f"{abs(row.original_amount):f}", attributes=f' Ccy="{escape(row.original_currency)}"')
     return tag("AmtDtls", raw=tag("InstdAmt", raw=amount))
 
 
@@ -178,11 +178,7 @@ def _card(row: TransactionRecord) -> str:
 
 def _amount(amount: Decimal, currency: str) -> str:
     sign = "DBIT" if amount < 0 else "CRDT"
-    return tag("Amt", _digits(abs(amount)), attributes=f' Ccy="{escape(currency)}"') + tag("CdtDbtInd", sign)
-
-
-def _digits(amount: Decimal) -> str:
-    return f"{amount:f}"
+    return tag("Amt", f"{abs(amount):f}", attributes=f' Ccy="{escape(currency)}"') + tag("CdtDbtInd", sign)
 
 
 def _servicer_key(key: str | None) -> str | None:
@@ -205,7 +201,3 @@ def _lines(text: str) -> list[str]:
 
 def _day_text(day: date | None, made: str) -> str:
     return day.isoformat() if day else made[:10]
-
-
-def _instant(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds")

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from analytics.records import AccountRecord, TransactionRecord
 from connectors.blocks import Block, blocks_of_pairs
-from connectors.classified_records import Classification, Pair
+from connectors.classified_records import WORDS, Classification, Pair
 from connectors.own_formats.cells import ACCOUNT_COLUMNS, Cells, account_cells, booking_cells
 
 OPENED = date(1970, 1, 1)
@@ -45,13 +45,7 @@ MERCHANT = {"merchant": "merchant_name", "counterpart": "counterpart_name"}
 counterpart."""
 DERIVED = {"detailed-category": "detailed_category"}
 """Metadata for people, which importing derives anew; written only where finer categories are requested."""
-SAID = {
-    "note": "note",
-    "tags": "tags",
-    "chosen-category": "chosen_category",
-    "splits": "splits",
-    "own-category": "own_category",
-}
+SAID = {name.replace("_", "-"): name for name in WORDS}
 DAYS = ("value_date",)
 NO_LETTER_OF_TAGS = re.compile(r"[^A-Za-z0-9/_.-]")
 NO_LETTERS = re.compile("[^A-Za-z0-9]+")

@@ -13,6 +13,7 @@ from polars.io.plugins import register_io_source
 
 from analytics.frames import MONEY as MONEY_DTYPE
 from analytics.records import AccountRecord, StatementRecord
+from connectors.own_formats.cells import account_cells
 from connectors.own_formats.parquet_reader import ACCOUNT, DAY, FLAG, MONEY, TEXT
 
 ROW_GROUP_ROWS = 10_000
@@ -36,13 +37,8 @@ def write(blocks: Iterable[AccountFrames], stream: BinaryIO, *, schema: Mapping[
     def frames(*_wanted: object) -> Iterator[pl.DataFrame]:  # pragma: no cover - Polars' thread, which nothing traces
         nonlocal count
         for about, said, pieces in blocks:
-            values = (
-                about.stable_key, about.iban, about.name, about.kind, about.currency, about.bank_name, about.bic,
-                said.closing, said.closing_date,
-            )  # fmt: skip
-            facts = [
-                pl.lit(value, dtype).alias(name) for (name, dtype), value in zip(account.items(), values, strict=True)
-            ]
+            cells = {**account_cells(about), "balance": said.closing, "balance_date": said.closing_date}
+            facts = [pl.lit(cells[cell], DTYPES[kind]).alias(name) for name, (cell, kind) in ACCOUNT.items()]
             for piece in pieces:
                 yield piece.with_columns(facts)
                 count += piece.height

@@ -1,10 +1,6 @@
 """The connection behind `bankdata import`: files are brought by command, so a sync finds nothing to fetch."""
 
-from collections.abc import Iterator
-from datetime import date
-
-from analytics.records import Batch
-from connectors.connector import Connection, Connector, Json
+from connectors.connector import Connector
 
 NAME = "files"
 
@@ -15,14 +11,3 @@ class Uploads(Connector):
     name = NAME
     is_local = True
     unattended_syncs_max = None
-
-    def fetch(
-        self,
-        connection: Connection,  # noqa: ARG002 - the protocol names them
-        handle: Json,  # noqa: ARG002 - as above
-        *,
-        cursor: Json | None,  # noqa: ARG002 - as above
-        today: date,  # noqa: ARG002 - as above
-    ) -> Iterator[Batch]:
-        """No batches, because files come by command."""
-        return iter(())

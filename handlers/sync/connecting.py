@@ -97,23 +97,21 @@ class Connecting:
         """Store an attempt to make a new connection, or to renew `renewed`, and ask the source for its first step.
         `given` are answers that every step gets, such as the name of the bank; `browser` is the hash of the browser
         session, None for a command. Makes the first key for secrets where there is none."""
-        attempt_id, content = f"att_{token_hex(16)}", {"given": dict(given or {}), "step": None}
+        now = self._clock.now()
+        attempt = StoredAttempt(
+            user_id=user_id,
+            id=f"att_{token_hex(16)}",
+            connector=source_name,
+            connection_id=renewed.id if renewed is not None else None,
+            browser_hash=browser,
+            content={"given": dict(given or {}), "step": None},
+            expires_at=now + connection_attempts.LIFETIME,
+        )
         self._keys.get_ready()
         self._store.of(user_id).atomically(
-            lambda session: connection_attempts.add(
-                session,
-                self._keys,
-                user_id=user_id,
-                id_=attempt_id,
-                connector=source_name,
-                connection_id=renewed.id if renewed is not None else None,
-                browser_hash=browser,
-                state=_new_state(user_id),
-                content=content,
-                now=self._clock.now(),
-            )
+            lambda session: connection_attempts.add(session, self._keys, attempt, state=_new_state(user_id), now=now)
         )
-        return self._step(self._find(user_id, attempt_id, browser), {}, {})
+        return self._step(self._find(user_id, attempt.id, browser), {}, {})
 
     def find(self, user_id: str, attempt_id: str, *, browser: str | None) -> Attempt:
         """The present state of the attempt, without a step. Raises AttemptUnknown where it is unknown, has expired

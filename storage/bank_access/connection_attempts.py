@@ -9,9 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from storage.bank_access.connection_keys import ConnectionKeys
-from storage.database import Row, Session, add_row, as_json, set_values
+from storage.database import Row, Session, add_row, as_json, set_values, values_of
 
-LIFETIME = timedelta(minutes=30)
+LIFETIME = timedelta(minutes=30)  # of an attempt
 CONNECTED = "connected"
 TAKEN_AT = "taken_at"
 COLUMNS = (
@@ -30,9 +30,9 @@ class StoredAttempt(Struct, frozen=True, kw_only=True):
     connection_id: str | None
     browser_hash: str | None
     content: Mapping[str, Any]
-    version: int
-    outcome: str | None
-    created_connection_id: str | None
+    version: int = 1
+    outcome: str | None = None
+    created_connection_id: str | None = None
     expires_at: datetime
 
     @property
@@ -43,36 +43,14 @@ class StoredAttempt(Struct, frozen=True, kw_only=True):
         return datetime.fromisoformat(since) if since is not None else None
 
 
-def add(
-    session: Session,
-    keys: ConnectionKeys,
-    *,
-    user_id: str,
-    id_: str,
-    connector: str,
-    connection_id: str | None,
-    browser_hash: str | None,
-    state: str,
-    content: Mapping[str, Any],
-    now: datetime,
-) -> None:
-    """Store a new attempt, which lasts for LIFETIME, with its content sealed and its `state` as a hash; and delete
-    those of the user that have expired."""
-    session.execute("DELETE FROM connection_attempts WHERE user_id = $1 AND expires_at <= $2", user_id, now)
-    add_row(
-        session,
-        "connection_attempts",
-        user_id=user_id,
-        id=id_,
-        connector=connector,
-        connection_id=connection_id,
-        browser_hash=browser_hash,
-        state_hash=hash_of(state),
-        sealed=keys.seal(as_json(content), about=_binding(id_)),
-        version=1,
-        created_at=now,
-        expires_at=now + LIFETIME,
-    )
+def add(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, state: str, now: datetime) -> None:
+    """Store a new attempt with its content sealed and its `state` as a hash, and delete those of the user that have
+    expired."""
+    session.execute("DELETE FROM connection_attempts WHERE user_id = $1 AND expires_at <= $2", attempt.user_id, now)
+    values = values_of(attempt)
+    sealed = keys.seal(as_json(values.pop("content")), about=_binding(attempt.id))
+    made = {"state_hash": hash_of(state), "sealed": sealed, "created_at": now}
+    add_row(session, "connection_attempts", **values, **made)
 
 
 def find(session: Session, keys: ConnectionKeys, user_id: str, id_: str) -> StoredAttempt | None:

@@ -280,7 +280,7 @@ class DuckDBFile:
                 session.close()
 
 
-class _FileDatabase:
+class _FileDatabase(Database):
     """Queries to an open file (`storage.database.Database`), each on a cursor of its own."""
 
     is_shared = False
@@ -289,22 +289,6 @@ class _FileDatabase:
         self._session = session
         self._states = states
         self._now = now
-
-    def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        return self._run_alone(lambda session: session.rows(sql, *parameters))
-
-    def execute(self, sql: str, *parameters: Any) -> int:
-        return self._run_alone(lambda session: session.execute(sql, *parameters))
-
-    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        with self._session() as session:
-            return session.frame(sql, *parameters, schema=schema)
-
-    def append(self, table: str, frame: pl.DataFrame) -> None:
-        self._run_alone(lambda session: session.append(table, frame))
-
-    def changes(self, user_id: str) -> None:
-        self.atomically(lambda session: session.changes(user_id))
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -326,11 +310,7 @@ class _FileDatabase:
             finally:
                 session.end()
 
-    def atomically(self, work: Callable[[Transaction], T]) -> T:
-        """The result of `work` inside a transaction, tried again when another transaction was faster."""
-        return retry(self.transaction, work)
-
-    def _run_alone(self, work: Callable[[_Cursor], T]) -> T:
+    def run_alone(self, sql: str, work: Callable[[Any], T]) -> T:  # noqa: ARG002 - what a Database is asked
         """Run a single statement, again if need be: it has to wait for a transaction on the same rows, as in
         PostgreSQL."""
         return retry(self._session, work)

@@ -33,7 +33,6 @@ from storage.database import (
     StoreError,
     StoreUnavailable,
     Transaction,
-    retry,
     state_in,
     store_full,
     utc_now,
@@ -298,7 +297,7 @@ class PostgreSQL:
 
 
 @dataclass(eq=False)
-class _ServerDatabase:
+class _ServerDatabase(Database):
     """Queries to the database (`storage.database.Database`): as the owner of the tables, who sees all rows, or for one
     user, through the pool of a role that sees only that user's rows."""
 
@@ -308,21 +307,6 @@ class _ServerDatabase:
     _pool: ConnectionPool[Connection]
     _now: Now
     _user_id: str | None = None
-
-    def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        return self._run_alone(sql, lambda session: session.rows(sql, *parameters))
-
-    def execute(self, sql: str, *parameters: Any) -> int:
-        return self._run_alone(sql, lambda session: session.execute(sql, *parameters))
-
-    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        return self._run_alone(sql, lambda session: session.frame(sql, *parameters, schema=schema))
-
-    def append(self, table: str, frame: pl.DataFrame) -> None:
-        self._run_alone("COPY", lambda session: session.append(table, frame))
-
-    def changes(self, user_id: str) -> None:
-        self.atomically(lambda session: session.changes(user_id))
 
     @contextmanager
     def transaction(self, isolation: psycopg.IsolationLevel = SNAPSHOT) -> Iterator["_Statements"]:
@@ -337,11 +321,7 @@ class _ServerDatabase:
                 yield session
                 session.settle()
 
-    def atomically(self, work: Callable[[Transaction], T]) -> T:
-        """The result of `work` inside a transaction, tried again when another transaction was faster."""
-        return retry(self.transaction, work)
-
-    def _run_alone(self, sql: str, work: Callable[["_Statements"], T]) -> T:
+    def run_alone(self, sql: str, work: Callable[[Session], T]) -> T:
         """Run a single statement. A SELECT is tried once more when its connection turns out to be dead."""
         try:
             with self._session() as session:

@@ -13,9 +13,8 @@ from analytics.day_totals import DayTotals
 from analytics.frames import FORMER, MONEY, MOVED, columns
 from analytics.records import StatementRecord
 from analytics.statements.gaps import DAY, OF_ONE_DAY_MAX, Stated, gaps, missing_amount, number
-from storage import accounts
 from storage.changes import feed
-from storage.database import Row, Session
+from storage.database import Row, Session, set_values
 from storage.importing.matching.booking_keys import transaction_id
 from storage.importing.rows import FLAGS
 from storage.importing.teller import Teller
@@ -107,18 +106,13 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
     if rows:
         proven = _with_all_of_its_day(teller, account_id, rows)
         newest = _last_of_a_day(rows, teller.file_connections, proven)
-        accounts.set_balance(
-            teller.session,
-            user_id=teller.user.id,
-            account_id=account_id,
-            balance=newest["closing"],
-            day=newest["closing_date"],
-        )
+        stated = {"balance": newest["closing"], "balance_date": newest["closing_date"]}
+        set_values(teller.session, "accounts", {"user_id": teller.user.id, "id": account_id}, **stated)
 
 
 def _with_all_of_its_day(teller: Teller, account_id: str, rows: Sequence[Row]) -> set[Decimal]:
     """The balances of a day's statements that include every booking of it: an opening balance and all that is booked
-    until then. The day on which a statement opens may belong to the one before. None where all agree."""
+    until then. The day on which a statement opens may belong to the one before. Empty where all agree."""
     stated = [row for row in rows if row["is_authoritative"] and row["opening_date"] is not None]
     if not stated or len({row["closing"] for row in rows}) < 2:
         return set()

@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from analytics.frames import columns
 from storage.database import Database, Session, Transaction, without_zone
 
-SCHEMA = columns("user_id, grant_id, operation, hour, client_id, client_name, calls, refusals, last_at")
+SCHEMA = columns("user_id, grant_id, client_id, operation, hour, client_name, calls, refusals, last_at")
 ROWS_AT_ONCE = 1000
 
 Counted = tuple[str, str, str, str]
@@ -54,21 +55,12 @@ def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) 
         # deadlock
         frame = pl.DataFrame(
             [
-                {
-                    "user_id": user_id,
-                    "grant_id": grant_id,
-                    "client_id": client_id,
-                    "operation": operation,
-                    "hour": hour,
-                    "client_name": names.get(client_id, ""),
-                    "calls": count.calls,
-                    "refusals": count.refusals,
-                    "last_at": at,
-                }
+                (user_id, grant_id, client_id, operation, hour, names.get(client_id, ""), *astuple(count), at)
                 for (user_id, grant_id, client_id, operation), count in sorted(counted.items())
                 if user_id in there
             ],
             schema=SCHEMA,
+            orient="row",
         )
         columns = ", ".join(SCHEMA)
         with session.stage("counted", frame):

@@ -6,15 +6,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from storage.database import Row, Session, add_row, as_json, set_values, values_of
+from storage.database import Row, Session, add_row, as_json, names_of, set_values, values_of
 from storage.oauth import browsers, simplefin
 from storage.oauth.moments import aware, with_moments
 from storage.oauth.simplefin import SetupToken
-
-COLUMNS = (
-    "id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at, revoked_because, "
-    "resource, session_hash, accounts, all_but, figures_only, full_numbers, has_details"
-)
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -28,6 +23,7 @@ class Terms(Struct, frozen=True, kw_only=True):
 
 
 EVERYTHING = Terms()
+OF_TERMS = names_of(Terms)
 
 
 class Grant(Struct, frozen=True, kw_only=True):
@@ -47,6 +43,10 @@ class Grant(Struct, frozen=True, kw_only=True):
     session_hash: str | None = None  # the browser session with which the grant ends
     terms: Terms = EVERYTHING
     has_details: bool = False  # the app asked with authorization_details, and gets them in the answer
+
+
+COLUMNS = names_of(Grant).replace("terms", OF_TERMS)
+HAS_ITS_SESSION = "(g.session_hash IS NULL OR EXISTS (SELECT 1 FROM oauth_sessions s WHERE s.id_hash = g.session_hash))"
 
 
 class ConnectedGrant(Struct, frozen=True, kw_only=True):
@@ -155,7 +155,7 @@ def connected_grants(session: Session, *, now: datetime, user_id: str | None = N
         f"SELECT {', '.join(f'g.{name}' for name in COLUMNS.split(', '))}, c.name AS client_name,"
         " (SELECT max(t.issued_at) FROM oauth_refresh_tokens t WHERE t.grant_id = g.id) AS last_used_at"
         " FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id"
-        f" WHERE g.revoked_at IS NULL AND g.expires_at > $1 AND {_HAS_ITS_SESSION} AND (g.redeemed_at IS NOT NULL OR"
+        f" WHERE g.revoked_at IS NULL AND g.expires_at > $1 AND {HAS_ITS_SESSION} AND (g.redeemed_at IS NOT NULL OR"
         " EXISTS (SELECT 1 FROM simplefin_access s WHERE s.grant_id = g.id AND s.code_expires_at > $1))"
         " AND (CAST($2 AS TEXT) IS NULL OR g.user_id = $2) ORDER BY g.created_at DESC, g.id",
         *(now, user_id),
@@ -171,7 +171,13 @@ def connected_grants(session: Session, *, now: datetime, user_id: str | None = N
     }
     held = simplefin.of_grants(session, [row["id"] for row in rows if row["resource"] == "simplefin"])
     return [
-        _grant_of({**row, "user_name": names[row["user_id"]]}, held.get(row["id"]))
+        ConnectedGrant(
+            grant=_grant({name: row[name] for name in COLUMNS.split(", ")}),
+            client_name=row["client_name"],
+            user_name=names[row["user_id"]],
+            last_used_at=aware(row["last_used_at"]) if row["last_used_at"] else None,
+            simplefin=held.get(row["id"]),
+        )
         for row in rows
         if row["user_id"] in names
     ]
@@ -182,20 +188,18 @@ def standing(session: Session, grant_id: str) -> Standing | None:
 
     One look-up by key for each table: in one statement, DuckDB takes twice as long to plan them.
     """
-    rows = session.rows(f"SELECT {_OF_STANDING} FROM oauth_grants WHERE id = $1", grant_id)
+    rows = session.rows(
+        f"SELECT user_id, session_hash, revoked_at, expires_at, {OF_TERMS} FROM oauth_grants WHERE id = $1", grant_id
+    )
     users = rows and session.rows("SELECT has_subscription FROM users WHERE id = $1", rows[0]["user_id"])
     if not users:
         return None
-    is_live = rows[0]["revoked_at"] is None and _is_there(session, rows[0]["session_hash"])
-    return _standing(rows[0], is_live=is_live, has_subscription=users[0]["has_subscription"])
-
-
-def _standing(row: Row, *, is_live: bool, has_subscription: bool) -> Standing:
+    [row] = rows
     return Standing(
         user_id=row["user_id"],
-        is_live=is_live,
+        is_live=row["revoked_at"] is None and _is_there(session, row["session_hash"]),
         expires_at=aware(row["expires_at"]),
-        has_subscription=has_subscription,
+        has_subscription=users[0]["has_subscription"],
         terms=_terms(row),
     )
 
@@ -204,19 +208,11 @@ def _is_there(session: Session, session_hash: str | None) -> bool:
     return session_hash is None or browsers.find(session, session_hash) is not None
 
 
-_OF_STANDING = "user_id, session_hash, revoked_at, expires_at, accounts, all_but, figures_only, full_numbers"
-_TERMS = ("accounts", "all_but", "figures_only", "full_numbers")
-_HAS_ITS_SESSION = (
-    "(g.session_hash IS NULL OR EXISTS (SELECT 1 FROM oauth_sessions s WHERE s.id_hash = g.session_hash))"
-)
-
-
 def _grant(row: Row) -> Grant:
     row = with_moments(row)
-    terms = _terms(row)
-    kept = {name: value for name, value in row.items() if name not in _TERMS}
-    has_details = bool(row["has_details"])
-    return Grant(**{**kept, "resource": row["resource"] or "data", "terms": terms, "has_details": has_details})
+    kept = {name: value for name, value in row.items() if name not in Terms.__struct_fields__}
+    also = {"resource": row["resource"] or "data", "terms": _terms(row), "has_details": bool(row["has_details"])}
+    return Grant(**kept | also)
 
 
 def _terms(row: Row) -> Terms:
@@ -232,15 +228,3 @@ def _terms(row: Row) -> Terms:
 
 def _terms_columns(terms: Terms) -> dict[str, object]:
     return {**values_of(terms), "accounts": as_json(list(terms.accounts)) if terms.accounts is not None else None}
-
-
-def _grant_of(row: Row, held: SetupToken | None) -> ConnectedGrant:
-    row = dict(row)
-    client_name, user_name, last_used_at = row.pop("client_name"), row.pop("user_name"), row.pop("last_used_at")
-    return ConnectedGrant(
-        grant=_grant(row),
-        client_name=client_name,
-        user_name=user_name,
-        last_used_at=aware(last_used_at) if last_used_at else None,
-        simplefin=held,
-    )

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from storage.database import Row, Session, add_row
+from storage.database import Session, add_row
 from storage.oauth.moments import with_moments
 
 
@@ -75,7 +75,7 @@ def of_grants(session: Session, grant_ids: list[str]) -> dict[str, SetupToken]:
         " WHERE grant_id = ANY($1::TEXT[])",
         grant_ids,
     )
-    return {row["grant_id"]: _simplefin(row) for row in rows}
+    return {row.pop("grant_id"): SetupToken(**with_moments(row)) for row in rows}
 
 
 def remove_all(session: Session, user_id: str) -> None:
@@ -103,8 +103,3 @@ def sweep(session: Session, *, day_ago: datetime) -> None:
 def _remove(session: Session, grant_ids: list[str], client_ids: list[str]) -> None:
     session.execute("DELETE FROM simplefin_access WHERE grant_id = ANY($1::TEXT[])", grant_ids)
     session.execute("DELETE FROM oauth_clients WHERE id = ANY($1::TEXT[])", client_ids)
-
-
-def _simplefin(row: Row) -> SetupToken:
-    kept = {name: value for name, value in row.items() if name != "grant_id"}
-    return SetupToken(**with_moments(kept))

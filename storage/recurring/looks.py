@@ -3,11 +3,9 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
-from typing import Any
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from analytics.recurring.news import KnownPayment
 from storage.database import Session, Transaction, as_json, put_row
@@ -54,7 +52,7 @@ def last_look(session: Session, user_id: str) -> Look | None:
             data_version=rows[0]["data_version"],
             day=rows[0]["day"],
             accounts=json.loads(rows[0]["accounts"]),
-            payments=[_read(each) for each in json.loads(rows[0]["payments"])],
+            payments=msgspec.json.decode(rows[0]["payments"], type=list[KnownPayment]),
         )
         if rows
         else None
@@ -80,7 +78,7 @@ def keep(
         day=look.day,
         look_at=look_at,
         accounts=as_json(list(look.accounts)),
-        payments=as_json([_payment_json(each) for each in look.payments]),
+        payments=msgspec.json.encode(look.payments).decode(),
         untold=as_json([(each.type, each.id, _event_data(each)) for each in events]) if events else "",
     )
 
@@ -96,13 +94,3 @@ def users_to_check(session: Session, today: date) -> list[str]:
 def _event_data(event: PaymentEvent) -> Mapping[str, str]:
     expected = {"expected": event.expected.isoformat()} if event.expected is not None else {}
     return {"accountId": event.account_id, **expected}
-
-
-def _payment_json(payment: KnownPayment) -> dict[str, Any]:
-    return {**asdict(payment), "last_charged": payment.last_charged.isoformat(), "amount": str(payment.amount)}
-
-
-def _read(row: Mapping[str, Any]) -> KnownPayment:
-    return KnownPayment(
-        **{**row, "last_charged": date.fromisoformat(row["last_charged"]), "amount": Decimal(row["amount"])}
-    )

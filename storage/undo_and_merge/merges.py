@@ -16,32 +16,13 @@ from storage.users import User
 
 
 class NotOneAccount(Exception):
-    """Two accounts that cannot be one: the docstring of its class says why."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__class__.__doc__)
+    """Two accounts that cannot be one; the text says why."""
 
 
-class SameAccount(NotOneAccount):
-    """These are already one account."""
-
-
-class OtherCurrency(NotOneAccount):
-    """Accounts of different currencies cannot be merged."""
-
-
-class OtherType(NotOneAccount):
-    """Accounts of different types cannot be merged."""
-
-
-class OtherIban(NotOneAccount):
-    """Accounts with different IBANs cannot be merged."""
-
-
-REFUSALS: Mapping[Difference, type[NotOneAccount]] = {
-    "currency": OtherCurrency,
-    "kind": OtherType,
-    "iban": OtherIban,
+REFUSALS: Mapping[Difference, str] = {
+    "currency": "Accounts of different currencies cannot be merged.",
+    "kind": "Accounts of different types cannot be merged.",
+    "iban": "Accounts with different IBANs cannot be merged.",
 }
 
 
@@ -115,22 +96,21 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
     )
     reported = contributions.of_accounts(session, user_id, sorted({row["account_id"] for row in aliases}))
     first = {each.source_id: each for each in reversed(reported)}
-    named = {each.source_id: each.blocks[0].account for each in reversed(reported)}
     banks = connections.bank_names(session, user_id)
     return [
         MergedAccount(
             id=row["source_id"],
             into=row["account_id"],
             parent=row["merged_into"] or row["account_id"],
-            name=row["given_name"] or account.name,
-            iban=account.iban,
-            bank_name=account.bank_name or banks[first[row["source_id"]].connection_id],
+            name=row["given_name"] or own.blocks[0].account.name,
+            iban=own.blocks[0].account.iban,
+            bank_name=own.blocks[0].account.bank_name or banks[own.connection_id],
             given_name=row["given_name"],
             hidden_at=row["hidden_at"],
             perhaps_same_as=row["perhaps_same_as"],
         )
         for row in aliases
-        if (account := named.get(row["source_id"]))
+        if (own := first.get(row["source_id"]))
     ]
 
 
@@ -138,11 +118,11 @@ def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id
     """Raise NotOneAccount for one and the same account, and where currency, kind or IBAN of two accounts differ; one's
     balance would replace the other's."""
     if source_id == target_id:
-        raise SameAccount
+        raise NotOneAccount("These are already one account.")
     one, other = (each for each in accounts.every(session, user_id) if each.id in (source_id, target_id))
     difference = one.difference(other)
     if difference is not None:
-        raise REFUSALS[difference]
+        raise NotOneAccount(REFUSALS[difference])
 
 
 def _end_questions(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:

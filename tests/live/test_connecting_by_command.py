@@ -11,7 +11,7 @@ import pytest
 from connectors.connecting import Done, LiveSource, Redirect, Reply, Step
 from connectors.connector import Connection
 from connectors.exchange_protocol import as_text
-from connectors.outgoing_http import WATCHED_BY, Exchange
+from connectors.outgoing_http import WATCHED_BY, Exchange, Outgoing
 from handlers.commands.connections import _come_back, _trace_into
 from handlers.commands.control_socket import CommandError
 from handlers.sync.connecting import Connecting
@@ -96,9 +96,7 @@ def test_an_address_of_another_attempt_or_none_at_all_ends_the_command(scene: Sc
 
 
 def test_what_is_said_after_the_command_is_in_no_trace(tmp_path: Path) -> None:
-    asked = Exchange(
-        method="GET", host="api.example", path="/accounts", parameters={}, status=None, content_type="", body=b""
-    )
+    asked = Exchange(host="api.example", request=Outgoing(method="GET", path="/accounts"), answer=None)
     with _trace_into(str(tmp_path / "trace")):
         watch = WATCHED_BY.get()
         assert watch is not None

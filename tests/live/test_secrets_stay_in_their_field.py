@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from connectors.exchange_protocol import as_text
-from connectors.outgoing_http import Exchange
+from connectors.outgoing_http import Exchange, Outgoing, ProviderAnswer
 from connectors.sources.fints.dialog import Access, Challenge
 from storage.bank_access.connection_keys import FILE_NAME
 from tests.days import today
@@ -170,13 +170,15 @@ def test_no_secret_of_any_source_is_found_where_anybody_else_reads(live: Live, s
 def test_a_trace_shows_shapes_and_error_codes_and_nothing_else() -> None:
     said = as_text(
         Exchange(
-            method="POST",
             host="api.example",
-            path="/sessions/8f3kAbc",
-            parameters={"date_from": "2026-01-31"},
-            status=401,
-            content_type="application/json",
-            body=b'{"error": "EXPIRED_SESSION", "message": "Max 12", "list": [1.5, null, true]}',
+            request=Outgoing(method="POST", path="/sessions/8f3kAbc", parameters={"date_from": "2026-01-31"}),
+            answer=ProviderAnswer(
+                host="api.example",
+                status=401,
+                content_type="application/json",
+                retry_after=None,
+                body=b'{"error": "EXPIRED_SESSION", "message": "Max 12", "list": [1.5, null, true]}',
+            ),
         )
     )
     assert said == (
@@ -186,9 +188,7 @@ def test_a_trace_shows_shapes_and_error_codes_and_nothing_else() -> None:
 
 
 def test_a_trace_says_where_no_answer_came() -> None:
-    asked = Exchange(
-        method="GET", host="api.example", path="/accounts", parameters={}, status=None, content_type="", body=b""
-    )
+    asked = Exchange(host="api.example", request=Outgoing(method="GET", path="/accounts"), answer=None)
     assert as_text(asked) == "GET api.example/accounts\n  no answer\n"
 
 
