@@ -130,10 +130,7 @@ class Grants:
             resource=resource,
             terms=terms,
         )
-        self._database.atomically(lambda session: grants.add(session, grant))
-        self._events.info("token issued by the operator", user=user_id, grant=grant.id)
-        self._events.did(user_id, "issueToken", client_id=client_id, grant_id=grant.id)
-        return self._tokens.issue(
+        token = self._tokens.issue(
             user_id=user_id,
             client_id=client_id,
             scopes=scopes,
@@ -142,6 +139,10 @@ class Grants:
             lifetime=lifetime,
             audience=self._policy.address_of(resource),
         )
+        self._database.atomically(lambda session: grants.add(session, grant))
+        self._events.info("token issued by the operator", user=user_id, grant=grant.id)
+        self._events.did(user_id, "issueToken", client_id=client_id, grant_id=grant.id)
+        return token
 
     def end_of(self, lifetime: timedelta) -> datetime:
         """When an access ends that begins now and lasts for `lifetime`."""

@@ -9,8 +9,11 @@ import pytest
 
 from auth.errors import InvalidToken
 from auth.server import AuthorizationServer
+from auth.tokens.keys import SigningKey
 from storage import users
 from storage.database import Database
+from storage.keys.places import KeysUnusable
+from storage.oauth import grants
 from storage.oauth.grants import Terms
 
 
@@ -212,3 +215,14 @@ def test_a_grant_of_figures_that_is_widened_to_other_accounts_keeps_to_figures(f
     fresh.server.grants.widen(grant, terms=Terms(figures_only=True), ends=grant.expires_at)
     (row,) = fresh.database.rows("SELECT scope FROM oauth_grants")
     assert row["scope"] == "read:accounts read:cashflow"
+
+
+@pytest.mark.requirement("oauth.keys")
+def test_a_token_that_cannot_be_signed_leaves_no_grant(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> SigningKey:
+        raise KeysUnusable("oauth-keys.json is missing")
+
+    monkeypatch.setattr(fresh.server.keys, "signing_key", missing)
+    with pytest.raises(KeysUnusable):
+        fresh.server.issue_token(fresh.user.id, frozenset({"read:accounts"}), timedelta(hours=1))
+    assert grants.live_of_user(fresh.database, fresh.user.id, now=fresh.clock()) == []
