@@ -174,4 +174,4 @@ def bookings(numbers: range, rows_each: int, *, today: date, now: datetime) -> p
         is_return=pl.lit(False),
         batch_id=pl.lit("bench"),
     ).with_columns(pl.col("amount").cast(MONEY))
-    return with_search_text(rows).sort("user_id", "booking_date", "id", descending=[False, True, False])
+    return with_search_text(rows).sort("user_id", "booking_date", "id", descending=[False, True, True])
