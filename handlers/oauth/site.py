@@ -221,14 +221,13 @@ class Site:
         query = urlencode([(name, value) for name, values in visit.parameters.items() for value in values])
         if len(query) > WAITING_LENGTH_MAX:
             raise Mistake("too_large")
-        response = self.redirect(self.address("/oauth/login"))
-        self.cookies.set_waiting(response, query)
-        return response
+        return self.sign_in_for(query)
 
-    def sign_in_for(self, page: str) -> Response:
-        """Redirect to the sign-in, and after it back to `page`, one of RETURN_PAGES, which waits in a cookie."""
+    def sign_in_for(self, waiting: str) -> Response:
+        """Redirect to the sign-in, and after it back to what waits in a cookie: one of RETURN_PAGES, or the query of an
+        authorization request."""
         response = self.redirect(self.address("/oauth/login"))
-        self.cookies.set_waiting(response, page)
+        self.cookies.set_waiting(response, waiting)
         return response
 
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
