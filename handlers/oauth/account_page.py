@@ -221,7 +221,7 @@ def sign_out(site: Site, visit: Visit) -> Response:
     browser, _user = site.user_of_form(visit, "sign out")
     secret = visit.form.get("request", "")
     if secret and site.server.consent.waiting_request(browser, secret):
-        response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
+        response = site.redirect(site.address("/oauth/login", request=secret))
         site.cookies.set_session(response, site.server.sessions.sign_out_for_another(browser))
         return response
     site.server.sessions.end(browser.id_hash)
