@@ -141,7 +141,7 @@ def _with_distinct_keys(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
 
 def _jsonl(session: Session, export: Export, stream: BinaryIO) -> int:
     count = 0
-    by_id = json_shapes.by_id(export.accounts)
+    by_id = {account.id: account for account in export.accounts}
     for account in export.accounts:
         about, closing = _account(account), export.closing_statement(account)
         for row in export.each(session, account):

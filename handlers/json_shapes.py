@@ -308,11 +308,6 @@ def pagination(*, page: int, per_page: int, total: int) -> Json:
     return {"page": page, "perPage": per_page, "total": total, "pageCount": -(-total // per_page)}
 
 
-def by_id(accounts: Iterable[StoredAccount]) -> dict[str, StoredAccount]:
-    """The accounts, by their ids."""
-    return {value.id: value for value in accounts}
-
-
 def record_entry(entry: Entry) -> Json:
     """One entry of a user's access record as JSON, for its export: what an app (or, with `app` null, the person) did
     within an hour."""

@@ -377,7 +377,7 @@ def _authorization(settings: Settings, database: Database, sharing: StoreSharing
         ),
         clock.now_in_utc,
         has_other_processes=sharing.has_other_processes,
-        fetch=partial(_app_document, settings) if settings.client_documents != frozenset() else None,
+        fetch=partial(_app_document, settings),
     )
 
 

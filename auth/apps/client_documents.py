@@ -76,11 +76,7 @@ class ClientDocuments:
 
     def serves(self, client_id: str) -> bool:
         """Whether a document would be fetched for this client id: an address, of a host that the operator allows."""
-        return (
-            self._fetch is not None
-            and is_document_address(client_id)
-            and self._policy.takes_document_of(urlsplit(client_id).hostname or "")
-        )
+        return is_document_address(client_id) and self._policy.takes_document_of(urlsplit(client_id).hostname or "")
 
     def client(self, client_id: str) -> Client:
         """The app as its document describes it, stored as a client: fetched now, or remembered for as long as

@@ -106,12 +106,9 @@ class Sessions:
         that another person can answer them."""
         return self._in_place_of(browser, None)
 
-    def end(self, browser: Browser) -> None:
-        """End a browser's session, whether or not somebody is signed in; its open authorization requests go with it."""
-        self.end_by_hash(browser.id_hash)
-
-    def end_by_hash(self, id_hash: str) -> None:
-        """End the session that is stored under this hash, as `end` does; does nothing where there is none."""
+    def end(self, id_hash: str) -> None:
+        """End the session that is stored under this hash, whether or not somebody is signed in; its open authorization
+        requests go with it. Does nothing where there is none."""
         self._database.atomically(lambda session: browsers.remove(session, id_hash))
         self._ended()
 

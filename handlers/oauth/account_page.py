@@ -221,10 +221,10 @@ def sign_out(site: Site, visit: Visit) -> Response:
     browser, _user = site.user_of_form(visit, "sign out")
     secret = visit.form.get("request", "")
     if secret and site.server.consent.waiting_request(browser, secret):
-        response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
+        response = site.redirect(site.address("/oauth/login", request=secret))
         site.cookies.set_session(response, site.server.sessions.sign_out_for_another(browser))
         return response
-    site.server.sessions.end(browser)
+    site.server.sessions.end(browser.id_hash)
     response = site.redirect(site.address("/oauth/login"))
     site.cookies.delete_session(response)
     return response
@@ -238,7 +238,7 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
         session_hash = None
     if session_hash is None:  # the session is over already, or the token is an app's
         raise Mistake("no_session", status=401, challenge='Bearer error="invalid_token"')
-    site.server.sessions.end_by_hash(session_hash)
+    site.server.sessions.end(session_hash)
     response = Response(status_code=204, headers=page_headers(""))
     if visit.browser is None or visit.browser.id_hash == session_hash:
         site.cookies.delete_session(response)

@@ -8,16 +8,15 @@ from handlers.http.errors import BadRequest
 from handlers.http.steps.parameters import pairs
 from handlers.oauth.mistakes import Mistake
 
-FORM_BYTES_MAX = 16_384
+BYTES_MAX = 16_384  # of a form, and of an address's parameters
 DRAINED_BYTES_MAX = 1_048_576
-QUERY_BYTES_MAX = 16_384
 FIELDS_MAX = 1_000  # a box for each account
 REPEATED = frozenset({"account"})
 
 
 def query(request: Request) -> dict[str, tuple[str, ...]]:
     """The parameters of the address by name, each with all its values in order, without empty ones; raises Mistake."""
-    return _decode(request.scope["query_string"], limit=QUERY_BYTES_MAX)
+    return _decode(request.scope["query_string"])
 
 
 async def form(request: Request) -> dict[str, tuple[str, ...]]:
@@ -32,20 +31,20 @@ async def form(request: Request) -> dict[str, tuple[str, ...]]:
         # Read on and drop: a browser that is cut off while it sends never sees the answer
         if size > DRAINED_BYTES_MAX:
             break
-        if size <= FORM_BYTES_MAX:
+        if size <= BYTES_MAX:
             content += chunk
-    if size > FORM_BYTES_MAX:
+    if size > BYTES_MAX:
         raise Mistake("too_large", status=413)
-    fields = _decode(bytes(content), limit=FORM_BYTES_MAX)
+    fields = _decode(bytes(content))
     if any(len(values) > 1 for name, values in fields.items() if name not in REPEATED):
         raise Mistake("bad_form")
     return fields
 
 
-def _decode(encoded: bytes, *, limit: int) -> dict[str, tuple[str, ...]]:
+def _decode(encoded: bytes) -> dict[str, tuple[str, ...]]:
     """The parameters of an urlencoded text in UTF-8, each with all its values; empty values are left out (RFC 6749
     section 3.1). Raises Mistake."""
-    if len(encoded) > limit:
+    if len(encoded) > BYTES_MAX:
         raise Mistake("too_large", status=400)
     found: dict[str, tuple[str, ...]] = {}
     try:

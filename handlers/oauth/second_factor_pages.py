@@ -34,17 +34,12 @@ def second_factor_routes(site: Site) -> list[BaseRoute]:
     ]
 
 
-def step_address(site: Site, secret: str) -> str:
-    """The address of the second step of a sign-in; `secret` is the id of a waiting authorization request, or empty."""
-    return f"{site.address('/oauth/second-step')}{f'?request={secret}' if secret else ''}"
-
-
 def step_page(site: Site, visit: Visit) -> Response:
     """Ask for the code or a passkey; a browser whose user has not entered the password, or needs no code any more, is
     redirected to the sign-in."""
     secret = site.request_secret(visit.parameters)
     if visit.browser is None or not _needs_code(site, visit.browser):
-        return _to_sign_in(site, secret)
+        return site.redirect(site.address("/oauth/login", request=secret))
     return _step_form(site, visit, visit.browser, secret)
 
 
@@ -58,7 +53,7 @@ def step(site: Site, visit: Visit) -> Response:
     if browser.awaits_user_id is None:
         raise Mistake("second_step_over")
     if not _needs_code(site, browser):
-        return _to_sign_in(site, secret)
+        return site.redirect(site.address("/oauth/login", request=secret))
     passkey = visit.form.get("passkey", "")
     outcome = site.server.sign_in.second_step(
         browser,
@@ -123,10 +118,6 @@ def _needs_code(site: Site, browser: Browser) -> bool:
     """Whether the browser has passed the password and the second factor is still on: whoever has lost it may have had
     it turned off meanwhile."""
     return browser.awaits_user_id is not None and site.server.second_factors.is_on(browser.awaits_user_id)
-
-
-def _to_sign_in(site: Site, secret: str) -> Response:
-    return site.redirect(f"{site.address('/oauth/login')}{f'?request={secret}' if secret else ''}")
 
 
 def _step_form(

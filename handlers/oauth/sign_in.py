@@ -23,7 +23,7 @@ from handlers.oauth.connect_page import connect_routes
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.passkey_pages import passkey_routes
 from handlers.oauth.rendering import file_routes
-from handlers.oauth.second_factor_pages import second_factor_routes, step_address
+from handlers.oauth.second_factor_pages import second_factor_routes
 from handlers.oauth.site import Site, Visit
 from storage.oauth.clients import Client
 from storage.oauth.grants import EVERYTHING, Terms
@@ -89,7 +89,7 @@ def authorize(site: Site, visit: Visit) -> Response:
     browser = visit.browser or site.server.sessions.start(visit.agent)
     secret = site.server.consent.keep(browser, request)
     page = "/oauth/consent" if is_signed_in else "/oauth/login"
-    response = site.redirect(f"{site.address(page)}?request={secret}")
+    response = site.redirect(site.address(page, request=secret))
     if visit.browser is None:
         site.cookies.set_session(response, browser)
     return response
@@ -182,7 +182,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
         known_browser=visit.known_browser,
     )
     if outcome.half is not None:
-        response = site.redirect(step_address(site, secret))
+        response = site.redirect(site.address("/oauth/second-step", request=secret))
         site.cookies.set_session(response, outcome.half)
         return response
     if outcome.browser is None:
@@ -219,7 +219,7 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
     secret = site.request_secret(visit.parameters or {name: (value,) for name, value in visit.form.items()})
     user = site.server.sign_in.user_of(visit.browser)
     if user is None:
-        return site.redirect(f"{site.address('/oauth/login')}?request={secret}")
+        return site.redirect(site.address("/oauth/login", request=secret))
     assert visit.browser is not None
     opened = site.server.consent.waiting_request(visit.browser, secret)
     if opened is None:

@@ -90,9 +90,10 @@ class Site:
         """The user's connections that are not disconnected, the oldest first; that of uploaded files included."""
         return connections.of_user(self.services.of(user_id), user_id)
 
-    def address(self, path: str) -> str:
-        """The path of a page, below that of `auth_url`; it is never built from the Host header."""
-        return self.policy.auth_path + path
+    def address(self, path: str, *, request: str = "") -> str:
+        """The path of a page, below that of `auth_url`, and in it the id of a waiting authorization `request`, empty
+        for none; it is never built from the Host header."""
+        return self.policy.auth_path + path + (f"?request={request}" if request else "")
 
     def route(self, path: str, methods: Mapping[str, Answering]) -> Route:
         """The route of one page, with the functions that answer its methods, each run in a worker thread. What they
@@ -231,21 +232,20 @@ class Site:
         query = urlencode([(name, value) for name, values in visit.parameters.items() for value in values])
         if len(query) > WAITING_LENGTH_MAX:
             raise Mistake("too_large")
-        response = self.redirect(self.address("/oauth/login"))
-        self.cookies.set_waiting(response, query)
-        return response
+        return self.sign_in_for(query)
 
-    def sign_in_for(self, page: str) -> Response:
-        """Redirect to the sign-in, and after it back to `page`, one of RETURN_PAGES, which waits in a cookie."""
+    def sign_in_for(self, waiting: str) -> Response:
+        """Redirect to the sign-in, and after it back to what waits in a cookie: one of RETURN_PAGES, or the query of an
+        authorization request."""
         response = self.redirect(self.address("/oauth/login"))
-        self.cookies.set_waiting(response, page)
+        self.cookies.set_waiting(response, waiting)
         return response
 
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
         """Redirect a person who has signed in to the consent page for the request with this id, else to the request or
         page that waits in their cookie, which is deleted, else to the account page."""
         if secret:
-            return self.redirect(f"{self.address('/oauth/consent')}?request={secret}")
+            return self.redirect(self.address("/oauth/consent", request=secret))
         if not visit.waiting_query:
             return self.redirect(self.address("/account"))
         if visit.waiting_query in RETURN_PAGES:

@@ -159,7 +159,7 @@ def _counted_rows(reading: UserData, selected: SelectedAccounts, judged: pl.Data
         waiting: reading.rows_by_id(judged["id"].filter(is_pending == waiting).to_list(), pending=waiting)
         for waiting in (False, True)
     }
-    by_id = json_shapes.by_id(selected.accounts)
+    by_id = {account.id: account for account in selected.accounts}
     return [
         json_shapes.counted_transaction(row, full[row["left_out"] == "pending"][row["id"]], by_id, currency)
         for row in judged.iter_rows(named=True)

@@ -97,7 +97,7 @@ def list_transaction_changes(services: Services, poll: _Poll) -> Json:
             since=start.floor,
             limit=limit + 1,
         )
-    by_id = json_shapes.by_id(selected.accounts)
+    by_id = {account.id: account for account in selected.accounts}
     changed = [
         _Change(
             Position(row["changed_state"], row["id"]),

@@ -182,7 +182,7 @@ def test_a_code_is_worth_nothing_once_its_session_has_ended(served: Any) -> None
 def test_a_session_that_ends_while_a_code_is_made_leaves_a_dead_one(served: Any) -> None:
     browser = signed_in(served)
     found = served.server.sessions.resume(browser.client.cookies["bds_session"])
-    served.server.sessions.end(found)
+    served.server.sessions.end(found.id_hash)
     asked = AccessRequest(
         client_id=PAGE, redirect_uri=SIGNED_IN, scope="read:accounts", state=None, code_challenge=challenge_of("v" * 43)
     )
