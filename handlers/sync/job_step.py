@@ -226,14 +226,7 @@ class JobStep(Struct, frozen=True, kw_only=True):
         `may_be_empty` says that silence is no fault."""
 
         def store(session: Transaction) -> tuple[Sequence[str], bool]:
-            reports = runs.store_batch(
-                session,
-                job,
-                connection,
-                read,
-                now=self.clock.now(),
-                unnamed=connection.settings.get("account"),
-            )
+            reports = runs.store_batch(session, job, connection, read, now=self.clock.now())
             ids = [each.account_id for each in reports]
             is_empty = not any(each.new or each.known for each in reports)
             is_silent = is_empty and not may_be_empty and _are_bookings_stored(session, job.user_id, ids, read)

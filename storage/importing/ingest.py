@@ -59,18 +59,17 @@ def store(
     batch: ReadBatch,
     now: datetime,
     choice: str | None = None,
-    unnamed: str | None = None,
 ) -> ImportReport:
     """Merge the batch into the user's accounts, inside the transaction that also counts it for its job, with all that
     follows: duplicates are flagged, own transfers paired, annotations and tags attached, questions about accounts
     asked, and changes journalled.
 
-    `choice` is the id of the account that the batch is about, or NEW_ACCOUNT, if the user has said so; `unnamed` is the
-    account for files that name none. Raises AccountUnclear if neither is given where it is needed, and InvalidRecord
-    for more than BOOKINGS_MAX.
+    `choice` is the id of the account that the batch is about, or NEW_ACCOUNT, if the user has said so. Raises
+    AccountUnclear where neither that nor the connection's settings say whose files are that name no account, and
+    InvalidRecord for more than BOOKINGS_MAX.
     """
     teller = Teller(session, user, connection, now, connections.of_files(session, user.id))
-    run = _Import(teller, job_id=job_id, choice=choice, unnamed=unnamed)
+    run = _Import(teller, job_id=job_id, choice=choice)
     reports = run.add(batch)
     run.flag_duplicates()
     changes = pl.concat(run.changes)
@@ -116,13 +115,10 @@ def replay(
 class _Import:
     """The state of one import transaction."""
 
-    def __init__(
-        self, teller: Teller, *, job_id: str = "", choice: str | None = None, unnamed: str | None = None
-    ) -> None:
+    def __init__(self, teller: Teller, *, job_id: str = "", choice: str | None = None) -> None:
         self.teller, self.session, self.user = teller, teller.session, teller.user
         self.job_id = job_id
         self.choice = choice
-        self.unnamed = unnamed
         self.changes = [pl.DataFrame(schema=journal.CHANGES)]
         self.written: list[pl.DataFrame] = []
         self.rules: Sequence[Rule] = ()
@@ -205,7 +201,7 @@ class _Import:
             return Owner(exported, exported, account)
         if not account.is_anonymous:
             return owner(self.teller, account)
-        unnamed = self.unnamed or account.kept_for
+        unnamed = self.teller.connection.settings.get("account") or account.kept_for
         if unnamed and (known := still_there(self.session, self.user.id, unnamed)):
             return chosen_owner(self.teller, account, known)
         batch_id = _part_of(batch, account.part)

@@ -22,22 +22,12 @@ def store_batch(
     *,
     now: datetime,
     choice: str | None = None,
-    unnamed: str | None = None,
 ) -> Sequence[AccountReport]:
     """Store one batch and add it to the job's count, all in the caller's transaction, so that a crash leaves the batch
-    whole or not at all; returns what that did to each account. `choice` and `unnamed` as in `ingest.store`. Raises
-    JobEnded or UserUnknown, before any work, if the job has ended or the user was removed while the file was read."""
+    whole or not at all; returns what that did to each account. `choice` as in `ingest.store`. Raises JobEnded or
+    UserUnknown, before any work, if the job has ended or the user was removed while the file was read."""
     user = _held_user(session, job)
-    report = ingest.store(
-        session,
-        user=user,
-        connection=connection,
-        job_id=job.id,
-        batch=batch,
-        now=now,
-        choice=choice,
-        unnamed=unnamed,
-    )
+    report = ingest.store(session, user=user, connection=connection, job_id=job.id, batch=batch, now=now, choice=choice)
     jobs.add_stored(session, job, new_transactions=report.new_transactions, now=now)
     return report.accounts
 
