@@ -171,7 +171,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
     if site.server.sign_in.user_of(before):
         return site.after_sign_in(visit, secret)  # signed in by the first press or in another tab: nothing to check
     if before and before.awaits_user_id and not site.server.sessions.is_form_token(before, "login", token):
-        return site.redirect(step_address(site, secret))
+        return site.redirect(site.address("/oauth/second-step", request=secret))
     browser = site.checked_browser(visit, "login", may_be_over=True)
     name = visit.form.get("username", "").strip()
     outcome = site.server.sign_in.attempt(
