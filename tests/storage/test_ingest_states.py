@@ -438,7 +438,7 @@ def test_a_balance_without_a_day_is_that_of_the_calendar_day_of_the_user(bank: B
     assert account.balance_date == date(2026, 11, 21)
 
 
-@pytest.mark.requirement("decision 154")
+@pytest.mark.requirement("decision 153")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 @pytest.mark.parametrize("opening", [{}, {"opening": None, "opening_date": None, "is_authoritative": False}])
 def test_of_two_reports_of_one_day_the_one_with_all_of_its_bookings_has_the_balance(
@@ -454,7 +454,7 @@ def test_of_two_reports_of_one_day_the_one_with_all_of_its_bookings_has_the_bala
     assert balance(bank) == 70
 
 
-@pytest.mark.requirement("decision 154")
+@pytest.mark.requirement("decision 153")
 @pytest.mark.parametrize(("closing", "counts"), [("90", "70"), ("89", "89")])
 def test_an_export_whose_balance_lacks_what_it_does_not_tell_is_older_than_the_last_one(
     bank: Bank, closing: str, counts: str

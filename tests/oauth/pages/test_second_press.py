@@ -34,7 +34,7 @@ def press_twice(browser: Any, path: str, form: dict[str, Any], *, has_new_cookie
     return second
 
 
-@pytest.mark.requirement("decision 155")
+@pytest.mark.requirement("decision 154")
 @pytest.mark.parametrize("has_new_cookie", [False, True])
 def test_a_second_press_on_sign_in_and_on_allow_is_one_sign_in_and_one_code(fresh: Any, has_new_cookie: bool) -> None:
     browser, client_id = fresh.browser(), fresh.register()
@@ -53,7 +53,7 @@ def test_a_second_press_on_sign_in_and_on_allow_is_one_sign_in_and_one_code(fres
     assert len(fresh.server.grants.connected_apps()) == 1
 
 
-@pytest.mark.requirement("decision 155")
+@pytest.mark.requirement("decision 154")
 @pytest.mark.parametrize("has_new_cookie", [False, True])
 def test_a_second_press_leads_to_the_account_page(fresh: Any, has_new_cookie: bool) -> None:
     browser = fresh.browser()
@@ -62,7 +62,7 @@ def test_a_second_press_leads_to_the_account_page(fresh: Any, has_new_cookie: bo
     assert browser.client.get("/account").status_code == 200
 
 
-@pytest.mark.requirement("decision 155")
+@pytest.mark.requirement("decision 154")
 @pytest.mark.parametrize("has_new_cookie", [False, True])
 def test_a_second_press_leads_to_the_second_step(fresh: Any, has_new_cookie: bool) -> None:
     seed, _codes, _browser = turn_on(fresh)
@@ -73,7 +73,7 @@ def test_a_second_press_leads_to_the_second_step(fresh: Any, has_new_cookie: boo
     press_twice(browser, "/oauth/second-step", step, has_new_cookie=True)
 
 
-@pytest.mark.requirement("decision 155")
+@pytest.mark.requirement("decision 154")
 def test_two_presses_at_one_moment_are_one_sign_in(fresh: Any) -> None:
     browser = fresh.browser()
     page = browser.authorize(fresh.register())
@@ -88,7 +88,7 @@ def test_two_presses_at_one_moment_are_one_sign_in(fresh: Any) -> None:
     assert tabs[0].client.get(answers[0].headers["location"]).status_code == 200
 
 
-@pytest.mark.requirement("decision 155")
+@pytest.mark.requirement("decision 154")
 @pytest.mark.parametrize(
     ("change", "status"),
     [({"password": "wrong wrong wrong"}, 400), ({"username": "bob"}, 303), ({"form_token": "x"}, 403)],
@@ -111,7 +111,7 @@ def _redeemed(world: Any, code: str, client_id: str) -> None:
     assert world.redeem(code, VERIFIER, client_id).status_code == 200
 
 
-@pytest.mark.requirement("decision 155")
+@pytest.mark.requirement("decision 154")
 @pytest.mark.parametrize("between", [_redeemed, lambda world, *_: world.clock.forward(minutes=1)])
 def test_a_code_that_is_used_or_old_is_not_given_again(fresh: Any, between: Callable[..., Any]) -> None:
     browser, client_id = fresh.browser(), fresh.register()
@@ -123,7 +123,7 @@ def test_a_code_that_is_used_or_old_is_not_given_again(fresh: Any, between: Call
     assert (again.status_code, "This sign-in is over" in again.text) == (400, True)
 
 
-@pytest.mark.requirement("decision 155")
+@pytest.mark.requirement("decision 154")
 @pytest.mark.parametrize("change", [{"decision": "deny"}, {"bookings": ""}, {"lasts": "1"}])
 def test_another_answer_to_the_same_request_is_refused(fresh: Any, change: dict[str, str]) -> None:
     browser = fresh.browser()
