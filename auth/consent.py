@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from auth import lifetimes
 from auth.errors import TemporarilyUnavailable
-from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import Browser
 from auth.scopes import TICKED_SCOPES, scope_text, scope_without_bookings
 from auth.secret_text import keyed_hash, new_secret, stored_hash
+from auth.security_events import Events
 from auth.tokens.codes import AuthorizationCodes
 from storage.database import Conflict, Database, Session, values_of
 from storage.oauth import clients, pending

@@ -9,7 +9,6 @@ from auth.apps.clients import Clients
 from auth.cleanup import Cleanup
 from auth.consent import Consent
 from auth.errors import InvalidRequest
-from auth.events import Events
 from auth.instants import Now, with_zone
 from auth.people.passkeys import Passkeys
 from auth.people.password_hashing import Passwords
@@ -20,6 +19,7 @@ from auth.people.throttle import Throttles
 from auth.policy import Policy, Resource
 from auth.record import AccessRecord
 from auth.scopes import ALL_SCOPES
+from auth.security_events import Events
 from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.calendar import CalendarLinks

@@ -43,7 +43,7 @@ from handlers.oauth.rendering import unknown_address
 from handlers.oauth.sign_in import page_routes as account_pages
 from handlers.oauth.site import Site
 from handlers.operations import GIVES_FIGURES, KNOWS_COVERAGE, SHOWS_BOOKINGS, operations
-from handlers.operations.events.delivering import Deliverer
+from handlers.operations.events.webhook_delivery import Deliverer
 from handlers.page.serving import page_routes
 from handlers.services import Services
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from auth import lifetimes
 from auth.apps.client_metadata import new_client, read_registration
 from auth.errors import InvalidClientMetadata, OAuthError
-from auth.events import Events
 from auth.instants import Now
 from auth.policy import Policy
+from auth.security_events import Events
 from storage.database import Database, Session
 from storage.oauth import clients
 from storage.oauth.clients import Client

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from auth.apps.client_metadata import checked_client, new_client, read_registration
 from auth.errors import OAuthError, RegistrationClosed, RegistrationTokenWrong, TemporarilyUnavailable
-from auth.events import Events
 from auth.instants import Now
 from auth.policy import Policy
 from auth.secret_text import is_same, keyed_hash, new_client_id
+from auth.security_events import Events
 from auth.tokens.grants import Grants
 from storage.database import Database, Session
 from storage.oauth import clients

@@ -10,11 +10,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from auth import lifetimes
-from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import Browser
 from auth.policy import Policy
 from auth.secret_text import new_secret
+from auth.security_events import Events
 from storage.database import Database
 from storage.oauth import passkeys
 from storage.oauth.passkeys import Passkey

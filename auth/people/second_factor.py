@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from analytics.records import Discreet
 from auth import lifetimes
-from auth.events import Events
 from auth.instants import Now
 from auth.secret_text import is_same, stored_hash
+from auth.security_events import Events
 from storage.database import Database, Session
 from storage.oauth import second_factors
 from storage.users import User

@@ -7,7 +7,6 @@ from datetime import timedelta
 from msgspec import Struct
 
 from auth.apps.clients import is_storable
-from auth.events import Events
 from auth.instants import Now
 from auth.people.new_passwords import Weakness, weakness
 from auth.people.passkeys import Passkeys
@@ -15,6 +14,7 @@ from auth.people.password_hashing import Busy, Passwords
 from auth.people.second_factor import SecondFactors
 from auth.people.sessions import Browser, Sessions
 from auth.people.throttle import Guessed, Reserved, Throttles
+from auth.security_events import Events
 from storage import users
 from storage.database import Database
 from storage.users import User

@@ -3,10 +3,10 @@
 import re
 from datetime import datetime
 
-from auth.events import Events
 from auth.instants import Now
 from auth.policy import Policy
 from auth.secret_text import new_secret, stored_hash
+from auth.security_events import Events
 from storage import users
 from storage.database import Database
 from storage.oauth import calendar

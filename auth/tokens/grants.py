@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from auth import lifetimes
 from auth.errors import InvalidGrant, InvalidTarget, InvalidToken
-from auth.events import Events
 from auth.instants import Now
 from auth.policy import Policy, Resource
 from auth.record import Deed
 from auth.scopes import READ_TRANSACTIONS, scope_text, scope_without_bookings
 from auth.secret_text import new_grant_id, stored_hash
+from auth.security_events import Events
 from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.terms import narrower, without_account, would_widen

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from auth.errors import InvalidGrant
-from auth.events import Events
+from auth.security_events import Events
 from auth.tokens.grants import Grants
 from storage.database import Conflict, Database, Session
 

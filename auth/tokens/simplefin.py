@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from auth import lifetimes
 from auth.apps.client_metadata import NAME_LENGTH_MAX, checked_client, new_client
 from auth.errors import InvalidGrant, InvalidRequest, InvalidToken
-from auth.events import Events
 from auth.instants import Now
 from auth.people.throttle import Throttles
 from auth.policy import Policy
@@ -19,6 +18,7 @@ from auth.principal import Principal
 from auth.record import Deed
 from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS, scope_text
 from auth.secret_text import is_same, new_client_id, new_letters, stored_hash
+from auth.security_events import Events
 from auth.tokens.access_check import AccessCheck, principal_of
 from auth.tokens.grants import Grants
 from storage.database import Conflict, Database, Session

@@ -1,7 +1,7 @@
 """Reader of MT940 and MT942 (SWIFT customer statements), line by line, one statement per :20: block.
 
 Why it uses its own tokenizer and not the mt-940 library is in docs/decisions/readers.md. The meaning of a booking's
-free text (:86:) is in `connectors.mt940.details`.
+free text (:86:) is in `connectors.mt940.field_86`.
 """
 
 import re
@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from analytics.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import DETAILS_CHARACTERS_MAX, HELD_ENTRIES_MAX, STATEMENTS_MAX
-from connectors.mt940.details import read_details
+from connectors.mt940.field_86 import read_details
 from connectors.mt940.fields import LINE_MARK, Field, NumberedLines, fields
 from connectors.reference.gvc import bank_transaction_code_of
 from connectors.text import (

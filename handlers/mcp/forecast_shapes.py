@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
-from handlers.mcp.fence import NamedTexts
 from handlers.mcp.tool_call import ref_of
+from handlers.mcp.untrusted_texts import NamedTexts
 from handlers.names import Json
 
 EVENTS_MAX = 30

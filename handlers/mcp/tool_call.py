@@ -11,10 +11,10 @@ from starlette.concurrency import run_in_threadpool
 from auth.principal import Principal
 from handlers.cache.user_data import Need
 from handlers.mcp.catalogue import WrongArgument
-from handlers.mcp.fence import bank_text
+from handlers.mcp.known_counterparts import Relations, relations
 from handlers.mcp.masked_numbers import masked_field
 from handlers.mcp.operations_of_tools import ContractOperations
-from handlers.mcp.relations import Relations, relations
+from handlers.mcp.untrusted_texts import bank_text
 from handlers.names import Json
 from handlers.operations.reports import currency_of
 from handlers.operations.selection import covered_accounts, selected_accounts

@@ -10,9 +10,9 @@ from handlers import json_shapes
 from handlers.http.errors import NotFound
 from handlers.mcp import forecast_shapes
 from handlers.mcp.catalogue import WrongArgument
-from handlers.mcp.fence import DETAIL_LENGTH_MAX, NamedTexts, bank_text
 from handlers.mcp.masked_numbers import masked_field, whole_field
 from handlers.mcp.tool_call import ToolCall, account_texts, day, ref_of
+from handlers.mcp.untrusted_texts import DETAIL_LENGTH_MAX, NamedTexts, bank_text
 from handlers.names import Json
 from handlers.operations.rules_in_words import BY_USER
 

@@ -18,7 +18,7 @@ from handlers.services import Services
 from storage import rules, transactions
 from storage.database import Row, Transaction
 from storage.importing import derivation
-from storage.words import batches
+from storage.words import correction_batches
 
 NAMELESS = "transactionId: this booking names no counterpart to remember. Write a rule instead"
 COMPARED = {
@@ -68,7 +68,7 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
     user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> Json:
-        some = batches.take_back(session, user_id, id, now=now)
+        some = correction_batches.take_back(session, user_id, id, now=now)
         if some is None:
             key = next((key for key in rules.corrections(session, user_id) if correction_id(key) == id), None)
             if key is None:

@@ -14,8 +14,8 @@ from storage.changes import feed
 from storage.database import as_json
 from storage.importing import duplicate_flags, statements, taken_back
 from storage.importing.batches import AccountStatement
+from storage.importing.combined_texts import all_references, fuller_words
 from storage.importing.derivation import Derivation, write
-from storage.importing.fuller_words import all_references, fuller_words
 from storage.importing.matching.booking_keys import fingerprint, transaction_id
 from storage.importing.matching.evidence import evidence
 from storage.importing.matching.exact_matches import (

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.mcp.fence import DETAIL_LENGTH_MAX, READ_LENGTH_MAX, bank_text, fence
 from handlers.mcp.masked_numbers import masked_field, masked_numbers, whole_field
-from handlers.mcp.orders import looks_like_instructions
+from handlers.mcp.prompt_injections import looks_like_instructions
+from handlers.mcp.untrusted_texts import DETAIL_LENGTH_MAX, READ_LENGTH_MAX, bank_text, fence
 
 HIDDEN = [
     "\u200b",
@@ -243,7 +243,7 @@ def test_no_text_makes_more_work_than_its_first_thousand_characters_that_can_be_
         return looks_like_instructions(text)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("handlers.mcp.fence.looks_like_instructions", looked)
+        patch.setattr("handlers.mcp.untrusted_texts.looks_like_instructions", looked)
         told = fence(WORST[name], limit=DETAIL_LENGTH_MAX)
     assert seen[0] <= READ_LENGTH_MAX
     assert len(told.text) <= DETAIL_LENGTH_MAX + 2

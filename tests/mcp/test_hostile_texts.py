@@ -23,11 +23,11 @@ from connectors.connector import Connection
 from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.households import USERS
 from handlers.mcp import tools
-from handlers.mcp.fence import LIST_LENGTH_MAX, bank_text, fence
 from handlers.mcp.forecast_shapes import EVENTS_MAX
+from handlers.mcp.known_counterparts import Relations, relations
 from handlers.mcp.operations_of_tools import ContractOperations
-from handlers.mcp.relations import Relations, relations
 from handlers.mcp.tool_call import Shape, ToolCall
+from handlers.mcp.untrusted_texts import LIST_LENGTH_MAX, bank_text, fence
 from handlers.services import Services
 from storage.accounts import SelectedAccounts
 from tests.demo.conftest import TODAY

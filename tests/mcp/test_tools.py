@@ -11,7 +11,7 @@ from handlers.http.app import CONTRACT_FILE
 from handlers.http.descriptions import specification
 from handlers.mcp.catalogue import Catalogue, catalogue
 from handlers.mcp.endpoint import Endpoint
-from handlers.mcp.orders import looks_like_instructions
+from handlers.mcp.prompt_injections import looks_like_instructions
 from handlers.mcp.schemas import Contract
 from handlers.mcp.tools import _derivation
 from handlers.operations import rules_in_words
@@ -379,7 +379,7 @@ def test_what_strangers_wrote_is_looked_through_in_a_thread(
             seen.append("on the loop")
         return looks_like_instructions(text)
 
-    monkeypatch.setattr("handlers.mcp.fence.looks_like_instructions", noted)
+    monkeypatch.setattr("handlers.mcp.untrusted_texts.looks_like_instructions", noted)
     rows = demo_user.answer("search_transactions", perPage=5)["transactions"]
     for tool, arguments in {
         "get_overview": {},

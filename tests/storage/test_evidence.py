@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from analytics.records import TransactionRecord
-from storage.importing.fuller_words import fuller_words
+from storage.importing.combined_texts import fuller_words
 from storage.importing.matching.evidence import evidence, fold_letters, is_fuller, references_contradict, text_agreement
 from storage.importing.matching.likely_matches import BEFORE, Item, Remaining
 from storage.importing.matching.stored_bookings import StoredRow

@@ -16,8 +16,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.scopes import ALL_SCOPES
-from handlers.operations.events import delivering, webhook_secrets
-from handlers.operations.events.delivering import Deliverer
+from handlers.operations.events import webhook_delivery, webhook_secrets
+from handlers.operations.events.webhook_delivery import Deliverer
 from handlers.server import application
 from storage.oauth.grants import EVERYTHING, Terms
 from storage.users import User
@@ -149,7 +149,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def told(tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
-    monkeypatch.setattr(delivering, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(webhook_delivery, "LOOK_EVERY", 0.02)
     eva = Household(tmp_path / "eva")
     made = Told(eva, receiver)
     yield made

@@ -11,7 +11,7 @@ import pytest
 from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS
 from connectors.webhooks.client import SendingProcess
 from handlers.commands.table import perform
-from handlers.operations.events import delivering, webhook_secrets, webhooks
+from handlers.operations.events import webhook_delivery, webhook_secrets, webhooks
 from storage import users
 from storage.database import StoreUnavailable
 from storage.oauth.grants import Terms
@@ -131,7 +131,7 @@ def test_after_the_last_attempt_it_has_failed_and_is_sent_again_for_the_asking(t
 
 @pytest.mark.requirement("webhooks.told")
 def test_a_receiver_that_dawdles_holds_up_no_other(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivering, "SENT_AT_ONCE_EACH", 2)
+    monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE_EACH", 2)
     told.receiver.waits["/slow"] = threading.Event()
     told.set(webhooks_timeout_seconds=timedelta(seconds=3))
     client = told.client()
@@ -279,7 +279,7 @@ def test_it_ends_with_its_grant_and_waits_for_subscription_and_key(told: Told) -
 def test_of_two_processes_one_takes_it_and_what_is_not_answered_is_sent_again(told: Told) -> None:
     client = told.client()
     made = told.hook(client, eventTypes=["sync.completed"])
-    other = delivering.Deliverer(told.services)
+    other = webhook_delivery.Deliverer(told.services)
     told.happen()
     try:
         for _ in range(2):
@@ -367,8 +367,8 @@ def test_no_more_tests_are_taken_than_a_hundred_deliveries_wait(told: Told, monk
 def test_who_finds_nothing_among_several_processes_looks_less_often(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivering, "LOOK_EVERY", 0.1)
-    monkeypatch.setattr(told.deliverer, "_idle_looks", delivering.IDLE_LOOKS)
+    monkeypatch.setattr(webhook_delivery, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(told.deliverer, "_idle_looks", webhook_delivery.IDLE_LOOKS)
     begun = time.monotonic()
     told.deliverer.round()
     assert time.monotonic() - begun >= 0.4
@@ -391,7 +391,7 @@ def test_an_event_that_is_forgotten_is_not_told(told: Told) -> None:
 def test_the_thread_goes_on_after_errors_and_a_process_that_ended(
     told: Told, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(delivering, "TRIES_AGAIN_IN", 0.01)
+    monkeypatch.setattr(webhook_delivery, "TRIES_AGAIN_IN", 0.01)
     client = told.client()
     made = told.hook(client)
     client.post(f"/webhooks/{made['id']}/test")
@@ -438,8 +438,8 @@ def try_out_of_another(told: Told, path: str) -> None:
 
 @pytest.mark.requirement("webhooks.told")
 def test_receivers_of_one_user_that_hang_hold_up_no_other_user(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivering, "SENT_AT_ONCE", 4)
-    monkeypatch.setattr(delivering, "SENT_AT_ONCE_OF_USER", 3)
+    monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE", 4)
+    monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE_OF_USER", 3)
     told.receiver.waits["/hangs"] = threading.Event()
     client = told.client()
     hanging = [told.hook(client, "/hangs") for _ in range(3)]
@@ -458,8 +458,8 @@ def test_receivers_of_one_user_that_hang_hold_up_no_other_user(told: Told, monke
 def test_whoever_has_much_to_be_told_does_not_keep_others_from_the_same_look(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivering, "SENT_AT_ONCE", 4)
-    monkeypatch.setattr(delivering, "SENT_AT_ONCE_OF_USER", 2)
+    monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE", 4)
+    monkeypatch.setattr(webhook_delivery, "SENT_AT_ONCE_OF_USER", 2)
     told.receiver.waits["/hangs"] = threading.Event()
     client = told.client()
     made = told.hook(client, "/hangs")

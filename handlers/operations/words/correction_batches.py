@@ -22,7 +22,7 @@ from handlers.operations.words import changed_rows
 from handlers.services import Services
 from storage.database import Transaction
 from storage.importing import derivation
-from storage.words import batches
+from storage.words import correction_batches
 
 BOOKINGS_MAX = 10_000
 
@@ -45,7 +45,7 @@ def correct_some(
         if not dry_run and len(ids) != body["expected"]:
             raise Conflicting(f"expected: {len(ids)} transactions match now")
         batch_id = f"cor_{uuid4().hex}"
-        batches.choose(session, user_id, batch_id, ids, choice, now=now)
+        correction_batches.choose(session, user_id, batch_id, ids, choice, now=now)
         changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=ids)
         rows = changed_rows.examples(session, request, changed, include)
         return {"id": batch_id, "matching": len(ids), "changed": changed.height, **rows}

@@ -32,7 +32,7 @@ ATTACKS_ON_LONG = 6  # where it names hundreds of words
 LONG_PATTERN = 2_000  # characters
 SHORT, LONG = 60, 1300  # repeats; bounded repeats such as {0,512} end in between
 GROWTH_MAX = 1.4  # of the steps for each character, when the text is twice as long
-BOUNDED = {"handlers.mcp.orders"}  # hundreds of words, for READ_LENGTH_MAX characters: tests/mcp/test_fence.py
+BOUNDED = {"handlers.mcp.prompt_injections"}  # many words, but READ_LENGTH_MAX characters: tests/mcp/test_fence.py
 SEARCHED = {"BEHIND_PATTERNS"}  # by a loop, which `searching` does not see
 ANYWHERE = {"search", "sub", "subn", "split", "findall", "finditer"}
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from analytics.frames import frame_of
 from analytics.letters import fold
 from connectors.reference.bank_names import bank_name
-from handlers.mcp.fence import BANK_NAME, CENTS, FIRST_CENTS, NEW_PAYEE
+from handlers.mcp.untrusted_texts import BANK_NAME, CENTS, FIRST_CENTS, NEW_PAYEE
 from handlers.names import Json
 from storage.accounts import StoredAccount
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from handlers.mcp.masked_numbers import masked_numbers
-from handlers.mcp.orders import asks_as_people_do, looks_like_instructions
+from handlers.mcp.prompt_injections import asks_as_people_do, looks_like_instructions
 
 LIST_LENGTH_MAX = 120
 DETAIL_LENGTH_MAX = 1000
