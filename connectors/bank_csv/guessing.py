@@ -174,19 +174,19 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
 
 
 def _take_foreign_currency(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> str | None:
-    """Make a column of currencies that of the original amounts in `fields`, where it follows them or the name of the
-    booked amounts has a currency; returns the one currency of the rows that were not converted, None without it."""
+    """Make a column of currencies that of the original amounts in `fields`, where the name of the booked amounts has a
+    currency, or where it follows them and rows that were not converted are in one currency at most; returns that."""
     names = [comparable(cell) for cell in header]
     booked = "amount" if "amount" in fields else "debit"
     places = [place_of(fields[each][0], names) if each in fields else None for each in (booked, *_FOREIGN)]
     amount, original, currency = places
     if amount is None or original is None or currency is None or "original_currency" in fields:
         return None
-    if currency != original + 1 and column_currency(header[amount]) is None:
-        return None
-    fields["original_currency"] = fields.pop("currency")
     rows = [row for row in data if len(row) > max(amount, original, currency)]
     home = {row[currency].strip() for row in rows if row[original].strip() in ("", row[amount].strip())} - {""}
+    if column_currency(header[amount]) is None and (currency != original + 1 or len(home) > 1):
+        return None
+    fields["original_currency"] = fields.pop("currency")
     return home.pop().upper() if len(home) == 1 else None
 
 

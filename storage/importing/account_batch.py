@@ -120,9 +120,11 @@ class AccountBatch:
             " AND id = $2 AND balance_date = $4",
             *(self._user_id, self._account_id, first, day),
         )
+        if not rows:
+            return False
         told = self._keys([reported], pl.col("is_booked") & pl.col("booking_date").is_between(first, day))
-        lacking = [(row["balance"], (row["moved"] or 0) - told["amount"].sum()) for row in rows]
-        return any(balance - said.closing == missing != 0 for balance, missing in lacking)
+        lacking = (rows[0]["moved"] or 0) - told["amount"].sum()
+        return bool(rows[0]["balance"] - said.closing == lacking != 0)
 
     def _keys(self, reported: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
         return self._spool.keys(each.places for each in reported).filter(kept)

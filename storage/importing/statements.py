@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from itertools import product
 from typing import Any
 
 import polars as pl
@@ -111,15 +110,17 @@ def _set_balance(teller: Teller, account_id: str, last_day: date) -> None:
 
 
 def _with_all_of_its_day(teller: Teller, account_id: str, rows: Sequence[Row]) -> set[Decimal]:
-    """The balances of a day's statements that include every booking of it: an opening balance and all that is booked
-    until then. The day on which a statement opens may belong to the one before. Empty where all agree."""
+    """The balances of a day's statements that include every booking of it: the opening balance of the first of them and
+    all that is booked since. The day on which it opens may belong to the one before. Empty where all agree."""
     stated = [row for row in rows if row["is_authoritative"] and row["opening_date"] is not None]
     if not stated or len({row["closing"] for row in rows}) < 2:
         return set()
-    totals = _day_totals(teller.session, teller.user.id, account_id)
+    totals, closings = _day_totals(teller.session, teller.user.id, account_id), {row["closing"] for row in stated}
     return {
-        row["opening"] + totals.between(row["opening_date"] + days * DAY, row["closing_date"])
-        for row, days in product(stated, range(2))
+        row["opening"] + totals.between(since, row["closing_date"])
+        for row in stated
+        for since in (row["opening_date"], row["opening_date"] + DAY)
+        if row["opening"] not in closings - {row["closing"]} and since <= row["closing_date"]
     }
 
 

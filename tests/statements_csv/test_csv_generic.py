@@ -342,3 +342,15 @@ def test_the_currency_of_what_was_not_converted_is_the_accounts(read_csv: Read) 
         (Decimal(-5), None, None),
         (Decimal("-4.30"), Decimal(-1), "EUR"),
     ]
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_of_several_currencies_that_were_not_converted_each_is_that_of_its_account(read_csv: Read) -> None:
+    rows = "2026-01-31,a,-10.00,,EUR\n2026-01-30,b,-20.00,,USD\n2026-01-29,c,-5.00,-5.00,USD\n"
+    accounts, booked, _ = read_csv(f"Date,Description,Amount,Original amount,Currency\n{rows}")
+    assert sorted(account.currency for account in accounts) == ["EUR", "USD"]
+    assert [(row.amount, row.currency) for row in booked] == [
+        (Decimal(-10), "EUR"),
+        (Decimal(-20), "USD"),
+        (Decimal(-5), "USD"),
+    ]

@@ -468,6 +468,28 @@ def test_an_export_whose_balance_lacks_what_it_does_not_tell_is_older_than_the_l
     assert balance(bank) == Decimal(counts)
 
 
+@pytest.mark.requirement("decision 153")
+@pytest.mark.parametrize(
+    ("told", "counts"),
+    [
+        ([("100", "90", "-10"), ("90", "80", "-10"), (None, None, "-10")], "80"),  # nobody states 70
+        ([("100", "90", "-10"), ("90", "80", "-10"), (None, "70", "-10")], "70"),
+        ([(None, "100", "-20"), ("100", "80", "-20")], "80"),
+    ],
+)
+def test_an_opening_balance_and_one_that_a_later_statement_opens_with_are_not_the_days(
+    bank: Bank, told: Sequence[tuple[str | None, str | None, str]], counts: str
+) -> None:
+    files, day = files_of(bank), "2026-11-20"
+    for place, (opening, closing, amount) in enumerate(told):
+        said = stated(opening, day, closing, day) if opening and closing else None
+        if said is None and closing is not None:
+            said = StatementRecord(closing=Decimal(closing), closing_date=date(2026, 11, 20))
+        files.bring(bookings(f"{day} | {amount} | Shop {place}"), statement=said)
+        files.now += timedelta(minutes=1)
+    assert balance(bank) == Decimal(counts)
+
+
 @pytest.mark.requirement("import.balance")
 def test_of_bare_balances_of_one_day_the_one_told_last_counts(bank: Bank) -> None:
     for closing in ("100", "50", "100", "100"):

@@ -20,7 +20,8 @@ ADDS = re.compile(
     r"CREATE TABLE|CREATE INDEX|ALTER TABLE \w+ ADD COLUMN (?!.*NOT NULL(?!.*DEFAULT))"
     # Without them it is slower. These two keys no program has ever written over (ON CONFLICT)
     r"|DROP INDEX|ALTER TABLE (?:journal|contribution_bookings) DROP CONSTRAINT \w+_pkey$"
-    r"|ALTER TABLE \w+ (?:SET \(fillfactor|REPLICA IDENTITY)",
+    r"|ALTER TABLE \w+ (?:SET \(fillfactor|REPLICA IDENTITY)"
+    r"|DELETE FROM detections$",  # what is not there is found anew
     re.DOTALL,
 )
 

@@ -320,10 +320,9 @@ def _count_repeated(before: Sequence[Json], here: Sequence[Json]) -> int:
     moved. A reference or two days among them prove that: equal rows of one day may be as many bookings."""
     for count in range(min(len(before), len(here)), 0, -1):
         again = here[:count]
-        if not any(each.get("entry_reference") for each in again) and len(set(map(booking_date, again))) < 2:
-            break
         if before[-count:] == again:
-            return count
+            is_proven = any(each.get("entry_reference") for each in again) or len(set(map(booking_date, again))) > 1
+            return count if is_proven else 0
     return 0
 
 
