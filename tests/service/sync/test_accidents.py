@@ -1,6 +1,7 @@
 """What breaks while a job is worked on, and what its reader is told."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,10 @@ from storage.users import User
 from tests.engines import OpenStore
 from tests.service.sync.conftest import state
 from tests.service.test_sync_machine import Hand, ScriptedBank
+
+
+def away(*_: object, **__: object) -> None:
+    raise StoreUnavailable(StoreUnavailable.__doc__)
 
 
 @pytest.mark.requirement("interface.7.internal")
@@ -68,12 +73,17 @@ def test_a_disk_too_full_even_for_that_is_told_to_a_command_at_once_and_the_job_
 
 
 @pytest.mark.requirement("decision 152")
+@pytest.mark.parametrize(
+    ("cut_off", "in_its_place", "status"),
+    [
+        ("storage.importing.runs.store_batch", away, "importing"),
+        ("handlers.sync.job_step.connections", SimpleNamespace(find=away), "pending"),  # just after the lease
+    ],
+)
 def test_a_job_whose_step_the_database_cut_off_goes_on_as_soon_as_it_answers(
-    database: OpenStore, sync_engine: SyncEngine, job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(*_: object, **__: object) -> None:
-        raise StoreUnavailable(StoreUnavailable.__doc__)
-
+    database: OpenStore, sync_engine: SyncEngine, job: Job, monkeypatch: pytest.MonkeyPatch,
+    cut_off: str, in_its_place: object, status: str,
+) -> None:  # fmt: skip
     def step() -> tuple[str, str | None]:
         taken = sync_engine.advance(job)
         assert taken is not None
@@ -82,10 +92,10 @@ def test_a_job_whose_step_the_database_cut_off_goes_on_as_soon_as_it_answers(
 
     monkeypatch.setattr("handlers.sync.leases.END_EVERY", 0.01)
     with monkeypatch.context() as patch:
-        patch.setattr("storage.importing.runs.store_batch", away)
+        patch.setattr(cut_off, in_its_place)
         patch.setattr("storage.jobs.give_back", away)
-        assert step() == ("importing", None)
-        assert step() == ("importing", None)
+        assert step() == (status, None)
+        assert step() == (status, None)
     [trying] = [each for each in threading.enumerate() if each.name == "end of lease"]
     trying.join(60)
     assert step() == ("completed", None)
