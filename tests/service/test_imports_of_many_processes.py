@@ -217,6 +217,28 @@ def test_an_import_whose_process_ends_is_waited_for_and_one_that_takes_too_long_
     assert processes.told(report) == ("done", None)
 
 
+@pytest.mark.requirement("decision 152")
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_a_process_that_ends_gives_back_what_it_can_though_a_machine_is_away_or_silent(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch, is_silent: bool
+) -> None:
+    away, other = processes.begin(), processes.begin()
+    give_back = jobs.give_back
+
+    def given_back(session: Database, work: Leased, **named: Any) -> None:
+        if work.id == away.id:
+            assert not is_silent or processes.let_go.wait(60)
+            raise StoreUnavailable
+        give_back(session, work, **named)
+
+    monkeypatch.setattr(jobs, "give_back", given_back)
+    processes.leases.give_back_held()
+    assert (processes.told(away), processes.told(other)) == (("running", None), ("done", ENDED))
+    processes.let_go.set()
+    for report in (away, other):
+        report.ended.result(60)
+
+
 @pytest.mark.requirement("http.uploads")
 @pytest.mark.parametrize(("looks", "is_done"), [(1, True), (3, True), (99, False)])
 def test_an_import_is_waited_for_until_it_is_done_or_the_time_is_over(
