@@ -46,16 +46,16 @@ class Leases:
         return id_ in self._held
 
     def end_later(self, last: Callable[[], object]) -> None:
-        """Do `last`, which ends the lease of some work, in a thread as soon as the store answers again; otherwise
-        everybody would have to wait until the lease has run out. Forgotten when this process stops."""
+        """Do `last` as `end_at_last` does, in a thread of its own."""
+        begin_thread("end of lease", partial(self.end_at_last, last))
 
-        def try_again() -> None:
-            while not self._stopped.wait(END_EVERY):
-                with suppress(StoreUnavailable):
-                    last()
-                    return
-
-        begin_thread("end of lease", try_again)
+    def end_at_last(self, last: Callable[[], object]) -> None:
+        """Do `last`, which ends the lease of some work, as soon as the store answers again; otherwise everybody would
+        have to wait until the lease has run out. Forgotten when this process stops."""
+        while not self._stopped.wait(END_EVERY):
+            with suppress(StoreUnavailable):
+                last()
+                return
 
     def give_back(self, work: Leased) -> None:
         """End the lease of work at which this process is not any more, so that any may go on with it."""

@@ -195,8 +195,12 @@ def test_an_end_during_which_the_store_was_away_is_told_as_soon_as_it_answers(
     report.ended.result(60)
     assert (report.is_done, report.error) == (True, None), "who sent the file waits no longer"
     assert processes.told(report) == ("running", None)
+    processes.forward(61)
+    found = processes.here.find(processes.user.id, report.id)
+    assert found is not None
+    assert not found.is_done, "the process that has read the file lives, though it could not renew its lease"
     ended.set()
-    [trying] = [each for each in threading.enumerate() if each.name == "end of lease"]
+    [trying] = [each for each in threading.enumerate() if each.name == "file import"]
     trying.join(60)
     assert processes.told(report) == ("done", None)
 
