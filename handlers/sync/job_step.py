@@ -26,12 +26,12 @@ from handlers.sync.source_connections import Secrets, source_connection
 from storage import accounts, connections, integrity, jobs
 from storage.boundary import contain
 from storage.connections import StoredConnection
-from storage.database import Database, Session, Store, StoreError, StoreUnavailable, Transaction
+from storage.database import Database, Session, Store, StoreFull, StoreUnavailable, Transaction
 from storage.importing import runs
 from storage.importing.batches import ReadBatch, read_batch
 from storage.jobs import Job, JobEnded, RefusedBatch
 
-FORESEEN = (JobEnded, Closed, SourceError, StoreError, InvalidRecord)
+FORESEEN = (JobEnded, Closed, SourceError, StoreFull, StoreUnavailable, InvalidRecord)
 SILENT = "The bank reported no booking of this account, not even those of the last days. The next sync asks again."
 NOT_REPORTED = "The bank no longer reports this account. Hide it if it is closed."
 BOOKING_BYTES = 500  # of a file, about
@@ -87,7 +87,7 @@ class JobStep(Struct, frozen=True, kw_only=True):
             self.outcomes.refuse(job, connection, error, is_local=is_local)
         except (Closed, StoreUnavailable):
             raise
-        except (InvalidRecord, StoreError) as error:
+        except (InvalidRecord, StoreFull) as error:
             self.outcomes.fail(job, str(error))
 
     def _advance(self, job: Job, connection: StoredConnection) -> None:

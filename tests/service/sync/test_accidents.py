@@ -8,7 +8,7 @@ import pytest
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import INTERNAL
 from storage import jobs
-from storage.database import StoreFull, StoreUnavailable, store_full
+from storage.database import StoreFull, StoreUnavailable, StoreUnreadable, store_full
 from storage.jobs import Job
 from storage.users import User
 from tests.engines import OpenStore
@@ -136,3 +136,19 @@ def test_an_accident_is_named_as_one_and_its_reason_stays_in_the_log(
     assert read is not None
     assert (read.status, read.error) == ("failed", INTERNAL)
     assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.requirement("interface.7.internal")
+def test_a_damaged_store_is_named_in_the_log_and_its_place_on_the_disk_not_to_the_user(
+    sync_engine: SyncEngine, user: User, job: Job, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    damage = "The file cannot be read as a store: /srv/bankdata.duckdb, block 7"
+
+    def damaged(*_: object, **__: object) -> None:
+        raise StoreUnreadable(damage)
+
+    monkeypatch.setattr("storage.importing.runs.store_batch", damaged)
+    read = sync_engine.read(user.id, job.id)
+    assert read is not None
+    assert (read.status, read.error) == ("failed", INTERNAL)
+    assert damage in caplog.text
