@@ -30,7 +30,8 @@ def of_accounts(
     session: Session, user_id: str, accounts: Sequence[StoredAccount], *, today: date
 ) -> list[AccountIntegrity]:
     """The findings for each account, in the order given: whether its bookings, balances and statements add up."""
-    return integrity([account.id for account in accounts], stored.evidence(session, user_id), today=today)
+    ids = [account.id for account in accounts]
+    return integrity(ids, stored.evidence(session, user_id, ids), today=today)
 
 
 def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, today: date) -> list[str]:

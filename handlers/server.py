@@ -105,7 +105,7 @@ def application(
             if services.close() and has_ended:
                 log.info("stopped; everything is stored")
             else:
-                log.warning("stopped; an import that was going on is undone, and a sync goes on after the next start")
+                log.warning("stopped; an unfinished import is undone, a sync goes on elsewhere or after the next start")
                 cut_off.set()
 
     contract, functions = CONTRACT_FILE.read_bytes(), operations(services)

@@ -108,7 +108,7 @@ def _serve(
     try:
         services = open_services(settings, for_server=True, sends_webhooks=sends_webhooks)
         serve(services, listener=listener, ready=said.release, takes_commands=False)
-    except (CountsUnusable, StoreError) as error:
+    except (CountsUnusable, StoreError, OSError) as error:
         log.error("%s", error)
         sys.exit(1)
 

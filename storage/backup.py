@@ -85,8 +85,10 @@ def working_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """A private folder for copies of a store, deleted with them at the end; before, those that killed processes left
     are deleted."""
     for left in parent.glob(f"{prefix}*"):
-        with suppress(OSError), _held(left):
-            shutil.rmtree(left)
+        with suppress(OSError):
+            with _held(left):
+                pass
+            shutil.rmtree(left)  # NFS keeps a folder in which a file is open
     with TemporaryDirectory(prefix=prefix, dir=parent) as place, _held(Path(place)):
         yield Path(place)
 
@@ -95,7 +97,7 @@ def working_folder(parent: Path, prefix: str) -> Iterator[Path]:
 def _held(folder: Path) -> Iterator[None]:
     """A context in which other processes cannot hold the folder; if this one is killed, they can. Raises OSError where
     another holds it."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)  # NFS locks nothing that is only read
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

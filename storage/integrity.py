@@ -22,14 +22,14 @@ def is_any_booked(session: Session, user_id: str, account_ids: Sequence[str], *,
     )
 
 
-def evidence(session: Session, user_id: str) -> LedgerEvidence:
-    """All evidence stored for the accounts of the user, hidden ones included: to choose accounts here would cost DuckDB
-    a join in each statement, which takes longer than the rest of it."""
+def evidence(session: Session, user_id: str, account_ids: Sequence[str]) -> LedgerEvidence:
+    """The evidence stored for these accounts of the user. Where the store is a file, that for all their accounts: to
+    choose some would cost DuckDB a join in each statement, which takes longer than the rest of it."""
+    these, values = (" AND account_id = ANY($2::TEXT[])", (list(account_ids),)) if session.is_shared else ("", ())
 
     def rows(schema: Mapping[str, pl.DataType], table: str, condition: str = "TRUE") -> pl.DataFrame:
-        return session.frame(
-            f"SELECT {', '.join(schema)} FROM {table} WHERE user_id = $1 AND {condition}", user_id, schema=schema
-        )
+        asked = f"SELECT {', '.join(schema)} FROM {table} WHERE user_id = $1{these} AND {condition}"
+        return session.frame(asked, user_id, *values, schema=schema)
 
     return LedgerEvidence(
         stated=rows(STATED, "statements"),

@@ -261,8 +261,8 @@ class SyncEngine:
         return folder is not None and is_young and not Path(folder).is_dir()
 
     def stop(self) -> None:
-        """Begin nothing more, and release everybody who waits for a job. Jobs that are cut off go on after the next
-        start."""
+        """Begin nothing more, and release everybody who waits for a job. Jobs that are cut off go on elsewhere, or
+        after the next start."""
         self.stopped.set()
         self.import_lane.close()
         with self._lock:

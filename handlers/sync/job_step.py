@@ -26,12 +26,12 @@ from handlers.sync.source_connections import Secrets, source_connection
 from storage import accounts, connections, integrity, jobs
 from storage.boundary import contain
 from storage.connections import StoredConnection
-from storage.database import Database, Session, Store, StoreError, StoreUnavailable, Transaction
+from storage.database import Database, Session, Store, StoreFull, StoreUnavailable, Transaction
 from storage.importing import runs
 from storage.importing.batches import ReadBatch, read_batch
 from storage.jobs import Job, JobEnded, RefusedBatch
 
-FORESEEN = (JobEnded, Closed, SourceError, StoreError, InvalidRecord)
+FORESEEN = (JobEnded, Closed, SourceError, StoreFull, StoreUnavailable, InvalidRecord)
 SILENT = "The bank reported no booking of this account, not even those of the last days. The next sync asks again."
 NOT_REPORTED = "The bank no longer reports this account. Hide it if it is closed."
 BOOKING_BYTES = 500  # of a file, about
@@ -59,19 +59,18 @@ class JobStep(Struct, frozen=True, kw_only=True):
         """Lease the job, do what it needs next (begin at the source, ask whether it is ready, or import) and store the
         outcome, be it a failure. Does nothing if another process has the lease, or no connection is left."""
         database, holder = self.store.of(wanted.user_id), self.leases.holder
-        job = database.atomically(lambda session: jobs.lease(session, wanted, holder=holder, now=self.clock.now()))
-        connection = connections.find(database, job.user_id, job.connection_id) if job is not None else None
-        if job is None or connection is None:
-            return
         try:
-            with self.leases.keep(job):
-                self._take_leased(job, connection)
+            job = database.atomically(lambda session: jobs.lease(session, wanted, holder=holder, now=self.clock.now()))
+            connection = connections.find(database, job.user_id, job.connection_id) if job is not None else None
+            if job is not None and connection is not None:
+                with self.leases.keep(job):
+                    self._take_leased(job, connection)
         except Closed:
-            log.info("job %s goes on elsewhere, or after the next start", job.id)
-            self.leases.give_back(job)
+            log.info("job %s goes on elsewhere, or after the next start", wanted.id)
+            self.leases.give_back(wanted)
         except StoreUnavailable:
-            log.warning("job %s goes on when the database answers", job.id)
-            self.leases.end_later(partial(self.leases.give_back, job))
+            log.warning("job %s goes on when the database answers", wanted.id)
+            self.leases.end_later(partial(self.leases.give_back, wanted))
 
     def _take_leased(self, job: Job, connection: StoredConnection) -> None:
         try:
@@ -88,7 +87,7 @@ class JobStep(Struct, frozen=True, kw_only=True):
             self.outcomes.refuse(job, connection, error, is_local=is_local)
         except (Closed, StoreUnavailable):
             raise
-        except (InvalidRecord, StoreError) as error:
+        except (InvalidRecord, StoreFull) as error:
             self.outcomes.fail(job, str(error))
 
     def _advance(self, job: Job, connection: StoredConnection) -> None:

@@ -4,17 +4,19 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from secrets import token_hex
 
 from handlers.clock import Clock
 from storage import jobs
 from storage.bank_access.sync_time_limits import LEASE
-from storage.boundary import begin_thread, contain
+from storage.boundary import begin_thread, contain, join_threads
 from storage.database import Store, StoreUnavailable
 from storage.jobs import Leased
 
 RENEW_EVERY = LEASE.total_seconds() / 3
 END_EVERY = 5.0  # seconds; work that fails again and again must not ask its bank all the time
+GIVE_BACK_WITHIN = 1.0  # seconds for all leases of a process that is about to end
 
 log = logging.getLogger("bankdata.sync")
 
@@ -44,16 +46,16 @@ class Leases:
         return id_ in self._held
 
     def end_later(self, last: Callable[[], object]) -> None:
-        """Do `last`, which ends the lease of some work, in a thread as soon as the store answers again; otherwise
-        everybody would have to wait until the lease has run out. Forgotten when this process stops."""
+        """Do `last` as `end_at_last` does, in a thread of its own."""
+        begin_thread("end of lease", partial(self.end_at_last, last))
 
-        def try_again() -> None:
-            while not self._stopped.wait(END_EVERY):
-                with suppress(StoreUnavailable):
-                    last()
-                    return
-
-        begin_thread("end of lease", try_again)
+    def end_at_last(self, last: Callable[[], object]) -> None:
+        """Do `last`, which ends the lease of some work, as soon as the store answers again; otherwise everybody would
+        have to wait until the lease has run out. Forgotten when this process stops."""
+        while not self._stopped.wait(END_EVERY):
+            with suppress(StoreUnavailable):
+                last()
+                return
 
     def give_back(self, work: Leased) -> None:
         """End the lease of work at which this process is not any more, so that any may go on with it."""
@@ -61,10 +63,15 @@ class Leases:
             self._give_back(work)
 
     def give_back_held(self) -> None:
-        """End the leases of all work at which this process is, because it is about to end."""
-        with contain(log, "leases could not be given back", is_expected=self._stopped.is_set):
-            for work in list(self._held.values()):
+        """End the leases of all work at which this process is, because it is about to end. Each has a thread of its
+        own: one of a cluster's machines may be away or silent."""
+
+        def end(work: Leased) -> None:
+            with contain(log, "the lease of job %s could not be given back", work.id, is_expected=self._stopped.is_set):
                 self._give_back(work)
+
+        ending = [begin_thread("last end of lease", partial(end, work)) for work in list(self._held.values())]
+        join_threads(ending, within=GIVE_BACK_WITHIN)
 
     def _give_back(self, work: Leased) -> None:
         jobs.give_back(self._store.of(work.user_id), work, holder=self.holder, now=self._clock.now())

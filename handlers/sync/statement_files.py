@@ -277,9 +277,11 @@ class UploadedFiles:
             try:
                 end()
             except StoreUnavailable:
-                self._leases.end_later(end)
+                report.ended.set_result(None)
+                self._leases.end_at_last(end)  # at work until then, or `find` would tell that this process has died
         self._leave(report)
-        report.ended.set_result(None)
+        if not report.ended.done():
+            report.ended.set_result(None)
 
     def _leave(self, report: FileImport) -> None:
         with self._lock:

@@ -253,8 +253,9 @@ class PostgreSQL:
             connection.patience, connection.awaited = self._patience, None
             try:
                 yield connection
-                if connection.opened_at > self._gone_at and not (self._is_away and _is_read_only(connection)):
-                    self._say(is_away=False, words="back")
+                with suppress(psycopg.Error):  # the caller's work is done, whatever becomes of its connection now
+                    if connection.opened_at > self._gone_at and not (self._is_away and _is_read_only(connection)):
+                        self._say(is_away=False, words="back")
             except psycopg.Error as error:
                 if not _is_connection_lost(connection, error):
                     raise

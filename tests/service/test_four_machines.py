@@ -352,7 +352,7 @@ def test_a_file_whose_process_is_asked_to_end_is_told_by_another_at_once_to_be_s
         with pytest.raises(KeyError, match="importId"):
             cut_off.result(LONG)
     *_, last = machines.servers[1].log.read_text().splitlines()
-    assert last.endswith("an import that was going on is undone, and a sync goes on after the next start")
+    assert last.endswith("an unfinished import is undone, a sync goes on elsewhere or after the next start")
     assert machines.bookings(user) == 0
     machines.servers[1] = machines.begin(1)
 

@@ -195,8 +195,12 @@ def test_an_end_during_which_the_store_was_away_is_told_as_soon_as_it_answers(
     report.ended.result(60)
     assert (report.is_done, report.error) == (True, None), "who sent the file waits no longer"
     assert processes.told(report) == ("running", None)
+    processes.forward(61)
+    found = processes.here.find(processes.user.id, report.id)
+    assert found is not None
+    assert not found.is_done, "the process that has read the file lives, though it could not renew its lease"
     ended.set()
-    [trying] = [each for each in threading.enumerate() if each.name == "end of lease"]
+    [trying] = [each for each in threading.enumerate() if each.name == "file import"]
     trying.join(60)
     assert processes.told(report) == ("done", None)
 
@@ -215,6 +219,28 @@ def test_an_import_whose_process_ends_is_waited_for_and_one_that_takes_too_long_
     processes.let_go.set()
     assert engine.close(processes.here.at_work)
     assert processes.told(report) == ("done", None)
+
+
+@pytest.mark.requirement("decision 152")
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_a_process_that_ends_gives_back_what_it_can_though_a_machine_is_away_or_silent(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch, is_silent: bool
+) -> None:
+    away, other = processes.begin(), processes.begin()
+    give_back = jobs.give_back
+
+    def given_back(session: Database, work: Leased, **named: Any) -> None:
+        if work.id == away.id:
+            assert not is_silent or processes.let_go.wait(60)
+            raise StoreUnavailable
+        give_back(session, work, **named)
+
+    monkeypatch.setattr(jobs, "give_back", given_back)
+    processes.leases.give_back_held()
+    assert (processes.told(away), processes.told(other)) == (("running", None), ("done", ENDED))
+    processes.let_go.set()
+    for report in (away, other):
+        report.ended.result(60)
 
 
 @pytest.mark.requirement("http.uploads")

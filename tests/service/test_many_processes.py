@@ -1,5 +1,6 @@
 """Several processes over one PostgreSQL: races have one winner, revocations are heard of, who dies is replaced."""
 
+import errno
 import json
 import os
 import re
@@ -30,7 +31,7 @@ from handlers.services import open_services
 from handlers.sync.engine import LEFT_TO_OTHERS
 from handlers.sync.scheduler import PLAN_EVERY
 from handlers.sync.statement_files import ENDED
-from handlers.workers import _end_with_parent
+from handlers.workers import _end_with_parent, _serve
 from storage import connections, users
 from storage.bank_access.sync_time_limits import LEASE
 from storage.importing import file_imports
@@ -378,3 +379,19 @@ def test_a_worker_ends_when_the_process_that_started_it_is_gone(monkeypatch: pyt
     _end_with_parent()
     assert sent == [(os.getpid(), signal.SIGTERM)]
     sentinel.close()
+
+
+@pytest.mark.requirement("workers.watched")
+def test_a_worker_that_may_not_read_its_data_folder_says_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/data/keys.json")
+
+    nothing: Any = None
+    for name in ("logging.config.dictConfig", "signal.signal", "handlers.workers.begin_thread"):
+        monkeypatch.setattr(name, lambda *_: None)
+    monkeypatch.setattr("handlers.services.open_services", refused)
+    with pytest.raises(SystemExit):
+        _serve(ENGINE.settings(tmp_path), nothing, nothing, False)
+    assert caplog.messages == ["[Errno 13] Permission denied: '/data/keys.json'"]

@@ -432,7 +432,7 @@ class History:
         """By how much the ledger is said to differ, period by period."""
         ids = [each.id for each in accounts.of_user(self.database, self.bank.user.id)]
         with self.database.transaction() as session:
-            found = integrity(ids, evidence(session, self.bank.user.id), today=day)
+            found = integrity(ids, evidence(session, self.bank.user.id, ids), today=day)
         return [
             problem.amount or Decimal(0)
             for each in found

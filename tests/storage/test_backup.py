@@ -1,5 +1,8 @@
 """Backups: whole while imports run, and never over an older one."""
 
+import errno
+import fcntl
+import os
 import shutil
 import threading
 from datetime import datetime
@@ -99,7 +102,19 @@ def test_a_backup_removes_what_killed_ones_have_left_and_nothing_else(bank: Bank
 
 
 @pytest.mark.requirement("backup")
-def test_copies_that_killed_processes_left_go_and_those_of_others_at_work_stay(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_network_drive", [False, True])
+def test_copies_that_killed_processes_left_go_and_those_of_others_at_work_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_network_drive: bool
+) -> None:
+    flock = fcntl.flock
+
+    def lock_as_nfs_does(descriptor: int, kind: int) -> None:
+        if not fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_RDWR:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        flock(descriptor, kind)
+
+    if is_network_drive:
+        monkeypatch.setattr(fcntl, "flock", lock_as_nfs_does)
     killed, mine = tmp_path / ".check-killed", tmp_path / "check-mine"
     for folder in (killed, mine):
         folder.mkdir()

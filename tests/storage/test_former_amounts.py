@@ -23,7 +23,7 @@ def differences(bank: Bank) -> list[Decimal | None]:
     """By how much the account's ledger is said to differ."""
     ids = [each.id for each in accounts.of_user(bank.database, bank.user.id)]
     with bank.database.transaction() as session:
-        (found,) = integrity(ids, evidence(session, bank.user.id), today=bank.now.date())
+        (found,) = integrity(ids, evidence(session, bank.user.id, ids), today=bank.now.date())
     return [each.amount for each in found.problems if each.is_unsound]
 
 

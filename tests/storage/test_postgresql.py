@@ -9,16 +9,18 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from psycopg import errors
 
 from storage import store_facts, users
 from storage.database import Conflict, Session, Store, StoreError, StoreFull, StoreUnavailable, Transaction
 from storage.engines.opening import open_database
 from storage.engines.postgresql import STAGED_ROWS_MAX, _translate_errors
+from storage.integrity import evidence
 from storage.migrations import later_indexes, runner
 from tests.conftest import NOW
 from tests.engines import ENGINE, Cluster, OpenStore, free_port, opened
-from tests.storage.conftest import Bank
+from tests.storage.conftest import GIRO, Bank, bookings
 
 pytestmark = pytest.mark.engine("postgresql")
 
@@ -214,6 +216,16 @@ def test_the_size_and_the_states_are_asked_of_the_database(bank: Bank) -> None:
     before = bank.database.state(bank.user.id)
     bank.database.changes(bank.user.id)
     assert bank.database.state(bank.user.id) != before
+
+
+@pytest.mark.requirement("integrity")
+def test_the_bookings_of_other_accounts_are_not_fetched_to_judge_one(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
+    savings = replace(GIRO, stable_key="DE02500105170137075030", iban="DE02500105170137075030")
+    [report] = bank.bring(bookings("2026-11-02 | 5.00 | A | a"), account=savings).accounts
+    with bank.database.transaction() as session:
+        found = evidence(session, bank.user.id, [report.account_id])
+    assert found.moved["account_id"].to_list() == [report.account_id]
 
 
 @pytest.mark.requirement("postgresql.unavailable")

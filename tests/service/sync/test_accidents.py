@@ -1,18 +1,23 @@
 """What breaks while a job is worked on, and what its reader is told."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import INTERNAL
 from storage import jobs
-from storage.database import StoreFull, StoreUnavailable, store_full
+from storage.database import StoreFull, StoreUnavailable, StoreUnreadable, store_full
 from storage.jobs import Job
 from storage.users import User
 from tests.engines import OpenStore
 from tests.service.sync.conftest import state
 from tests.service.test_sync_machine import Hand, ScriptedBank
+
+
+def away(*_: object, **__: object) -> None:
+    raise StoreUnavailable(StoreUnavailable.__doc__)
 
 
 @pytest.mark.requirement("interface.7.internal")
@@ -68,12 +73,17 @@ def test_a_disk_too_full_even_for_that_is_told_to_a_command_at_once_and_the_job_
 
 
 @pytest.mark.requirement("decision 152")
+@pytest.mark.parametrize(
+    ("cut_off", "in_its_place", "status"),
+    [
+        ("storage.importing.runs.store_batch", away, "importing"),
+        ("handlers.sync.job_step.connections", SimpleNamespace(find=away), "pending"),  # just after the lease
+    ],
+)
 def test_a_job_whose_step_the_database_cut_off_goes_on_as_soon_as_it_answers(
-    database: OpenStore, sync_engine: SyncEngine, job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(*_: object, **__: object) -> None:
-        raise StoreUnavailable(StoreUnavailable.__doc__)
-
+    database: OpenStore, sync_engine: SyncEngine, job: Job, monkeypatch: pytest.MonkeyPatch,
+    cut_off: str, in_its_place: object, status: str,
+) -> None:  # fmt: skip
     def step() -> tuple[str, str | None]:
         taken = sync_engine.advance(job)
         assert taken is not None
@@ -82,10 +92,10 @@ def test_a_job_whose_step_the_database_cut_off_goes_on_as_soon_as_it_answers(
 
     monkeypatch.setattr("handlers.sync.leases.END_EVERY", 0.01)
     with monkeypatch.context() as patch:
-        patch.setattr("storage.importing.runs.store_batch", away)
+        patch.setattr(cut_off, in_its_place)
         patch.setattr("storage.jobs.give_back", away)
-        assert step() == ("importing", None)
-        assert step() == ("importing", None)
+        assert step() == (status, None)
+        assert step() == (status, None)
     [trying] = [each for each in threading.enumerate() if each.name == "end of lease"]
     trying.join(60)
     assert step() == ("completed", None)
@@ -126,3 +136,19 @@ def test_an_accident_is_named_as_one_and_its_reason_stays_in_the_log(
     assert read is not None
     assert (read.status, read.error) == ("failed", INTERNAL)
     assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.requirement("interface.7.internal")
+def test_a_damaged_store_is_named_in_the_log_and_its_place_on_the_disk_not_to_the_user(
+    sync_engine: SyncEngine, user: User, job: Job, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    damage = "The file cannot be read as a store: /srv/bankdata.duckdb, block 7"
+
+    def damaged(*_: object, **__: object) -> None:
+        raise StoreUnreadable(damage)
+
+    monkeypatch.setattr("storage.importing.runs.store_batch", damaged)
+    read = sync_engine.read(user.id, job.id)
+    assert read is not None
+    assert (read.status, read.error) == ("failed", INTERNAL)
+    assert damage in caplog.text
