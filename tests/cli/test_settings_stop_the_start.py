@@ -260,7 +260,7 @@ def test_a_store_outside_the_data_folder_is_used_and_backed_up_into_it(tmp_path:
     assert done.code == 0, done.err
     (folder,) = (data / "backups").iterdir()
     assert done.lines == [str(folder)]
-    assert {path.name for path in folder.iterdir()} == {"bankdata.duckdb", "oauth-keys.json"}
+    assert {path.name for path in folder.iterdir()} == {"bankdata.duckdb", "bankdata.duckdb.wal", "oauth-keys.json"}
     assert not (data / "bankdata.duckdb").exists()
     restored = bankdata("users", "list", "--data", folder)
     assert restored.lines == ["eva\tactive subscription\t0 bank connections"]

@@ -22,6 +22,7 @@ from auth.principal import Principal
 from auth.scopes import ALL_SCOPES
 from connectors.bank_csv.layouts import UNSIGNED
 from handlers.clock import Clock
+from handlers.http.errors import BadRequest
 from handlers.http.request import Request
 from handlers.operations.imports import create_import
 from handlers.sync import statement_files
@@ -38,6 +39,7 @@ from handlers.sync.statement_files import (
     UploadedFiles,
 )
 from storage import users
+from storage.boundary import undo_on_failure
 from storage.database import Conflict, StoreFull, StoreUnavailable
 from storage.importing import file_imports
 from storage.importing.batches import ReadBatch
@@ -337,9 +339,10 @@ def test_a_user_of_whom_nothing_is_at_work_finds_a_place_however_many_files_othe
 
     def begun(user: User) -> FileImport:
         file = (tmp_path / "a.sta").open("rb")  # the import closes it
-        return uploads.begin(
-            user, file, name="a.sta", choice=None, layout=None, is_dry_run=True, render=lambda _: b"{}"
-        )
+        with undo_on_failure(file.close):
+            return uploads.begin(
+                user, file, name="a.sta", choice=None, layout=None, is_dry_run=True, render=lambda _: b"{}"
+            )
 
     other = replace(holder.user, id="another")
     with lane.turn(holder.user.id), lane.turn(other.id, size=1):
@@ -408,11 +411,15 @@ def test_a_preview_whose_client_goes_before_it_is_answered_ends_and_an_import_do
     request = Request(
         caller=caller, method="POST", path="/imports", query="", headers={}, client_address="127.0.0.1", is_gone=gone
     )
+    asked: dict[str, Any] = {"filename": "a.sta", "dry_run": is_dry_run, "layout": None, "keep_layout": False}
     (tmp_path / "a.sta").write_text(MT940)
-    file = (tmp_path / "a.sta").open("rb")  # the import closes it
+    file = (tmp_path / "a.sta").open("rb")  # closed in the end, whether it is imported or refused
+    with pytest.raises(BadRequest):
+        asyncio.run(create_import(services, request, **asked, account_id="another's", body=file))
+    assert file.closed
+    file = (tmp_path / "a.sta").open("rb")
     with services.sync_engine.import_lane.turn(holder.user.id):
-        asked: dict[str, Any] = {"account_id": None, "layout": None, "keep_layout": False}
-        asyncio.run(create_import(services, request, filename="a.sta", dry_run=is_dry_run, **asked, body=file))
+        asyncio.run(create_import(services, request, **asked, account_id=None, body=file))
     begun[0].ended.result(timeout=60)
     assert (begun[0].error, begun[0].new) == (error, 0 if is_dry_run else 2)
     assert (services.uploads.find(holder.user.id, begun[0].id) is None) == is_dry_run
@@ -581,7 +588,5 @@ def test_files_that_the_database_did_not_take_keep_nobody_out(tmp_path: Path) ->
     )
     (tmp_path / "a.sta").write_text(MT940)
     for _ in range(AT_ONCE_PER_USER + 1):
-        file = (tmp_path / "a.sta").open("rb")
-        with pytest.raises(StoreUnavailable):
+        with (tmp_path / "a.sta").open("rb") as file, pytest.raises(StoreUnavailable):
             uploads.begin(user, file, name="a.sta", choice=None, layout=None, is_dry_run=True, render=is_away)
-        assert file.closed

@@ -474,7 +474,7 @@ def test_an_account_without_a_currency_and_one_that_the_bank_did_not_refresh_are
         ("/transactions", {"transactions": [], "paging": {"pageCount": "1"}}),
         ("/transactions", {"transactions": []}),
         ("/transactions", {"transactions": [{"id": 1}], "paging": {"pageCount": 1}}),
-        ("/pendingTransactions", {"pendingTransactions": [{"amount": 1}]}),
+        ("/pendingTransactions", {"pendingTransactions": [{"bankBookingDate": "2026-11-20"}]}),
     ],
 )
 def test_an_answer_of_another_shape_is_damaged(
