@@ -222,6 +222,8 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
         return site.redirect(site.address("/oauth/login", request=secret))
     assert visit.browser is not None
     opened = site.server.consent.waiting_request(visit.browser, secret)
+    if opened is None and site.server.consent.was_of_page(visit.browser, secret):
+        return site.redirect(f"{site.policy.public_url}/")  # pressed twice: the page asks once more, and gets its code
     if opened is None:
         raise Mistake("request_over")
     request, client = opened

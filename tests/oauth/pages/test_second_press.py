@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from auth.apps.clients import PAGE
 from tests.oauth.conftest import PASSWORD, challenge_of, fields, parameters
 from tests.oauth.pages.test_second_factor import code_of, turn_on
 
@@ -132,3 +133,21 @@ def test_another_answer_to_the_same_request_is_refused(fresh: Any, change: dict[
     assert browser.client.post("/oauth/consent", data=form).status_code == 303
     again = browser.client.post("/oauth/consent", data={**form, **change})
     assert (again.status_code, "This sign-in is over" in again.text) == (400, True)
+
+
+@pytest.mark.requirement("decision 154")
+@pytest.mark.parametrize("has_new_cookie", [False, True])
+def test_a_second_press_on_the_own_pages_sign_in_leads_to_it_once_its_code_is_taken(
+    fresh: Any, has_new_cookie: bool
+) -> None:
+    browser = fresh.browser()
+    fresh.server.clients.ensure_page()
+    page = browser.authorize(PAGE, redirect_uri="http://127.0.0.1:8000/signed-in")
+    form = {**fields(browser.client.get(page.headers["location"]).text), "username": "alice", "password": PASSWORD}
+    before = dict(browser.client.cookies)
+    first = browser.client.get(browser.client.post("/oauth/login", data=form).headers["location"])
+    assert "code" in parameters(first.headers["location"])
+    if not has_new_cookie:
+        as_before(browser, before)
+    second = browser.client.get(browser.client.post("/oauth/login", data=form).headers["location"])
+    assert second.headers["location"] == "http://127.0.0.1:8000/"
