@@ -136,6 +136,7 @@ def _step_form(
         outcome,
         step_address=site.address("/oauth/second-step"),
         request=secret,
+        goes_on=visit.waiting_query,
         options=options,
         is_scripted=options is not None,
         is_passkey=is_passkey,

@@ -205,7 +205,7 @@ def _login_form(
         client=opened[1] if opened and opened[1].id != PAGE else None,
         is_page=opened is not None and opened[1].id == PAGE,
         request=secret,
-        goes_on=visit.waiting_query if not secret else "",
+        goes_on=visit.waiting_query,
         form_token=site.server.sessions.form_token(browser, "login"),
         name=name,
     )

@@ -52,7 +52,7 @@ class Visit(Struct, frozen=True, kw_only=True):
     in before, None without it."""
 
     parameters: Mapping[str, tuple[str, ...]]
-    waiting_query: str  # of an authorization request that somebody has to sign in for, or one of RETURN_PAGES
+    waiting_query: str  # of an authorization request to sign in for, or one of RETURN_PAGES; of the cookie or the form
     form: Mapping[str, str]
     ticked_accounts: frozenset[str]
     browser: Browser | None
@@ -166,7 +166,7 @@ class Site:
             self._refuse_foreign(request)
         return Visit(
             parameters=parameters,
-            waiting_query=self.cookies.waiting_query(cookies),
+            waiting_query=self.cookies.waiting_query(cookies) or sent.get("goes_on", ("",))[0],
             form={name: values[0] for name, values in sent.items()},
             ticked_accounts=frozenset(sent.get("account", ())),
             browser=browser,
@@ -243,7 +243,8 @@ class Site:
 
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
         """Redirect a person who has signed in to the consent page for the request with this id, else to the request or
-        page that waits in their cookie, which is deleted, else to the account page."""
+        page that waits, in the cookie, which is deleted, or for a second press in the form; else to the account
+        page."""
         if secret:
             return self.redirect(self.address("/oauth/consent", request=secret))
         if not visit.waiting_query:

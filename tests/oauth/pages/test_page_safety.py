@@ -220,7 +220,7 @@ def test_parameters_are_never_repeated_as_markup(world: Any) -> None:
 
 
 @pytest.mark.requirement("oauth.open_redirect")
-@pytest.mark.parametrize("name", ["next", "return_to", "redirect", "continue", "url", "request"])
+@pytest.mark.parametrize("name", ["next", "return_to", "redirect", "continue", "url", "request", "goes_on"])
 def test_nothing_leads_elsewhere_after_sign_in(world: Any, name: str) -> None:
     browser = world.browser()
     page = browser.client.get("/oauth/login", params={name: "https://evil.example/"})

@@ -75,6 +75,26 @@ def test_a_second_press_leads_to_the_second_step(fresh: Any, has_new_cookie: boo
 
 
 @pytest.mark.requirement("decision 154")
+@pytest.mark.parametrize("address", ["/account/simplefin", "/oauth/authorize?client_id=https%3A%2F%2Fapp.example%2Fa"])
+@pytest.mark.parametrize("has_second_step", [False, True])
+@pytest.mark.parametrize("has_new_cookie", [False, True])
+def test_a_second_press_leads_to_what_waited_for_the_sign_in(
+    make_world: Callable[..., Any], address: str, has_second_step: bool, has_new_cookie: bool
+) -> None:
+    """The answer to the first press has deleted the cookie in which it waited."""
+    fresh = make_world(document_hosts=None)
+    seed = turn_on(fresh)[0] if has_second_step else ""
+    browser = fresh.browser()
+    page = browser.client.get(browser.client.get(address).headers["location"])
+    form = {**fields(page.text), "username": "alice", "password": PASSWORD}
+    arrived = press_twice(browser, "/oauth/login", form, has_new_cookie=has_new_cookie)
+    if has_second_step:
+        form = {**fields(browser.client.get(arrived.headers["location"]).text), "code": code_of(fresh, seed)}
+        arrived = press_twice(browser, "/oauth/second-step", form, has_new_cookie=True)
+    assert arrived.headers["location"] == address
+
+
+@pytest.mark.requirement("decision 154")
 def test_two_presses_at_one_moment_are_one_sign_in(fresh: Any) -> None:
     browser = fresh.browser()
     page = browser.authorize(fresh.register())
