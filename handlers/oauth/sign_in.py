@@ -165,15 +165,16 @@ def login_page(site: Site, visit: Visit) -> Response:
 def sign_in(site: Site, visit: Visit) -> Response:
     """Check the name, blanks around it aside, and password, and sign in or redirect to the second step; an unknown user
     and a wrong password get the same text. Whoever presses twice ends where one press ends, with or without the cookie
-    that the answer to the first one brought."""
+    that the answer to the first one brought; another person's form is not taken for a second press."""
     secret = site.request_secret({name: (value,) for name, value in visit.form.items()})
-    before, token = visit.browser, visit.form.get("form_token", "")
-    if site.server.sign_in.user_of(before):
+    before, name = visit.browser, visit.form.get("username", "").strip()
+    is_name_of, token = site.server.sign_in.is_name_of, visit.form.get("form_token", "")
+    if before and is_name_of(before.user_id, name):
         return site.after_sign_in(visit, secret)  # signed in by the first press or in another tab: nothing to check
-    if before and before.awaits_user_id and not site.server.sessions.is_form_token(before, "login", token):
+    is_own_form = before is not None and site.server.sessions.is_form_token(before, "login", token)
+    if before and is_name_of(before.awaits_user_id, name) and not is_own_form:
         return site.redirect(site.address("/oauth/second-step", request=secret))
     browser = site.checked_browser(visit, "login", may_be_over=True)
-    name = visit.form.get("username", "").strip()
     outcome = site.server.sign_in.attempt(
         name,
         visit.form.get("password", ""),

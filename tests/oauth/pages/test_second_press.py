@@ -95,6 +95,20 @@ def test_a_second_press_leads_to_what_waited_for_the_sign_in(
 
 
 @pytest.mark.requirement("decision 154")
+@pytest.mark.parametrize(("name", "status"), [("ALICE ", 303), ("bob", 403), ("nobody", 403), ("", 403)])
+@pytest.mark.parametrize("has_second_step", [False, True])
+def test_nobody_else_gets_into_the_account_of_whoever_signed_in_meanwhile(
+    fresh: Any, name: str, status: int, has_second_step: bool
+) -> None:
+    if has_second_step:
+        turn_on(fresh)
+    browser = fresh.browser()
+    form = {**fields(browser.client.get("/oauth/login").text), "password": PASSWORD}
+    browser.client.post("/oauth/login", data={**form, "username": "alice"})
+    assert browser.client.post("/oauth/login", data={**form, "username": name}).status_code == status
+
+
+@pytest.mark.requirement("decision 154")
 def test_two_presses_at_one_moment_are_one_sign_in(fresh: Any) -> None:
     browser = fresh.browser()
     page = browser.authorize(fresh.register())
