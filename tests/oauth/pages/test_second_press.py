@@ -95,6 +95,20 @@ def test_a_second_press_leads_to_what_waited_for_the_sign_in(
 
 
 @pytest.mark.requirement("decision 154")
+def test_a_second_press_gives_five_minutes_for_the_second_step_anew(fresh: Any) -> None:
+    seed, _codes, _browser = turn_on(fresh)
+    browser = fresh.browser()
+    form = {**fields(browser.client.get("/oauth/login").text), "username": "alice", "password": PASSWORD}
+    before = dict(browser.client.cookies)
+    browser.client.post("/oauth/login", data=form)
+    fresh.clock.forward(minutes=6)
+    as_before(browser, before)
+    browser.client.post("/oauth/login", data=form)
+    step = {**fields(browser.client.get("/oauth/second-step").text), "code": code_of(fresh, seed)}
+    assert browser.client.post("/oauth/second-step", data=step).headers["location"] == "/account"
+
+
+@pytest.mark.requirement("decision 154")
 @pytest.mark.parametrize(("name", "status"), [("ALICE ", 303), ("bob", 403), ("nobody", 403), ("", 403)])
 @pytest.mark.parametrize("has_second_step", [False, True])
 def test_nobody_else_gets_into_the_account_of_whoever_signed_in_meanwhile(
