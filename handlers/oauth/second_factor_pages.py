@@ -134,6 +134,7 @@ def _step_form(
         "second_step.html",
         visit.words,
         outcome,
+        form_action=site.page_elsewhere,
         step_address=site.address("/oauth/second-step"),
         request=secret,
         goes_on=visit.waiting_query,

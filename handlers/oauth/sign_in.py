@@ -203,6 +203,7 @@ def _login_form(
         "login.html",
         visit.words,
         outcome,
+        form_action=site.page_elsewhere,
         client=opened[1] if opened and opened[1].id != PAGE else None,
         is_page=opened is not None and opened[1].id == PAGE,
         request=secret,

@@ -80,7 +80,8 @@ class Site:
         self._limiter = limiter
         self.cookies = Cookies(is_https=self.policy.is_https)
         page = origin_of(self.policy.public_url)
-        self._page_elsewhere = page if page != self.policy.origin else ""
+        # Where the forms of a sign-in may lead in the end: to the page of this server, if that is on another host
+        self.page_elsewhere = page if page != self.policy.origin else ""
 
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
         """The accounts that a user may let apps read: all that are not hidden, the one that appeared first first."""
@@ -268,11 +269,11 @@ class Site:
     ) -> Response:
         """A page with a form, and with the error of the last attempt: status 400, or 429 if the person has to wait.
         `outcome` is that of a password or code that failed, None without one; `error` names another error, empty
-        without one. From a sign-in the form may lead on to the page of this server, on whatever host that is."""
+        without one."""
         wait = outcome.wait_seconds if outcome is not None else 0
         error = "wait" if wait else "wrong" if outcome is not None else error
-        status, on_to = 429 if wait else 400 if error else 200, self._page_elsewhere
-        response = self.page(template, words, status=status, form_action=on_to, error=error, wait=wait, **values)
+        status = 429 if wait else 400 if error else 200
+        response = self.page(template, words, status=status, error=error, wait=wait, **values)
         if wait:
             response.headers["retry-after"] = str(wait)
         return response
