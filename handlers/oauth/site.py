@@ -218,10 +218,9 @@ class Site:
         password = visit.form.get("current_password", "")
         return self.server.sign_in.check_password(user, browser, password=password, address=visit.address)
 
-    def request_secret(self, parameters: Mapping[str, tuple[str, ...]]) -> str:
-        """The id of the waiting authorization request in these parameters, empty if they have none; raises Mistake for
-        a text that cannot be one, so that nothing else gets into an address."""
-        secret = parameters.get("request", ("",))[0]
+    def request_secret(self, secret: str) -> str:
+        """This id of a waiting authorization request, empty for none; raises Mistake for a text that cannot be one, so
+        that nothing else gets into an address."""
         plain = secret.replace("-", "").replace("_", "")
         if secret and not (len(secret) <= 100 and secret.isascii() and plain.isalnum()):
             raise Mistake("request_over")
