@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from auth import lifetimes
+from auth.apps.clients import PAGE
 from auth.errors import TemporarilyUnavailable
 from auth.instants import Now
 from auth.people.sessions import Browser
@@ -63,6 +64,11 @@ class Consent:
         request = pending.find(self._database, stored_hash(secret), session_hash=browser.id_hash, now=self._now())
         client = clients.find(self._database, request.client_id) if request else None
         return (request, client) if request and client else None
+
+    def was_of_page(self, browser: Browser, secret: str) -> bool:
+        """Whether this server's own page asked in the request with this secret id, which this browser has answered."""
+        answered = pending.answered(self._database, stored_hash(secret), session_hash=browser.id_hash)
+        return answered is not None and answered.client_id == PAGE
 
     def decide(
         self,

@@ -58,8 +58,8 @@ class AuthorizationServer:
     ) -> None:
         """Set up all parts; on the first start, keys are made in this folder or place. Raises KeysUnusable.
 
-        `fetch` gets the documents of apps that have one; None: no document is fetched. `has_other_processes` means that
-        several servers use the store. `passwords` hashes passwords; None: at the usual cost.
+        `fetch` gets the documents of apps that have one; None only where nobody asks for one. `has_other_processes`
+        means that several servers use the store. `passwords` hashes passwords; None: at the usual cost.
         """
         now = with_zone(now)
         self.policy = policy

@@ -1,4 +1,4 @@
-"""Browser sessions: a random id in a cookie, its hash in the store, a new id at sign-in (oauth.md 3.2)."""
+"""Browser sessions: a secret id in a cookie, its hash in the store, a new id at sign-in (oauth.md 3.2)."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -77,7 +77,7 @@ class Sessions:
 
     def sign_in(self, before: Browser | None, user_id: str) -> Browser:
         """Sign a user in under a new session id (against fixation), in place of the session `before`, whose open
-        authorization requests are kept. Whoever presses twice gets one session, whichever answer the browser takes."""
+        authorization requests are kept."""
         return self._in_place_of(before, user_id)
 
     def await_second_factor(self, before: Browser | None, user_id: str) -> Browser:
@@ -147,6 +147,9 @@ class Sessions:
         return int(self._now().timestamp()) // 86400
 
     def _in_place_of(self, before: Browser | None, user_id: str | None, *, awaits: str | None = None) -> Browser:
+        """Replace a session by one with its open authorization requests. Whoever presses twice gets the same one,
+        whichever answer the browser takes."""
+
         def work(session: Session) -> Browser:
             agent, after = (before.agent, before.secret) if before is not None else (None, None)
             browser = self._add(session, user_id, agent=agent, awaits=awaits, after=after)

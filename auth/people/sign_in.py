@@ -80,6 +80,11 @@ class SignIn:
         """The user who is signed in with this browser; None where nobody is."""
         return users.find(self._database, browser.user_id) if browser and browser.user_id else None
 
+    def is_name_of(self, user_id: str | None, name: str) -> bool:
+        """Whether the user with this id signs in with this name; False for None."""
+        user = users.find(self._database, user_id) if user_id else None
+        return user is not None and users.compared_name(user.name) == users.compared_name(name)
+
     def second_step(
         self, half: Browser, shown: str, *, address: str, known_browser: str | None, is_passkey: bool = False
     ) -> Outcome:

@@ -26,7 +26,7 @@ from handlers.http.steps.turns import Turns
 from handlers.oauth.forms import bearer
 from storage.database import StoreUnavailable
 
-BUDGET = Rate(requests=1200, seconds=60)  # of one address over the endpoints that change something (decision 32)
+BUDGET = Rate(requests=1200, seconds=60)  # of an address over what changes something, and over all pages (decision 32)
 DOCUMENT_SECONDS = 300
 
 Fields = dict[str, str]

@@ -37,7 +37,7 @@ def second_factor_routes(site: Site) -> list[BaseRoute]:
 def step_page(site: Site, visit: Visit) -> Response:
     """Ask for the code or a passkey; a browser whose user has not entered the password, or needs no code any more, is
     redirected to the sign-in."""
-    secret = site.request_secret(visit.parameters)
+    secret = site.request_secret(visit.parameters.get("request", ("",))[0])
     if visit.browser is None or not _needs_code(site, visit.browser):
         return site.redirect(site.address("/oauth/login", request=secret))
     return _step_form(site, visit, visit.browser, secret)
@@ -46,7 +46,7 @@ def step_page(site: Site, visit: Visit) -> Response:
 def step(site: Site, visit: Visit) -> Response:
     """Check the code or passkey in the form, throttled like passwords; sign the user in and redirect to where they were
     going, or show the form again."""
-    secret = site.request_secret({"request": (visit.form.get("request", ""),)})
+    secret = site.request_secret(visit.form.get("request", ""))
     if site.server.sign_in.user_of(visit.browser):
         return site.after_sign_in(visit, secret)  # whoever presses twice ends where one press ends
     browser = site.checked_browser(visit, STEP_PURPOSE)
@@ -134,8 +134,10 @@ def _step_form(
         "second_step.html",
         visit.words,
         outcome,
+        form_action=site.page_elsewhere,
         step_address=site.address("/oauth/second-step"),
         request=secret,
+        goes_on=visit.waiting_query,
         options=options,
         is_scripted=options is not None,
         is_passkey=is_passkey,

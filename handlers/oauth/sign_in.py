@@ -152,7 +152,7 @@ def _error_redirect(site: Site, redirect_uri: str, fault: OAuthError, state: Map
 def login_page(site: Site, visit: Visit) -> Response:
     """Show the sign-in form, for a waiting authorization request or for the account page, and begin a session where the
     browser has none; redirects on where somebody is signed in."""
-    secret = site.request_secret(visit.parameters)
+    secret = site.request_secret(visit.parameters.get("request", ("",))[0])
     if site.server.sign_in.user_of(visit.browser):
         return site.after_sign_in(visit, secret)
     browser = visit.browser or site.server.sessions.start(visit.agent)
@@ -165,15 +165,16 @@ def login_page(site: Site, visit: Visit) -> Response:
 def sign_in(site: Site, visit: Visit) -> Response:
     """Check the name, blanks around it aside, and password, and sign in or redirect to the second step; an unknown user
     and a wrong password get the same text. Whoever presses twice ends where one press ends, with or without the cookie
-    that the answer to the first one brought."""
-    secret = site.request_secret({name: (value,) for name, value in visit.form.items()})
-    before, token = visit.browser, visit.form.get("form_token", "")
-    if site.server.sign_in.user_of(before):
+    that the answer to the first one brought; another person's form is not taken for a second press."""
+    secret = site.request_secret(visit.form.get("request", ""))
+    before, name = visit.browser, visit.form.get("username", "").strip()
+    is_name_of, token = site.server.sign_in.is_name_of, visit.form.get("form_token", "")
+    if before and is_name_of(before.user_id, name):
         return site.after_sign_in(visit, secret)  # signed in by the first press or in another tab: nothing to check
-    if before and before.awaits_user_id and not site.server.sessions.is_form_token(before, "login", token):
+    is_own_form = before is not None and site.server.sessions.is_form_token(before, "login", token)
+    if before and is_name_of(before.awaits_user_id, name) and not is_own_form:
         return site.redirect(site.address("/oauth/second-step", request=secret))
     browser = site.checked_browser(visit, "login", may_be_over=True)
-    name = visit.form.get("username", "").strip()
     outcome = site.server.sign_in.attempt(
         name,
         visit.form.get("password", ""),
@@ -196,16 +197,17 @@ def _login_form(
     site: Site, visit: Visit, browser: Browser, secret: str, *, name: str = "", outcome: Outcome | None = None
 ) -> Response:
     opened = site.server.consent.waiting_request(browser, secret) if secret else None
-    if secret and opened is None:
+    if secret and opened is None and outcome is None:
         raise Mistake("request_over")
     return site.form_page(
         "login.html",
         visit.words,
         outcome,
+        form_action=site.page_elsewhere,
         client=opened[1] if opened and opened[1].id != PAGE else None,
         is_page=opened is not None and opened[1].id == PAGE,
         request=secret,
-        goes_on=visit.waiting_query if not secret else "",
+        goes_on=visit.waiting_query,
         form_token=site.server.sessions.form_token(browser, "login"),
         name=name,
     )
@@ -216,12 +218,14 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
     5.0 10.7.1), only this server's own page gets its code at once. Where nobody is signed in, redirects to the sign-in.
     `chosen` are the choices that the person sent and that cannot be granted because of `error`."""
     _refuse_scripts(visit)
-    secret = site.request_secret(visit.parameters or {name: (value,) for name, value in visit.form.items()})
+    secret = site.request_secret(visit.form.get("request") or visit.parameters.get("request", ("",))[0])
     user = site.server.sign_in.user_of(visit.browser)
     if user is None:
         return site.redirect(site.address("/oauth/login", request=secret))
     assert visit.browser is not None
     opened = site.server.consent.waiting_request(visit.browser, secret)
+    if opened is None and site.server.consent.was_of_page(visit.browser, secret):
+        return site.redirect(f"{site.policy.public_url}/")  # pressed twice: the page asks once more, and gets its code
     if opened is None:
         raise Mistake("request_over")
     request, client = opened
@@ -261,7 +265,7 @@ def decide(site: Site, visit: Visit) -> Response:
     """Allow or deny the waiting request, once, and redirect to the app with a code or an error; a form without any
     account is shown again. The form carries only the request's id, so there is nothing in it to tamper with."""
     _refuse_scripts(visit)
-    secret = site.request_secret({name: (value,) for name, value in visit.form.items()})
+    secret = site.request_secret(visit.form.get("request", ""))
     browser = site.checked_browser(visit, f"consent {secret}")
     decision = visit.form.get("decision")
     if decision not in ("allow", "deny"):

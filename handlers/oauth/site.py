@@ -52,7 +52,7 @@ class Visit(Struct, frozen=True, kw_only=True):
     in before, None without it."""
 
     parameters: Mapping[str, tuple[str, ...]]
-    waiting_query: str  # of an authorization request that somebody has to sign in for, or one of RETURN_PAGES
+    waiting_query: str  # of an authorization request to sign in for, or one of RETURN_PAGES; of the cookie or the form
     form: Mapping[str, str]
     ticked_accounts: frozenset[str]
     browser: Browser | None
@@ -80,7 +80,8 @@ class Site:
         self._limiter = limiter
         self.cookies = Cookies(is_https=self.policy.is_https)
         page = origin_of(self.policy.public_url)
-        self._page_elsewhere = page if page != self.policy.origin else ""
+        # Where the forms of a sign-in may lead in the end: to the page of this server, if that is on another host
+        self.page_elsewhere = page if page != self.policy.origin else ""
 
     def accounts_of(self, user_id: str) -> Sequence[StoredAccount]:
         """The accounts that a user may let apps read: all that are not hidden, the one that appeared first first."""
@@ -166,7 +167,7 @@ class Site:
             self._refuse_foreign(request)
         return Visit(
             parameters=parameters,
-            waiting_query=self.cookies.waiting_query(cookies),
+            waiting_query=self.cookies.waiting_query(cookies) or sent.get("goes_on", ("",))[0],
             form={name: values[0] for name, values in sent.items()},
             ticked_accounts=frozenset(sent.get("account", ())),
             browser=browser,
@@ -217,10 +218,9 @@ class Site:
         password = visit.form.get("current_password", "")
         return self.server.sign_in.check_password(user, browser, password=password, address=visit.address)
 
-    def request_secret(self, parameters: Mapping[str, tuple[str, ...]]) -> str:
-        """The id of the waiting authorization request in these parameters, empty if they have none; raises Mistake for
-        a text that cannot be one, so that nothing else gets into an address."""
-        secret = parameters.get("request", ("",))[0]
+    def request_secret(self, secret: str) -> str:
+        """This id of a waiting authorization request, empty for none; raises Mistake for a text that cannot be one, so
+        that nothing else gets into an address."""
         plain = secret.replace("-", "").replace("_", "")
         if secret and not (len(secret) <= 100 and secret.isascii() and plain.isalnum()):
             raise Mistake("request_over")
@@ -243,7 +243,8 @@ class Site:
 
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
         """Redirect a person who has signed in to the consent page for the request with this id, else to the request or
-        page that waits in their cookie, which is deleted, else to the account page."""
+        page that waits, in the cookie, which is deleted, or for a second press in the form; else to the account
+        page."""
         if secret:
             return self.redirect(self.address("/oauth/consent", request=secret))
         if not visit.waiting_query:
@@ -267,11 +268,11 @@ class Site:
     ) -> Response:
         """A page with a form, and with the error of the last attempt: status 400, or 429 if the person has to wait.
         `outcome` is that of a password or code that failed, None without one; `error` names another error, empty
-        without one. From a sign-in the form may lead on to the page of this server, on whatever host that is."""
+        without one."""
         wait = outcome.wait_seconds if outcome is not None else 0
         error = "wait" if wait else "wrong" if outcome is not None else error
-        status, on_to = 429 if wait else 400 if error else 200, self._page_elsewhere
-        response = self.page(template, words, status=status, form_action=on_to, error=error, wait=wait, **values)
+        status = 429 if wait else 400 if error else 200
+        response = self.page(template, words, status=status, error=error, wait=wait, **values)
         if wait:
             response.headers["retry-after"] = str(wait)
         return response

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from storage.database import Session, add_row_unless_there, names_of, set_values, values_of
+from storage.database import Session, names_of, put_row, set_values, values_of
 from storage.oauth.moments import with_moments
 
 
@@ -25,8 +25,8 @@ COLUMNS = names_of(BrowserSession)
 
 
 def add(session: Session, browser: BrowserSession) -> None:
-    """Store a browser session, unless it is there."""
-    add_row_unless_there(session, "oauth_sessions", **values_of(browser))
+    """Store a browser session, anew where it is there."""
+    put_row(session, "oauth_sessions", ("id_hash",), **values_of(browser))
 
 
 def find(session: Session, id_hash: str) -> BrowserSession | None:

@@ -89,6 +89,15 @@ def test_a_second_step_on_another_host_may_lead_back_to_the_page(make_world: Cal
     assert policy.endswith("form-action 'self' https://bank.example")
 
 
+@pytest.mark.requirement("oauth.page_headers")
+def test_no_form_behind_the_sign_in_leads_to_another_host(make_world: Callable[..., Any]) -> None:
+    world = make_world(public_url="https://bank.example", auth_url="https://login.example")
+    _seed, _codes, browser = turn_on(world)
+    for address in ("/account", "/account/second-factor", "/account/passkeys"):
+        policy = browser.client.get(address).headers["content-security-policy"]
+        assert policy.endswith("form-action 'self'")
+
+
 @pytest.mark.requirement("oauth.csrf")
 @pytest.mark.parametrize(
     "headers",
@@ -220,7 +229,7 @@ def test_parameters_are_never_repeated_as_markup(world: Any) -> None:
 
 
 @pytest.mark.requirement("oauth.open_redirect")
-@pytest.mark.parametrize("name", ["next", "return_to", "redirect", "continue", "url", "request"])
+@pytest.mark.parametrize("name", ["next", "return_to", "redirect", "continue", "url", "request", "goes_on"])
 def test_nothing_leads_elsewhere_after_sign_in(world: Any, name: str) -> None:
     browser = world.browser()
     page = browser.client.get("/oauth/login", params={name: "https://evil.example/"})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from auth.apps.clients import PAGE
 from tests.oauth.conftest import PASSWORD, challenge_of, fields, parameters
 from tests.oauth.pages.test_second_factor import code_of, turn_on
 
@@ -74,6 +75,54 @@ def test_a_second_press_leads_to_the_second_step(fresh: Any, has_new_cookie: boo
 
 
 @pytest.mark.requirement("decision 154")
+@pytest.mark.parametrize("address", ["/account/simplefin", "/oauth/authorize?client_id=https%3A%2F%2Fapp.example%2Fa"])
+@pytest.mark.parametrize("has_second_step", [False, True])
+@pytest.mark.parametrize("has_new_cookie", [False, True])
+def test_a_second_press_leads_to_what_waited_for_the_sign_in(
+    make_world: Callable[..., Any], address: str, has_second_step: bool, has_new_cookie: bool
+) -> None:
+    """The answer to the first press has deleted the cookie in which it waited."""
+    fresh = make_world(document_hosts=None)
+    seed = turn_on(fresh)[0] if has_second_step else ""
+    browser = fresh.browser()
+    page = browser.client.get(browser.client.get(address).headers["location"])
+    form = {**fields(page.text), "username": "alice", "password": PASSWORD}
+    arrived = press_twice(browser, "/oauth/login", form, has_new_cookie=has_new_cookie)
+    if has_second_step:
+        form = {**fields(browser.client.get(arrived.headers["location"]).text), "code": code_of(fresh, seed)}
+        arrived = press_twice(browser, "/oauth/second-step", form, has_new_cookie=True)
+    assert arrived.headers["location"] == address
+
+
+@pytest.mark.requirement("decision 154")
+def test_a_second_press_gives_five_minutes_for_the_second_step_anew(fresh: Any) -> None:
+    seed, _codes, _browser = turn_on(fresh)
+    browser = fresh.browser()
+    form = {**fields(browser.client.get("/oauth/login").text), "username": "alice", "password": PASSWORD}
+    before = dict(browser.client.cookies)
+    browser.client.post("/oauth/login", data=form)
+    fresh.clock.forward(minutes=6)
+    as_before(browser, before)
+    browser.client.post("/oauth/login", data=form)
+    step = {**fields(browser.client.get("/oauth/second-step").text), "code": code_of(fresh, seed)}
+    assert browser.client.post("/oauth/second-step", data=step).headers["location"] == "/account"
+
+
+@pytest.mark.requirement("decision 154")
+@pytest.mark.parametrize(("name", "status"), [("ALICE ", 303), ("bob", 403), ("nobody", 403), ("", 403)])
+@pytest.mark.parametrize("has_second_step", [False, True])
+def test_nobody_else_gets_into_the_account_of_whoever_signed_in_meanwhile(
+    fresh: Any, name: str, status: int, has_second_step: bool
+) -> None:
+    if has_second_step:
+        turn_on(fresh)
+    browser = fresh.browser()
+    form = {**fields(browser.client.get("/oauth/login").text), "password": PASSWORD}
+    browser.client.post("/oauth/login", data={**form, "username": "alice"})
+    assert browser.client.post("/oauth/login", data={**form, "username": name}).status_code == status
+
+
+@pytest.mark.requirement("decision 154")
 def test_two_presses_at_one_moment_are_one_sign_in(fresh: Any) -> None:
     browser = fresh.browser()
     page = browser.authorize(fresh.register())
@@ -132,3 +181,21 @@ def test_another_answer_to_the_same_request_is_refused(fresh: Any, change: dict[
     assert browser.client.post("/oauth/consent", data=form).status_code == 303
     again = browser.client.post("/oauth/consent", data={**form, **change})
     assert (again.status_code, "This sign-in is over" in again.text) == (400, True)
+
+
+@pytest.mark.requirement("decision 154")
+@pytest.mark.parametrize("has_new_cookie", [False, True])
+def test_a_second_press_on_the_own_pages_sign_in_leads_to_it_once_its_code_is_taken(
+    fresh: Any, has_new_cookie: bool
+) -> None:
+    browser = fresh.browser()
+    fresh.server.clients.ensure_page()
+    page = browser.authorize(PAGE, redirect_uri="http://127.0.0.1:8000/signed-in")
+    form = {**fields(browser.client.get(page.headers["location"]).text), "username": "alice", "password": PASSWORD}
+    before = dict(browser.client.cookies)
+    first = browser.client.get(browser.client.post("/oauth/login", data=form).headers["location"])
+    assert "code" in parameters(first.headers["location"])
+    if not has_new_cookie:
+        as_before(browser, before)
+    second = browser.client.get(browser.client.post("/oauth/login", data=form).headers["location"])
+    assert second.headers["location"] == "http://127.0.0.1:8000/"

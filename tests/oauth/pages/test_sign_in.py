@@ -235,3 +235,19 @@ def test_a_form_that_was_left_open_over_night_signs_in(fresh: Any) -> None:
     answer = browser.client.post("/oauth/login", data={**form, "username": "alice", "password": PASSWORD})
     assert answer.headers["location"] == "/account"
     assert browser.client.get("/account").status_code == 200
+
+
+@pytest.mark.requirement("oauth.pages")
+def test_the_form_for_a_request_that_is_over_signs_in_and_says_where_to_go_on(fresh: Any) -> None:
+    browser = fresh.browser()
+    page = browser.authorize(fresh.register())
+    form = fields(browser.client.get(page.headers["location"]).text)
+    fresh.clock.forward(hours=13)
+    fresh.server.cleanup.sweep()
+    wrong = browser.client.post("/oauth/login", data={**form, "username": "alice", "password": "wrong"})
+    assert (wrong.status_code, "User name or password is wrong" in wrong.text) == (400, True)
+    form = {**fields(wrong.text), "username": "alice", "password": PASSWORD}
+    over = browser.client.get(browser.client.post("/oauth/login", data=form).headers["location"])
+    assert "This sign-in is over" in over.text
+    assert 'href="http://127.0.0.1:8000/"' in over.text
+    assert browser.client.get("/account").status_code == 200
