@@ -117,7 +117,7 @@ def add(
     user_id: str | None = None,
 ) -> User:
     """Add a user without any data, and return them; `user_id` is the id to give them, None for a new random one. Raises
-    UserExists."""
+    UserExists for a name that is taken, in whatever case."""
     new_id = user_id or f"u{token_hex(10)}"
 
     def work(session: Session) -> User:

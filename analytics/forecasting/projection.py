@@ -74,8 +74,9 @@ class ForecastDay(Struct, frozen=True, kw_only=True):
 
 
 class Projection(Struct, frozen=True, kw_only=True):
-    """The projected days, at least one, and the events expected in them, by day; `rest_per_day` is what the balance
-    moves on each day besides, and `trend_weight` the share of the past trend that is expected to continue."""
+    """The projected days, at least one, and the events expected in them, sorted by day. `rest_per_day` is what the
+    balance moves on each day besides: the past mean, less the part of the trend (of events and rest together) that is
+    not expected to continue; `trend_weight` is the share that is, 0 to 1."""
 
     days: Sequence[ForecastDay]
     events: Sequence[Event]

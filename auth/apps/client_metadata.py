@@ -64,9 +64,9 @@ def _redirect_uris(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _refuse_other_kinds(document: Mapping[str, Any]) -> None:
-    """Raise InvalidClientMetadata for a client that does not use authorization codes, that wants to authenticate with a
-    secret, or whose scope is no text. Further grant and response types are no fault: "The authorization server MAY
-    reject or replace any of the client's requested metadata values" (RFC 7591 section 3.2.1)."""
+    """Raise InvalidClientMetadata for a client that does not use authorization codes, that wants to authenticate at
+    all, or whose scope is no text. Further grant and response types are no fault: "The authorization server MAY reject
+    or replace any of the client's requested metadata values" (RFC 7591 section 3.2.1)."""
     _check_supported(document, "grant_types", needed="authorization_code")
     _check_supported(document, "response_types", needed="code")
     if document.get("token_endpoint_auth_method", "none") not in ("none", None):

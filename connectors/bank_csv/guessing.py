@@ -147,8 +147,9 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
 
 def _fields(header: Row) -> dict[str, tuple[str, ...]]:
     """The columns of each field. Where two columns fit a field, the first one counts, but an available balance only
-    without another one; those of purpose and of id are joined, and a second date is the value date, unless a value date
-    came before."""
+    where there is no other; those of purpose and of id are joined, and a second date is the value date, unless a value
+    date came before. An amount whose name tells its currency ("Amount (EUR)", "booking amount") counts before one
+    without, which becomes the original amount if no column is that; so do currencies beside an original amount."""
     fields: dict[str, tuple[str, ...]] = {}
     seen: dict[str, int] = {}
     named: dict[tuple[str, bool], str] = {}  # of a field the first column whose name says whose currency it has

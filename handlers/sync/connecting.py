@@ -147,7 +147,8 @@ class Connecting:
 
     def remove(self, ended: StoredConnection) -> Sequence[tuple[StoredConnection, str]]:
         """End the access at the provider of the connection `ended`, then, whether or not that worked, mark the
-        connection as removed; its accounts and bookings stay. Returns as `disconnect` does."""
+        connection as disconnected, end its running sync as failed, and delete its settings and secrets; its accounts
+        and bookings stay. Returns as `disconnect` does."""
         left = self.disconnect([ended])
         self._store.of(ended.user_id).atomically(
             lambda session: connections.remove(session, ended.user_id, ended.id, now=self._clock.now())

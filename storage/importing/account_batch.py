@@ -86,8 +86,9 @@ class AccountBatch:
         self._stored = StoredBookings(teller, account_id)
 
     def merge(self, source: str, reported: Sequence[AccountStatement]) -> AccountReport:
-        """Merge these statements into the account: bookings, pending ones, balances, and the gaps between statements.
-        `source` is the id that the account would have by its source alone."""
+        """Merge these statements into the account: bookings, also those that the bank has corrected or taken back,
+        pending ones, balances, and the gaps between statements. `source` is the id that the account would have by its
+        source alone; stored rows of another source match by day and amount alone where nothing surer does."""
         given = windows(reported)
         report = self._merge_booked(source, reported, given)
         waiting = self._keys(reported, ~pl.col("is_booked"))

@@ -74,7 +74,7 @@ class KeyFile:
             return self.path.read_text("utf-8")
 
     def create(self, content: bytes) -> None:
-        """Create the file, whole or not at all, and its folder where that is missing; an existing file stays."""
+        """Create the file, whole or not at all, and its folder if missing; do nothing if there already is a file."""
         with self._translate_errors():
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             temporary = self._private_file(content)

@@ -103,9 +103,9 @@ def put(
 
 
 def comparisons(services: Services, caller: Principal, month: date) -> tuple[list[Compared], set[str]]:
-    """The targets that hold in the month beginning on this day, as far as the caller may see them, with the expenses
-    there, and the currencies without a rate, whose bookings are left out. The thirteen categories come first, then the
-    finer ones, then a user's own by name."""
+    """The targets that hold in the month beginning on this day, as far as the caller may see them, with the expenses of
+    that month or, for the target of a year, of its year; and the currencies without a rate, whose bookings are left
+    out. The thirteen categories come first, then the finer ones, then a user's own by name."""
     held = targets.of_month(services.of(caller.user_id), caller.user_id, month)
     if caller.figures_only:  # such a grant may see only monthly sums of the thirteen categories
         held = [target for target in held if target.place in CATEGORIES]
