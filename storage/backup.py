@@ -85,10 +85,8 @@ def working_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """A private folder for copies of a store, deleted with them at the end; before, those that killed processes left
     are deleted."""
     for left in parent.glob(f"{prefix}*"):
-        with suppress(OSError):
-            with _held(left):
-                pass
-            shutil.rmtree(left)  # NFS keeps a folder in which a file is open
+        with suppress(OSError), _held(left):  # NFS keeps the folder, empty, while a file in it is open
+            shutil.rmtree(left)
     with TemporaryDirectory(prefix=prefix, dir=parent) as place, _held(Path(place)):
         yield Path(place)
 

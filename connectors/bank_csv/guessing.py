@@ -30,8 +30,8 @@ from connectors.connector import UnsupportedFile
 
 Row = Sequence[str]
 _SAMPLE_ROWS = 400
-_FOREIGN = ("original_amount", "currency")
 _FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # occur in other columns, too
+_NO_DIGIT = re.compile("[^0-9]")
 _CODE = re.compile(r"\b[A-Z]{3}\b")
 _AVAILABLE = re.compile("availab|disponib|verfugbar")  # in the name of a balance that includes the overdraft
 _OWN = re.compile("account|konto|rachunk|uctu|local|billing|booking|buchung|posted|settlement")  # its currency
@@ -176,19 +176,31 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
 
 def _take_foreign_currency(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> str | None:
     """Make a column of currencies that of the original amounts in `fields`, where the name of the booked amounts has a
-    currency, or where it follows them and rows that were not converted are in one currency at most; returns that."""
+    currency, or where it follows them and rows that were not converted are in one currency at most; returns that.
+    Raises UnsupportedFile where they are in several and others were converted."""
     names = [comparable(cell) for cell in header]
-    booked = "amount" if "amount" in fields else "debit"
-    places = [place_of(fields[each][0], names) if each in fields else None for each in (booked, *_FOREIGN)]
-    amount, original, currency = places
-    if amount is None or original is None or currency is None or "original_currency" in fields:
+    places = {name: place for name in fields if (place := place_of(fields[name][0], names)) is not None}
+    booked = [places[each] for each in ("amount", "debit", "credit") if each in places]
+    original, currency = places.get("original_amount"), places.get("currency")
+    if not booked or original is None or currency is None or "original_currency" in fields:
         return None
-    rows = [row for row in data if len(row) > max(amount, original, currency)]
-    home = {row[currency].strip() for row in rows if row[original].strip() in ("", row[amount].strip())} - {""}
-    if column_currency(header[amount]) is None and (currency != original + 1 or len(home) > 1):
-        return None
+    home, is_any_converted = set[str](), False
+    for row in data:
+        cells = dict(enumerate(row))
+        amounts = {_NO_DIGIT.sub("", cells.get(place, "")) for place in booked}
+        told = _NO_DIGIT.sub("", cells.get(original, ""))
+        if told.strip("0") and told not in amounts:
+            is_any_converted = True
+        elif any(each.strip("0") for each in amounts):
+            home.add(cells.get(currency, "").strip().upper())
+    home.discard("")
+    if column_currency(header[booked[0]]) is None:
+        if currency != original + 1 or (len(home) > 1 and not is_any_converted):
+            return None
+        if len(home) > 1:
+            raise UnsupportedFile(f"The CSV layout is unknown: the currency of the amounts cannot be told. {_HINT}")
     fields["original_currency"] = fields.pop("currency")
-    return home.pop().upper() if len(home) == 1 else None
+    return home.pop() if len(home) == 1 else None
 
 
 def _indicator(

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -70,7 +69,7 @@ class JobStep(Struct, frozen=True, kw_only=True):
             self.leases.give_back(wanted)
         except StoreUnavailable:
             log.warning("job %s goes on when the database answers", wanted.id)
-            self.leases.end_later(partial(self.leases.give_back, wanted))
+            self.leases.end_later(wanted)
 
     def _take_leased(self, job: Job, connection: StoredConnection) -> None:
         try:

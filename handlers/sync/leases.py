@@ -31,6 +31,7 @@ class Leases:
         self._clock = clock
         self._stopped = stopped
         self._held: dict[str, Leased] = {}  # changed by single dict operations, which are atomic
+        self._ending: set[str] = set()  # ids of work whose lease is given back as soon as the store answers
 
     @contextmanager
     def keep(self, work: Leased) -> Iterator[None]:
@@ -45,9 +46,19 @@ class Leases:
         """Whether this process still holds the lease of this work, as far as it knows from the last renewal."""
         return id_ in self._held
 
-    def end_later(self, last: Callable[[], object]) -> None:
-        """Do `last` as `end_at_last` does, in a thread of its own."""
-        begin_thread("end of lease", partial(self.end_at_last, last))
+    def end_later(self, work: Leased) -> None:
+        """Give back the lease of this work as soon as the store answers again, in a thread, of which each work has one
+        at most."""
+
+        def end() -> None:
+            try:
+                self.end_at_last(partial(self.give_back, work))
+            finally:
+                self._ending.discard(work.id)
+
+        if work.id not in self._ending:
+            self._ending.add(work.id)
+            begin_thread("end of lease", end)
 
     def end_at_last(self, last: Callable[[], object]) -> None:
         """Do `last`, which ends the lease of some work, as soon as the store answers again; otherwise everybody would

@@ -116,11 +116,12 @@ def _with_all_of_its_day(teller: Teller, account_id: str, rows: Sequence[Row]) -
     if not stated or len({row["closing"] for row in rows}) < 2:
         return set()
     totals, closings = _day_totals(teller.session, teller.user.id, account_id), {row["closing"] for row in stated}
+    firsts = [row for row in stated if row["opening"] not in closings - {row["closing"]}]
     return {
         row["opening"] + totals.between(since, row["closing_date"])
-        for row in stated
+        for row in firsts or stated  # a day may return to the balance with which it began
         for since in (row["opening_date"], row["opening_date"] + DAY)
-        if row["opening"] not in closings - {row["closing"]} and since <= row["closing_date"]
+        if since <= row["closing_date"]
     }
 
 

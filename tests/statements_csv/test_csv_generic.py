@@ -354,3 +354,25 @@ def test_of_several_currencies_that_were_not_converted_each_is_that_of_its_accou
         (Decimal(-20), "USD"),
         (Decimal(-5), "USD"),
     ]
+
+
+@pytest.mark.requirement("readers.csv.generic")
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("Amount,Original amount,Currency", "-10.00,,EUR|-20.00,-20.00,USD|0.00,0.00,GBP"),
+        ("Debit,Credit,Original amount,Currency", "10.00,,-10.00,EUR|,20.00,20.00,USD"),
+    ],
+)
+def test_what_is_no_amount_in_another_currency_is_not_converted(read_csv: Read, header: str, rows: str) -> None:
+    lines = "".join(f"2026-01-31,a,{row}\n" for row in rows.split("|"))
+    booked = read_csv(f"Date,Description,{header}\n{lines}")[1]
+    assert [row.currency for row in booked][:2] == ["EUR", "USD"]
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_a_file_that_does_not_tell_the_currency_of_what_was_booked_is_refused(read_csv: Read) -> None:
+    rows = "-5.00,,EUR|-7.00,,USD|-9.20,-10.00,USD"
+    lines = "".join(f"2026-01-31,a,{row}\n" for row in rows.split("|"))
+    with pytest.raises(UnsupportedFile, match="the currency of the amounts cannot be told"):
+        read_csv(f"Date,Description,Amount,Original amount,Currency\n{lines}")

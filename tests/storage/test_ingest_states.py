@@ -475,6 +475,7 @@ def test_an_export_whose_balance_lacks_what_it_does_not_tell_is_older_than_the_l
         ([("100", "90", "-10"), ("90", "80", "-10"), (None, None, "-10")], "80"),  # nobody states 70
         ([("100", "90", "-10"), ("90", "80", "-10"), (None, "70", "-10")], "70"),
         ([(None, "100", "-20"), ("100", "80", "-20")], "80"),
+        ([("100", "120", "20"), ("120", "100", "-20"), ("100", "70", "-30"), (None, "60", "-10")], "60"),
     ],
 )
 def test_an_opening_balance_and_one_that_a_later_statement_opens_with_are_not_the_days(

@@ -78,6 +78,7 @@ def test_a_disk_too_full_even_for_that_is_told_to_a_command_at_once_and_the_job_
     [
         ("storage.importing.runs.store_batch", away, "importing"),
         ("handlers.sync.job_step.connections", SimpleNamespace(find=away), "pending"),  # just after the lease
+        ("storage.jobs.lease", away, "pending"),  # by a database that is read and takes no writes
     ],
 )
 def test_a_job_whose_step_the_database_cut_off_goes_on_as_soon_as_it_answers(
