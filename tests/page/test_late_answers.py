@@ -85,6 +85,7 @@ def test_what_is_kept_is_what_was_previewed_whenever_it_was_ticked(
     assert [each["currency"] for each in demo.read("/accounts", demo.token("empty"))["accounts"]] == ["CHF"]
     kept_of(page).get_by_role("button", name="Remove: a.csv").click()
     expect(page.get_by_text("You will be asked again.")).to_be_visible()
+    expect(kept_of(page)).to_be_hidden()  # everything below it moves up
     file.get_by_role("button", name="Undo").click()
     expect(file.get_by_text("The import was taken back.")).to_be_visible()
 
