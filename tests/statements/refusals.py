@@ -293,6 +293,11 @@ def _unknown_csv() -> Iterator[Refusal]:
     )
     swapped = f"The CSV layout is unknown: day and month of the dates cannot be told apart. {HINT}"
     yield Refusal(swapped, whole.replace("2026-01-01", "01/02/2026"), whole.replace("2026-01-01", "13/02/2026"))
+    plain = "Date;Text;Amount;Original amount;Currency\n2026-01-01;x;-5,00;;EUR\n2026-01-01;x;-7,00;;USD\n"
+    converted = "2026-01-01;x;-9,20;-10,00;USD\n"
+    yield Refusal(
+        f"The CSV layout is unknown: the currency of the amounts cannot be told. {HINT}", plain + converted, plain
+    )
     exim = "Account,Date,Narration,Reference Number,Amount\n1,13/02/2026,x,1,1.00\n"
     yield Refusal("Day and month of the dates cannot be told apart.", exim.replace("13", "01"), exim)
     yield Refusal("Not a CSV file: no line has two columns.", '"x;;x"\n', CSV)

@@ -368,11 +368,3 @@ def test_what_is_no_amount_in_another_currency_is_not_converted(read_csv: Read, 
     lines = "".join(f"2026-01-31,a,{row}\n" for row in rows.split("|"))
     booked = read_csv(f"Date,Description,{header}\n{lines}")[1]
     assert [row.currency for row in booked][:2] == ["EUR", "USD"]
-
-
-@pytest.mark.requirement("readers.csv.generic")
-def test_a_file_that_does_not_tell_the_currency_of_what_was_booked_is_refused(read_csv: Read) -> None:
-    rows = "-5.00,,EUR|-7.00,,USD|-9.20,-10.00,USD"
-    lines = "".join(f"2026-01-31,a,{row}\n" for row in rows.split("|"))
-    with pytest.raises(UnsupportedFile, match="the currency of the amounts cannot be told"):
-        read_csv(f"Date,Description,Amount,Original amount,Currency\n{lines}")
