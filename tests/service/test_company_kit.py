@@ -145,6 +145,7 @@ def test_roles_pooler_and_secrets_of_the_kit_open_a_service_with_the_second_wall
         text = (DEPLOY / "pgbouncer.ini").read_text("utf-8").replace("/run/secrets", str(cluster.folder))
         text = text.replace("host=db port=5432", f"host=127.0.0.1 port={cluster.port}")
         (cluster.folder / "pgbouncer.ini").write_text(text.replace("listen_port = 6432", f"listen_port = {port}"))
+        (cluster.folder / "pgbouncer.ini").chmod(0o644)  # whatever an earlier test has set as the umask
         shutil.copy(secrets / "pgbouncer_users", cluster.folder)
         user = "postgres" if os.geteuid() == 0 else None
         log = (tmp_path / "pgbouncer.log").open("w+")
