@@ -33,8 +33,6 @@ LOOK_UPS_MAX = 256  # simultaneous look-ups, as many as requests: slow ones dela
 WAIT_MAX = 86_400  # seconds; the longest pause that a receiver can ask for
 STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r]")
 
-Json = dict[str, Any]
-
 
 class Failed(Exception):
     """No answer came; the text of the exception is an error word of the contract."""
@@ -60,7 +58,7 @@ async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object
     ends; at the end of the input, give up those under way and return."""
     tls, sending = ssl.create_default_context(), set[asyncio.Task[None]]()
 
-    async def one(request: Json) -> None:
+    async def one(request: dict[str, Any]) -> None:
         answer(json.dumps({"id": request["id"], **await outcome_of(request, allowed, tls)}).encode() + b"\n")
 
     while line := await requests.readline():
@@ -71,7 +69,7 @@ async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object
         task.cancel()
 
 
-async def outcome_of(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> Json:
+async def outcome_of(request: dict[str, Any], allowed: Sequence[Network], tls: ssl.SSLContext) -> dict[str, Any]:
     """The outcome of a request: its HTTP status or an error word of the contract (one of them is None), the duration in
     milliseconds, and the seconds that the receiver wants us to wait, 0 for none. `allowed` are networks that may be
     asked although they are not public."""
@@ -89,7 +87,7 @@ async def outcome_of(request: Json, allowed: Sequence[Network], tls: ssl.SSLCont
     return {"status": status, "error": error, "durationMs": duration, "retryAfter": wait}
 
 
-async def _post(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> tuple[int, int]:
+async def _post(request: dict[str, Any], allowed: Sequence[Network], tls: ssl.SSLContext) -> tuple[int, int]:
     parts = urlsplit(request["url"])
     is_safe, host = parts.scheme == "https", parts.hostname or ""
     port = parts.port or (443 if is_safe else 80)
