@@ -1,18 +1,25 @@
 """The fields of SWIFT statements (MT940, MT942) in a file, without envelopes and headers."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import BinaryIO, NamedTuple
 
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINES_MAX
 from connectors.lines import Lines
 
-_TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
+_TAG = re.compile(r"[^0-9A-Za-z:]{0,10}:(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
+"""A tag; before it may stand control bytes of old envelopes, a BOM, the "-" that ends a block."""
+_TAG_BEHIND_LETTERS = re.compile(
+    r"[^:]{1,10}:(?=2[05]:|61:\d{6,10}R?[CDcd]|6[02][FM]:[CD]\d{6}[A-Z]{3})(20|25|60|61|62)([A-Z]?):"
+)
 _ENVELOPE = "{4:"  # the opening of the text block of a message; anything before it is envelope
 LINE_MARK = "@@"  # replaces every line end in the text of a FinTS answer (DFÜ agreement, annex 3, 8.1)
-_STRAY = " \t\x01\x02\x03\x0b\x0c\ufeff\u00ef\u00bb\u00bf"  # before a tag: control bytes of old envelopes, a BOM
-_CLOCK_TAGS = frozenset({"12", "13", "21", "25", "28", "34"})  # ":25:30" in a text is part of a time, not a field
+_FOLLOWED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("12", "13", "21", "28", "34"), ()),
+    **{"20": ("21", "25", "28"), "25": ("28", "60")},
+}
+"""Tags that may be part of a time in a text (":25:30"): a field there only if one of these begins the next line."""
 
 
 class Field(NamedTuple):
@@ -33,21 +40,19 @@ def fields(source: "NumberedLines") -> Iterator[Field]:
     while (numbered := held or next(lines, None)) is not None:
         held = None
         number, line = numbered
-        start = line.rpartition(_ENVELOPE)[2].lstrip(_STRAY)
-        tag = _TAG.match(start) if start.startswith(":") else None
-        if tag and is_after_entries and current and current.tag in ("86", "61", "NS"):
-            if tag[1] in _CLOCK_TAGS:
-                tag = None
-            elif tag[1] == "20":
-                held = next(lines, None)
-                following = _TAG.match(held[1].lstrip()) if held else None
-                tag = tag if following and following[1] in ("21", "25", "28") else None
+        start = line.rpartition(_ENVELOPE)[2]
+        tag = _tag_of(start)
+        is_in_text = is_after_entries and current and current.tag in ("86", "61", "NS")
+        if tag and tag[1] in _FOLLOWED and (is_in_text or not _TAG.match(start)):
+            held = next(lines, None)
+            following = _TAG.match(held[1]) if held else None
+            tag = tag if following and following[1] in _FOLLOWED[tag[1]] else None
         if tag:
             if current:
                 yield current
             current = Field(tag[1], tag[2], [start[tag.end() :]], number)
             is_after_entries = tag[1] == "61" or (is_after_entries and tag[1] != "20")
-        elif line.strip() == "-" or start.startswith("-}"):
+        elif line.strip() == "-" or start.lstrip().startswith("-}"):
             if current:
                 yield current
             current = None
@@ -58,6 +63,12 @@ def fields(source: "NumberedLines") -> Iterator[Field]:
                 raise LimitExceeded(f"line {number}: a field of more than {FIELD_LINES_MAX} lines.")
     if current:
         yield current
+
+
+def _tag_of(line: str) -> re.Match[str] | None:
+    """The tag that a line begins with, whatever byte stands before it: behind letters one whose content has its form,
+    because a word of a text may stand before anything."""
+    return _TAG.match(line) or _TAG_BEHIND_LETTERS.match(line)
 
 
 class NumberedLines:
@@ -91,7 +102,7 @@ class NumberedLines:
             ) from None
 
     def _count(self, line: str) -> None:
-        if ":61:" in line and (line.lstrip(_STRAY).startswith(":61:") or "{4::61:" in line):
+        if ":61:" in line and (tag := _tag_of(line.rpartition(_ENVELOPE)[2])) and tag[1] == "61":
             self.entries += 1
             if self.entries > ENTRIES_MAX:
                 raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")

@@ -64,14 +64,14 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     statement: _OpenBlock | None = None
     statements = transactions = 0
     for item in fields(source):
-        if item.tag == "20" or statement is None:
+        if item.tag == "20" or statement is None or _begins_another(item, statement):
             statements += 1
             if statements > STATEMENTS_MAX:
                 raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
             if statement is not None:
                 transactions += len(statement.held) + (statement.entry is not None)
                 yield from _close_statement(statement)
-            statement = _OpenBlock()
+            statement = _next_block(item, statement)
         if item.tag in ("61", "62") and statement.currency and statement.record is None:
             yield _open_account(statement)
         for record in _take(item, statement):
@@ -101,6 +101,26 @@ class _OpenBlock(Struct):
     details: list[Field] = field(default_factory=list)
     details_size: int = 0
     held: list[tuple[Field, list[Field]]] = field(default_factory=list)  # entries that wait until the currency is known
+
+
+def _begins_another(item: Field, statement: _OpenBlock) -> bool:
+    """Whether a field begins a statement although no :20: was read before it: a :25: after bookings or balances, and an
+    opening balance after bookings or a closing one."""
+    is_told = bool(statement.entry or statement.held or statement.record or statement.closing)
+    if item.tag == "25":
+        return bool(item.lines[0].strip()) and (is_told or statement.opening is not None)
+    return item.tag == "60" and item.option == "F" and is_told and statement.opening is not None
+
+
+def _next_block(item: Field, last: _OpenBlock | None) -> _OpenBlock:
+    """The block that a field begins; one of an opening balance without a :25: is about the same account if the balance
+    is that at which the last one closed. Raises MalformedFile for any other."""
+    if item.tag != "60" or last is None:
+        return _OpenBlock()
+    amount, _, currency = _balance(item)
+    if last.closing is None or amount != last.closing[0] or currency != last.currency:
+        raise MalformedFile(f"line {item.line}: a second opening balance that names no account.")
+    return _OpenBlock(account=last.account, sequence=last.sequence)
 
 
 def _take(item: Field, statement: _OpenBlock) -> Iterator[Record]:

@@ -148,3 +148,34 @@ def test_a_block_that_says_nothing_is_no_statement_of_an_account_without_name(
     alone = found(read, block(booking()))
     assert found(read, empty + block(booking())) == alone
     assert found(read, block(booking()) + empty) == alone
+
+
+@pytest.mark.requirement("readers.mt940.statements")
+@pytest.mark.parametrize("stray", ["\x1a", "- ", "-", "\xff", "x ", "-}"])
+@pytest.mark.parametrize("tag", [":20:", ":25:", ":60F:", ":61:"])
+def test_what_stands_before_a_tag_neither_joins_two_accounts_nor_loses_a_booking(
+    stray: str, tag: str, found: Gather, block: Text
+) -> None:
+    other = block(booking(), account="DE02120300000000202051", end="")
+    result = found(read, (block(booking("a"), end="") + other.replace(tag, stray + tag)).encode("latin-1"))
+    assert [account.stable_key for account in result.accounts] == ["37040044/0532013000", "DE02120300000000202051"]
+    assert [str(row.amount) for row in result.transactions] == ["-12.34", "-12.34"]
+
+
+@pytest.mark.requirement("readers.mt940.statements")
+def test_a_statement_begins_with_its_account_or_goes_on_where_the_last_one_closed(found: Gather, block: Text) -> None:
+    first = block(booking(), closing=":62F:C260131EUR87,66", end="")
+    for lost in (1, 2):  # its :20: alone, then :20: and :25:
+        text = block(booking(), account="1", opening=":60F:C260201EUR87,66", end="").split("\r\n", lost)[lost]
+        result = found(read, first + text)
+        account = "1" if lost == 1 else "37040044/0532013000"
+        assert [each.stable_key for each in result.accounts] == ["37040044/0532013000", account]
+        assert [each.opening for each in result.statements] == [Decimal(100), Decimal("87.66")]
+    with pytest.raises(MalformedFile, match="line 8: a second opening balance that names no account"):
+        found(read, first + ":28C:1\r\n:60F:C260201EUR87,65")
+
+
+@pytest.mark.requirement("readers.mt940.statements")
+def test_a_time_of_day_in_a_text_begins_no_statement(found: Gather, block: Text) -> None:
+    result = found(read, block(booking("Abfahrt\n:25:30 Uhr\nUm 12:20:30 oder\n- :20:45")))
+    assert result.only.purpose == "Abfahrt :25:30 Uhr Um 12:20:30 oder - :20:45"
