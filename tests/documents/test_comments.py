@@ -9,7 +9,9 @@ import pytest
 
 from tests.documents.conftest import ROOT
 from tests.documents.test_links import PATH, ROOMS
+from tests.documents.test_requirements import decisions
 
+DECISION_WORDS_MAX = 80
 DECISIONS = ROOT / "docs" / "decisions"
 KINDS = (".py", ".sql", ".tsv", ".toml", ".sh", ".html", ".yaml")
 NUMBERS = r"(\d+(?:(?:, | and | to )\d+)*)"
@@ -44,16 +46,21 @@ def numbered(page: Path) -> set[str]:
 
 
 @pytest.mark.requirement("docs.decisions")
-def test_decisions_are_numbered_without_a_gap() -> None:
-    numbers = re.findall(r"^\*\*(\d+)\. ", (DECISIONS / "README.md").read_text("utf-8"), flags=re.MULTILINE)
-    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
+def test_a_decision_is_explained_once_in_at_most_80_words() -> None:
+    page = (DECISIONS / "README.md").read_text("utf-8")
+    paragraphs = re.findall(r"^\*\*\d+\. .*?(?=\n\n|\n?\Z)", page, flags=re.MULTILINE | re.DOTALL)
+    numbers = [int(text.removeprefix("**").partition(".")[0]) for text in paragraphs]
+    assert sorted(set(numbers)) == sorted(numbers)
+    assert set(numbers) <= decisions()
+    assert [text for text in paragraphs if len(text.split()) > DECISION_WORDS_MAX] == []
 
 
 @pytest.mark.requirement("docs.decisions")
-def test_every_decision_that_is_quoted_is_explained() -> None:
-    known = numbered(DECISIONS / "README.md")
-    found = quoted(rf"\b[Dd]ecisions?[ .]{NUMBERS}")
-    assert [said for said, match in found if not set(re.findall(r"\d+", match[1])) <= known] == []
+def test_every_decision_that_the_product_quotes_is_explained_and_every_other_has_its_sentence() -> None:
+    explained, known = numbered(DECISIONS / "README.md"), {str(number) for number in decisions()}
+    for said, match in quoted(rf"\b[Dd]ecisions?[ .]{NUMBERS}"):
+        wanted = set(re.findall(r"\d+", match[1]))
+        assert wanted <= (known if said.startswith("tests/") else explained), said
 
 
 @pytest.mark.requirement("docs.decisions")
