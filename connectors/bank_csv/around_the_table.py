@@ -22,6 +22,7 @@ _KINDS: tuple[tuple[str, AccountKind], ...] = (
     ("kreditkarte", "credit_card"), ("credit card", "credit_card"), ("visa", "credit_card"),
     ("mastercard", "credit_card"), ("giro", "checking"), ("depot", "securities"),
 )  # fmt: skip
+_THEIRS = re.compile("gegen|tegen|contrepart|counter|empfang|begunstigt|beneficia|payee|partner|protiuc|filter")
 _WORD_MAX = 30
 _read_any_day = date_reader(FORMATS)
 
@@ -52,6 +53,8 @@ class Metadata(Struct):
             values = [value for value in (behind, *cells[index + 1 :]) if value.strip()]
             if kind is None and index == 0 and values and compact_iban(values[0]):
                 kind = "account"
+            if kind == "account" and _THEIRS.search(comparable(label)):
+                kind = None
             if kind:
                 self._learn(kind, label, values, mark)
                 first = first or kind

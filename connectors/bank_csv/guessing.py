@@ -1,7 +1,8 @@
 """Guessing of an unknown layout, as the last resort: columns known by words or content, only without doubt."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from typing import get_args
 
@@ -14,6 +15,7 @@ from connectors.bank_csv.amounts_and_dates import (
     fitting_formats,
     read_amount,
 )
+from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.cell_kinds import is_booking, kinds
 from connectors.bank_csv.column_places import place_of
 from connectors.bank_csv.profile import JOINED, Mark, Profile, comparable
@@ -26,7 +28,9 @@ from connectors.bank_csv.vocabulary import (
     column_field,
     label_kind,
 )
+from connectors.bank_csv.whose_account import whose_account
 from connectors.connector import UnsupportedFile
+from connectors.text import clean
 
 Row = Sequence[str]
 _SAMPLE_ROWS = 400
@@ -36,6 +40,10 @@ _CODE = re.compile(r"\b[A-Z]{3}\b")
 _AVAILABLE = re.compile("availab|disponib|verfugbar")  # in the name of a balance that includes the overdraft
 _OWN = re.compile("account|konto|rachunk|uctu|local|billing|booking|buchung|posted|settlement")  # its currency
 _HINT = "A profile of your own can say it: docs/csv-profiles.md."
+
+
+class Undecided(UnsupportedFile):
+    """A column may mean two things that make a difference to money, so no other way to read the table is tried."""
 
 
 def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], delimiter: str) -> tuple[Profile, str]:
@@ -55,6 +63,7 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
     elif not ("debit" in fields and "credit" in fields):
         raise UnsupportedFile(f"The CSV layout is unknown: no column is recognised as the amount. {_HINT}")
     home = _take_foreign_currency(fields, header, data)
+    _settle_accounts(fields, header, data, preamble)
     debit_words, credit_words = _indicator(fields, header, data)
     amounts = [
         cell
@@ -151,13 +160,9 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
     date came before. An amount whose name tells its currency ("Amount (EUR)", "booking amount") counts before one
     without, which becomes the original amount if no column is that; so do currencies beside an original amount."""
     fields: dict[str, tuple[str, ...]] = {}
-    seen: dict[str, int] = {}
     named: dict[tuple[str, bool], str] = {}  # of a field the first column whose name says whose currency it has
-    for cell in header:
-        name = comparable(cell)
-        seen[name] = seen.get(name, 0) + 1
-        reference = name if seen[name] == 1 else f"{name}#{seen[name]}"
-        field = column_field(cell)
+    for reference, cell in _references(header):
+        name, field = comparable(cell), column_field(cell)
         if field is None:
             continue
         named.setdefault((field, bool(_OWN.search(name) or column_currency(cell))), reference)
@@ -172,6 +177,44 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
             fields[field] = (named[field, True],)
             fields.setdefault(original, (named[field, False],))
     return fields
+
+
+def _references(header: Row) -> Iterator[tuple[str, str]]:
+    """Each column as a profile calls it, and its name as written: "name#2" is the second one of that name."""
+    seen = Counter[str]()
+    for cell in header:
+        name = comparable(cell)
+        seen[name] += 1
+        yield (name if seen[name] == 1 else f"{name}#{seen[name]}"), cell
+
+
+def _settle_accounts(
+    fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row], preamble: Sequence[Row]
+) -> None:
+    """Keep in `fields` as the account of the file what can be nobody else's, and as the counterpart's what is theirs.
+    An account above the table wins over any column. Raises Undecided for a column that may name accounts of either."""
+    above = Metadata()
+    for row in preamble:
+        above.take(row, ".")
+    is_named_above = bool(above.iban or above.account)
+    names = [comparable(cell) for cell in header]
+    accounts = [(each, cell) for each, cell in _references(header) if column_field(cell) in ("account", "account_name")]
+    for field in ("account", "account_name"):
+        fields.pop(field, None)
+    for reference, cell in accounts:
+        whose = whose_account(reference, fields, names, data)
+        field = column_field(cell) or ""
+        if whose == "unclear":
+            raise Undecided(
+                f'The CSV layout is unknown: the column "{clean(cell)}" may name your accounts or those of others.'
+                f" {_HINT}"
+            )
+        if whose == "own" and not is_named_above:
+            fields.setdefault(field, (reference,))
+        elif whose == "theirs" and field == "account":
+            fields.setdefault("counterpart_iban", (reference,))
+        elif whose == "theirs":
+            fields.setdefault("name", (reference,))
 
 
 def _take_foreign_currency(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> str | None:

@@ -102,6 +102,8 @@ def guess_in_words(layout: CsvLayout) -> str:
         ("incoming", layout.columns_in_words("credit")),
         ("counterpart", layout.columns_in_words("name", "payer", "payee")),
         ("purpose", layout.columns_in_words("purpose")),
+        ("account", layout.columns_in_words("account", "account_name")),
+        ("the counterpart's account", layout.columns_in_words("counterpart_iban")),
     ]
     columns = ", ".join(f"{role} from {name}" for role, name in parts if name)
     return f"{GUESSED}{columns}; {_SIGNS[layout.sign]}; {_CURRENCIES[layout.currency_source].format(layout.currency)}."

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from connectors.bank_csv.cell_kinds import fits, is_booking
 from connectors.bank_csv.column_places import place_of
-from connectors.bank_csv.guessing import generic_profile, generic_shape
+from connectors.bank_csv.guessing import Undecided, generic_profile, generic_shape
 from connectors.bank_csv.profile import Profile, comparable
 from connectors.bank_csv.vocabulary import column_field
+from connectors.bank_csv.whose_account import whose_account
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import COLUMNS_MAX
 from connectors.lines import Lines, utf16_codec
@@ -97,7 +98,7 @@ def recognise(
     kept = [profile for profile in profiles if profile.standing == "kept"]
     by_header: list[RecognisedFile] = []
     for some in (kept, profiles):
-        by_header = [file for entry in tried for file in _by_header(entry, some)]
+        by_header = [file for entry in tried for file in _by_header(entry, some) if not _is_account_of_others(file)]
         by_header.sort(key=lambda file: (-len(file.profile.header), file.header_row))
         if best := next((file for file in by_header if is_suitable(file)), None):
             return best
@@ -166,6 +167,22 @@ def _by_header(head: Head, profiles: Sequence[Profile]) -> Iterator[RecognisedFi
             return
 
 
+def _is_account_of_others(file: RecognisedFile) -> bool:
+    """Whether what a shared profile takes for the file's own account is the counterpart's, beside a column of names
+    that the profile does not have: the layout is that of another bank, which uses the same words."""
+    profile, names = file.profile, [comparable(name) for name in file.names]
+    if profile.standing != "shared" or "account" not in profile.columns:
+        return False
+    known = {text for references in profile.columns.values() for text in references}
+    others = tuple(name for name in names if column_field(name) == "name" and name not in known)
+    account = next((text for text in profile.columns["account"] if text in names), None)
+    if not others or account is None:
+        return False
+    place = names.index(account)
+    are_several = len({row[place] for row in file.sample if place < len(row) and row[place].strip()}) > 1
+    return are_several and whose_account(account, {**profile.columns, "name": others}, names, file.sample) == "theirs"
+
+
 def _by_shape(head: Head, profiles: Sequence[Profile]) -> Iterator[RecognisedFile]:
     rows = head.rows
     for profile in profiles:
@@ -200,8 +217,8 @@ def _by_guessing(tried: Sequence[Head]) -> RecognisedFile:
         profile, why = generic_profile(rows[index], rows[index + 1 :], rows[:index], head.delimiter)
         return head.file(profile, f"row {index + 1}: {why}", begin=index + 1, names=rows[index])
     except UnsupportedFile as refusal:
-        reason = str(refusal)
-    for head in tried:
+        reason, is_undecided = str(refusal), isinstance(refusal, Undecided)
+    for head in () if is_undecided else tried:
         try:
             shape = generic_shape(head.rows)
         except UnsupportedFile as refusal:

@@ -1,11 +1,13 @@
 """What had to be guessed of a CSV file is said: its columns, what its signs rest on, where its currency comes from."""
 
 import io
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics.records import AccountRecord, TransactionRecord
 from connectors.bank_csv.layouts import UNSIGNED, CsvLayout, check_layouts, guess_in_words
 from connectors.bank_csv.reader import read
 from connectors.connector import UnsupportedFile
@@ -116,3 +118,56 @@ def test_of_a_table_that_nobody_knows_its_columns_are_told_for_a_person_to_choos
     check_layouts([layout])  # it is refused for its columns
     headless = layout_of("x;02.03.2026;3,50;4,50\ny;03.03.2026;3,50;4,50\n")
     assert (headless.has_header, [each.name for each in headless.columns]) == (False, ["@1", "@2", "@3", "@4"])
+
+
+OTHERS = ["DE89370400440532013000", "DE02120300000000202051", "DE02500105170137075030", "DE75512108001245126199"]
+OWN = "DE02100500000054540402"
+
+
+def read_accounts(text: str) -> tuple[list[str], list[str | None], str]:
+    """The keys of the accounts, the counterparts' IBANs, and the sentence about the guess."""
+    told: list[CsvLayout] = []
+    records = list(read(io.BytesIO(text.encode()), on_layout=told.append))
+    keys = [each.stable_key for each in records if isinstance(each, AccountRecord)]
+    theirs = [each.counterpart_iban for each in records if isinstance(each, TransactionRecord)]
+    return keys, theirs, guess_in_words(told[0])
+
+
+def table(column: str, values: Sequence[str], above: str = "") -> str:
+    rows = [f"{day:02}.03.2026;Person {day};{value};-{day},50" for day, value in enumerate(values, start=13)]
+    return "\n".join([*filter(None, [above]), f"Datum;Name;{column};Betrag", *rows, ""])
+
+
+@pytest.mark.requirement("readers.csv.guesses.account")
+@pytest.mark.parametrize("column", ["IBAN", "Konto", "Kontonummer", "Account", "Rekening", "Compte"])
+def test_accounts_that_change_with_the_names_are_those_of_the_counterparts(column: str) -> None:
+    keys, theirs, said = read_accounts(table(column, OTHERS))
+    assert (keys, theirs) == (["CSV"], OTHERS)
+    assert f'the counterpart\'s account from "{column}"' in said
+    keys, theirs, _ = read_accounts(table(column, OTHERS, above=f"IBAN;{OWN}"))
+    assert (keys, theirs) == ([OWN], OTHERS)
+
+
+@pytest.mark.requirement("readers.csv.guesses.account")
+def test_an_account_that_is_the_same_beside_all_names_is_our_own_and_one_above_the_table_wins() -> None:
+    keys, theirs, said = read_accounts(table("IBAN", [OTHERS[0]] * 3))
+    assert (keys, theirs) == ([OTHERS[0]], [None] * 3)
+    assert 'account from "IBAN"' in said
+    assert read_accounts(table("IBAN", [OTHERS[0]] * 3, above=f"IBAN;{OWN}"))[0] == [OWN]
+    assert read_accounts(table("IBAN", OTHERS[:1]))[:2] == (["CSV"], OTHERS[:1])
+    assert read_accounts(table("IBAN", OTHERS, above=f"Filter Empfänger;{OTHERS[0]}"))[0] == ["CSV"]
+
+
+@pytest.mark.requirement("readers.csv.guesses.account")
+def test_several_accounts_are_our_own_where_the_column_says_so_or_names_them() -> None:
+    assert read_accounts(table("Eigenes Konto", OTHERS[:2] * 3))[0] == OTHERS[:2]
+    assert read_accounts(table("Konto", ["Giro", "Giro", "Tagesgeld", "Giro"]))[0] == ["CSV/Giro", "CSV/Tagesgeld"]
+    with pytest.raises(UnsupportedFile, match='the column "Konto" may name your accounts or those of others'):
+        read_accounts(table("Konto", OTHERS[:2] * 3))
+
+
+@pytest.mark.requirement("readers.csv.guesses.account")
+def test_a_bank_s_layout_whose_account_is_the_counterpart_s_is_another_one() -> None:
+    """The columns of ING in Australia, but for the payees that it does not have."""
+    rows = "".join(f"{day}/03/2026,{iban},Text,,-3.50,Eva {day}\n" for day, iban in enumerate(OTHERS, start=13))
+    assert read_accounts(f"Date,Account,Description,Credit,Debit,Payee\n{rows}")[:2] == (["CSV"], OTHERS)

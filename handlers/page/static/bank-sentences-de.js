@@ -30,6 +30,8 @@ export const sentences = [
   ["This is no CSV file, so a layout says nothing of it.", "Das ist keine CSV-Datei, ein Aufbau sagt also nichts über sie."],
   ["100 layouts are kept already. Remove one of them first.", "Es sind schon 100 Aufbauten gemerkt. Entfernen Sie erst einen davon."],
   ["Guessed: {}; {}; {}.", "Geraten: {}; {}; {}."],
+  ["{}, the counterpart's account from {}", "{}, Konto der Gegenseite aus {}"],
+  ["{}, account from {}", "{}, Konto aus {}"],
   ["{}, purpose from {}", "{}, Verwendungszweck aus {}"],
   ["{}, counterpart from {}", "{}, Gegenseite aus {}"],
   ["{}, incoming from {}", "{}, Eingang aus {}"],
