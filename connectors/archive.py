@@ -45,7 +45,7 @@ def statements(stream: BinaryIO) -> Iterator[tuple[int, BinaryIO]]:
     """The files in the container in its order, but for PDFs and images (COMPANIONS), folders and what macOS adds, each
     with its number and readable until the next one is requested. Numbers begin at 1 and count the PDFs and images, too.
 
-    Raises `LimitExceeded` for too many, too large, or too well compressed files (sources 7), `UnsupportedFile` for
+    Raises `LimitExceeded` for too many, too large, or too well compressed files, `UnsupportedFile` for
     encrypted or unusually compressed ones, `MalformedFile` for damage; all of them also while a file is being read.
     """
     _refuse_long_listing(stream)

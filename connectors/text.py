@@ -81,7 +81,7 @@ def clean_purpose(*parts: str | None) -> str | None:
 
 def clean_key(text: str | None) -> str | None:
     """A reference, mandate or id as one clean line; None for an empty text and for placeholders that banks write
-    instead (sources 4.3)."""
+    instead."""
     key = clean(text, KEY_CHARACTERS_MAX) if text else None
     return None if key is None or is_placeholder(key) else key
 

@@ -96,8 +96,8 @@ def _speaks(booking: BookingFacts) -> bool:
 
 
 def _from_codes(booking: BookingFacts) -> Verdict | None:
-    """The type by the first code that has one: ISO 20022, GVC, SWIFT, purpose code, merchant category code (rules 1 to
-    5 of sources 6.1); None where they leave it open."""
+    """The type by the first code that has one: ISO 20022, GVC, SWIFT, purpose code, merchant category code
+    (docs/analytics.md, "Why a booking is what it is"); None where they leave it open."""
     sign = "+" if booking.is_credit else "-"
     iso, swift = (booking.bank_transaction_code or "").upper(), _swift_key(booking.swift_code)
     for value, rule in (
@@ -137,9 +137,9 @@ def _swift_key(code: str | None) -> str | None:
 
 
 def _from_words(booking: BookingFacts) -> Verdict | None:
-    """The type by words (rule 6 of sources 6.1): from the bank's text, else, where no mandate decides, from a card
-    slip, the name or the first words of the purpose, where many banks print it, else from the codes of account
-    management. None where they leave it open."""
+    """The type by words: from the bank's text, else, where no mandate decides, from a card slip, the name or the first
+    words of the purpose, where many banks print it, else from the codes of account management. None where they leave
+    it open."""
     name, purpose_words, has_iban = booking.name, booking.purpose_words, booking.iban is not None
     bank = _bank_word(booking.bank_text or "")
     slip = None if booking.has_mandate else _slip(purpose_words)  # whatever else a mandate says of cards

@@ -38,7 +38,7 @@ def classify(
 
     `own_ibans` are the user's own IBANs with the kind of the account (None when unknown), `rules` the user's rules in
     order, and `corrections` the chosen categories by `analytics.classification.rules.correction_key`. The chains are
-    those of sources 6.1 and 6.2.
+    those of docs/analytics.md, "Why a booking is what it is".
     """
     own = {comparable_value("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     derive = lru_cache(CACHED_TEXTS_MAX)(lambda row: _derive(row, own, rules, corrections or {}))

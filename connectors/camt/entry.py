@@ -65,7 +65,7 @@ _NOTHING = Texts()
 
 
 def read_entry(entry: Texts, details: list[Texts], own: Own) -> list[TransactionRecord]:
-    """The transactions of an entry: one, or one for each detail of a batch that adds up (batch policy of sources 1.2).
+    """The transactions of an entry: one, or one for each detail of a batch that adds up (readers.md, 11).
     Raises `ValueError` saying what the entry lacks."""
     amount = read_amount(entry)
     amount = -amount if _is_debit(entry.get("CdtDbtInd")) else amount
@@ -181,7 +181,7 @@ def _booking_date(entry: Texts, detail: Texts, value_date: date | None, own: Own
 
 
 def _references(entry: Texts, detail: Texts, part: str | None) -> tuple[str, ...]:
-    """The references of a transaction, the strongest first (sources 4.3): the bank's reference for the entry; for a
+    """The references of a transaction, the strongest first: the bank's reference for the entry; for a
     detail of a divided batch, `part` instead, which is the batch's reference and the detail's place in it, so that a
     format which gives only the sum can be compared. Those of the detail follow, then the number of an undivided entry.
     The import core decides whether they are unique."""

@@ -212,7 +212,7 @@ Balance = tuple[Decimal | None, date | None]
 
 def _opening(statement: _OpenStatement) -> Balance:
     """The opening balance and its day: OPBD, else the previous statement's PRCD; ITBD on later pages of a statement
-    (sources 1.2). The earliest of several; both None where there is none."""
+    (docs/decisions/readers.md, 10). The earliest of several; both None where there is none."""
     balances = _of_kind(statement, "OPBD") or _of_kind(statement, "PRCD")
     if not balances and _of_kind(statement, "CLBD"):
         balances = _of_kind(statement, "ITBD")

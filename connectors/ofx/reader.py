@@ -243,7 +243,7 @@ class _TagReader(Struct):
         )
 
     def _provider_id(self, fitid: str | None, day: date, amount: Decimal) -> str | None:
-        """The FITID with date and amount, because banks reuse a FITID (sources 4.3), None without one; a true repeat
+        """The FITID with date and amount, because banks reuse a FITID, None without one; a true repeat
         gets a number."""
         key = clean_key(fitid)
         if key is None:
@@ -281,7 +281,7 @@ class _TagReader(Struct):
             raise self._malformed("a date cannot be read") from None
 
     def _last_day(self) -> date:
-        """The date of a booking without one: the last day of its statement, as in camt (sources 1.2). Raises
+        """The date of a booking without one: the last day of its statement, as in camt. Raises
         MalformedFile."""
         day = self._day(self._text("BANKTRANLIST.DTEND"))
         if day is None:

@@ -69,7 +69,6 @@ def test_every_decision_that_the_product_quotes_is_explained_and_every_other_has
     [
         ("interface.md", r"\binterface(?: section)?[ .](\d+(?:\.\d+)?)(?:(?:,| and| to) (\d\.\d+))*"),
         ("oauth.md", r"\boauth\.md (\d+\.\d+)"),
-        ("sources.md", r"\bsources (\d+(?:\.\d+)?)(?:(?:,| and| to) (\d\.\d+))*"),
     ],
 )
 def test_every_section_that_is_quoted_is_explained(page: str, pattern: str) -> None:

@@ -11,9 +11,3 @@ def test_the_tables_of_the_page_are_those_of_the_store(database: Database) -> No
     stored = {row["name"] for row in database.rows("SELECT table_name AS name FROM information_schema.tables")}
     listed = [name for row in table(ROOT / "docs" / "data-model.md", "table") for name in ticked(row[0])]
     assert sorted(listed) == sorted(stored)
-
-
-@pytest.mark.requirement("docs.glossary")
-def test_the_words_of_the_glossary_stand_in_their_order_and_once() -> None:
-    words = [row[0].strip("*") for row in table(ROOT / "docs" / "glossary.md", "word")]
-    assert words == sorted(set(words))

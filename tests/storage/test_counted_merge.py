@@ -1,4 +1,4 @@
-"""Importing again, in pieces, in any order or with overlaps: the same bookings, the same ids (sources 4.3)."""
+"""Importing again, in pieces, in any order or with overlaps: the same bookings, the same ids."""
 
 from collections.abc import Callable
 from decimal import Decimal
