@@ -1,4 +1,8 @@
-"""What every room's tests share: examples that are the same in every run, and a store in a folder of its own."""
+"""What every room's tests share: how many random examples a run tries, and a store in a folder of its own.
+
+The gate tries an eighth of the examples, drawn by the seed that `--hypothesis-seed` names (`.ci/run` takes it from the
+commit); `--long` tries all of them, and runs what is marked `long` too.
+"""
 
 import os
 import sys
@@ -14,14 +18,22 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from tests.citus import CITUS_URL, Citus, Watch
 from tests.citus import NOW as NOW
 from tests.engines import ENGINE, NONE, OpenStore, programs
+from tests.sql_texts import Recorder
 from tests.tracing import untraced
 
-settings.register_profile(
-    "project", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("thorough", parent=settings.get_profile("project"), derandomize=False, max_examples=1500)
-settings.register_profile("cluster", parent=settings.get_profile("project"), max_examples=6)
-settings.load_profile("project")
+EXAMPLES = {"gate": 8, "long": 60, "thorough": 1500, "cluster": 6}  # of a property that says no number of its own
+for kind, count in EXAMPLES.items():
+    settings.register_profile(
+        kind, deadline=None, database=None, max_examples=count, suppress_health_check=[HealthCheck.too_slow]
+    )
+RECORDER = Recorder()
+
+
+class _Seeds:
+    first = 0
+
+
+SEEDS = _Seeds()
 TESTS = Path(__file__).parent
 STORAGE = TESTS / "storage"
 ASKED_FROM_OUTSIDE = ("clients", "documents", "package", "page")  # folders whose servers need no tracer
@@ -47,22 +59,36 @@ REACHED_ELSEWHERE = {  # long ones that reach no line alone
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--engine postgresql` runs the same tests over PostgreSQL, `--engine citus` over a cluster of machines."""
     parser.addoption("--engine", choices=("duckdb", "postgresql", "citus"), default="duckdb")
+    parser.addoption("--long", action="store_true", help="also what is marked long, and all random examples")
+    parser.addoption("--record-sql", type=Path, help="keep every statement in this folder (tests.sql_texts)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the engine before the first store is made."""
+    """Choose the engine before the first store is made, and how much is tried."""
     ENGINE.name = config.getoption("--engine")
+    _choose_examples(config)
+    if config.getoption("--record-sql") is not None and ENGINE.name == "duckdb":
+        RECORDER.begin()
     if ENGINE.name != "duckdb" and programs() is None:
         raise pytest.UsageError(NONE)
     if ENGINE.name == "citus":
         if CITUS_URL not in os.environ:
             raise pytest.UsageError(f"Set {CITUS_URL} to an empty database on the coordinator of a Citus cluster.")
         ENGINE.name, ENGINE.citus = "postgresql", Citus(os.environ.pop(CITUS_URL))
-        settings.load_profile("cluster")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what is about the file of the other engine, or about the other engine alone. Random examples run
+def _choose_examples(config: pytest.Config) -> None:
+    """How many random examples are tried, and which: those of the given seed, else the same in every run."""
+    usual = "cluster" if ENGINE.name == "citus" else "long" if config.getoption("--long") else "gate"
+    profile, seed = config.getoption("--hypothesis-profile") or usual, config.getoption("--hypothesis-seed")
+    is_fixed = seed is None and profile != "thorough"
+    settings.register_profile("chosen", parent=settings.get_profile(profile), derandomize=is_fixed)
+    settings.load_profile("chosen")
+    SEEDS.first = int(seed or 0)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is long (unless asked for) and what is about the file of the other engine, or about the other engine alone. Random examples run
     without the tracer of coverage, which makes them three times as slow, and so does what is marked `no_cover` for its
     length: whole histories, thousands of lines. What counts is what a short test reaches on purpose. The same holds for
     folders and files that reach nothing which shorter ones do not. Over PostgreSQL tests of the store and those about
@@ -70,6 +96,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     engines = {ENGINE.name}
     if ENGINE.name == "postgresql":
         engines.add("citus" if ENGINE.citus is not None else "one server")
+    if not config.getoption("--long"):
+        left_out = [item for item in items if item.get_closest_marker("long") is not None]
+        items[:] = [item for item in items if item.get_closest_marker("long") is None]
+        config.hook.pytest_deselected(items=left_out)
     for item in items:
         marker = item.get_closest_marker("engine")
         is_random = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
@@ -82,9 +112,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"about {marker.args[0]} alone"))
 
 
-def pytest_unconfigure() -> None:
-    """Stop the cluster that was started."""
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the cluster that was started, and write down the statements that were seen."""
     ENGINE.end()
+    folder = config.getoption("--record-sql")
+    if folder is not None and ENGINE.name == "duckdb":
+        RECORDER.write(folder / f"{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}.statements")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -128,8 +161,15 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 def examples(count: int) -> int:
-    """So many examples of a property in the gate; 25 times as many under `--hypothesis-profile thorough`."""
-    return max(1, count * settings().max_examples // 60)
+    """So many examples of a property under `--long`: an eighth of them in the gate, 25 times as many under
+    `--hypothesis-profile thorough`."""
+    return max(1, count * settings().max_examples // EXAMPLES["long"])
+
+
+def seeds(count: int) -> list[int]:
+    """The seeds of so many random histories under `--long`; an eighth of them in the gate, others for each commit."""
+    wanted = examples(count)
+    return [(SEEDS.first + number) % count if wanted <= count else number for number in range(wanted)]
 
 
 @pytest.fixture(autouse=True)
