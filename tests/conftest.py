@@ -88,7 +88,7 @@ def _choose_examples(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is long (unless asked for) and what is about the file of the other engine, or about the other engine alone. Random examples run
+    """Leave out what is long (unless asked for) and what is about the other engine. Random examples run
     without the tracer of coverage, which makes them three times as slow, and so does what is marked `no_cover` for its
     length: whole histories, thousands of lines. What counts is what a short test reaches on purpose. The same holds for
     folders and files that reach nothing which shorter ones do not. Over PostgreSQL tests of the store and those about

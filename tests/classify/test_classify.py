@@ -12,6 +12,7 @@ from analytics.classification.classify import DERIVED, classify
 from analytics.classification.facts import CATEGORIES, TYPES, table
 from analytics.classification.rules import ChosenCategory, parse_rules
 from analytics.frames import CLASSIFIABLE
+from tests.conftest import examples
 
 Bookings = Callable[..., pl.DataFrame]
 OWN = "DE89370400440532013000"
@@ -295,7 +296,7 @@ ROWS = st.fixed_dictionaries(
 
 @pytest.mark.requirement("issue 4 category")
 @given(ROWS)
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150))
 def test_whatever_a_bank_writes_gets_a_type_and_a_category_or_neither_with_their_rules(
     row: dict[str, str | bool | Decimal],
 ) -> None:
@@ -337,7 +338,7 @@ TEXT_WITH_NUMBERS = st.lists(
 
 @pytest.mark.requirement("issue 4 category")
 @given(st.lists(st.tuples(TEXT_WITH_NUMBERS, TEXT_WITH_NUMBERS), min_size=1, max_size=30))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40))
 def test_bookings_that_differ_in_long_numbers_alone_are_told_as_each_of_them_is(texts: list[tuple[str, str]]) -> None:
     told = [{"amount": "-1", "counterpart_name": name, "purpose": purpose} for name, purpose in texts]
     told += [{"amount": "-1", "purpose": purpose, "mandate_reference": name} for name, purpose in texts]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from analytics.letters import PLAIN_LENGTH_MAX, fold, plain
 from analytics.search_text import fold_column, in_ascii, plain_text, searchable_text
+from tests.conftest import examples
 
 LETTERS = st.text(
     st.characters(min_codepoint=0x20, max_codepoint=0x24F) | st.sampled_from("ΣσςİıẞﬁßüÜ™́aoue"), max_size=20
@@ -40,7 +41,7 @@ def test_sharp_s_and_accents_fold_and_signs_stay(text: str, expected: str) -> No
 
 @pytest.mark.requirement("decision 9")
 @given(LETTERS)
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300))
 def test_the_column_and_the_plain_function_agree_and_folding_twice_changes_nothing(text: str) -> None:
     column = pl.DataFrame({"text": [text]}).select(folded=fold_column(pl.col("text")), plain=plain_text(pl.col("text")))
     assert column.row(0) == (fold(text), plain(text))

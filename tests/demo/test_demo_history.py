@@ -12,6 +12,7 @@ from analytics.records import AccountRecord, StatementRecord, TransactionRecord
 from connectors.sources.demo.connector import history_start
 from connectors.sources.demo.households import HOUSEHOLDS, USERS, household
 from connectors.sources.demo.ledger import Ledger
+from tests.conftest import examples
 
 Blocks = Callable[..., list[tuple[AccountRecord, Sequence[TransactionRecord], StatementRecord]]]
 USER_NAMES = [user.name for user in USERS]
@@ -19,7 +20,7 @@ DAYS = st.dates(date(2024, 1, 1), date(2027, 12, 31))
 
 
 @pytest.mark.requirement("demo.deterministic")
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.sampled_from(sorted(HOUSEHOLDS)), DAYS, st.integers(0, 40), st.integers(0, 40))
 def test_any_days_asked_for_give_the_rows_that_the_whole_range_gives(
     name: str, first: date, more: int, after: int

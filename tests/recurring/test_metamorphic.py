@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from analytics.frames import CHARGES
 from analytics.recurring.detection import detect
+from tests.conftest import examples
 
 TODAY = date(2026, 11, 20)
 Row = dict[str, object]
@@ -79,14 +80,14 @@ def test_the_household_has_four_recurring_payments() -> None:
 
 
 @pytest.mark.requirement("subscriptions.invariance")
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(order=st.permutations(range(len(HOUSEHOLD))))
 def test_the_order_of_rows_changes_nothing(order: list[int]) -> None:
     assert answer([HOUSEHOLD[place] for place in order]) == ANSWER
 
 
 @pytest.mark.requirement("subscriptions.invariance")
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(places=st.sets(st.integers(min_value=0, max_value=len(HOUSEHOLD) - 1), min_size=1, max_size=20))
 def test_flagged_duplicates_and_refunds_change_nothing(places: set[int]) -> None:
     copies = [{**HOUSEHOLD[place], "id": f"copy{place}", "is_potential_duplicate": True} for place in sorted(places)]
@@ -98,7 +99,7 @@ def test_flagged_duplicates_and_refunds_change_nothing(places: set[int]) -> None
 
 
 @pytest.mark.requirement("subscriptions.invariance")
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(
     days=st.lists(st.dates(date(2026, 1, 1), TODAY), min_size=1, max_size=9, unique=True),
     cents=st.integers(min_value=100000, max_value=900000),
@@ -131,7 +132,7 @@ def test_other_users_in_the_same_call_change_nothing() -> None:
 
 
 @pytest.mark.requirement("subscriptions.invariance")
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(weeks=st.integers(min_value=-60, max_value=60))
 def test_whole_weeks_shift_a_weekly_stream(weeks: int) -> None:
     shift = timedelta(weeks=weeks)

@@ -20,6 +20,7 @@ from analytics.recurring.detection import detect
 from analytics.recurring.groups import candidate_groups
 from analytics.recurring.report import report_streams
 from analytics.recurring.rhythm import LATTICES, fits, likely, with_axes
+from tests.conftest import examples
 
 EPOCH = date(1970, 1, 1)
 
@@ -68,7 +69,7 @@ def rhythms(draw: st.DrawFn) -> list[date]:
 
 
 @pytest.mark.requirement("subscriptions.reference")
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(days=rhythms())
 def test_the_calendar_test_agrees_with_plain_loops(days: list[date]) -> None:
     charges, members, pairs = likely_pairs(days)
@@ -198,7 +199,7 @@ def found_streams(draw: st.DrawFn) -> list[dict[str, object]]:
 
 @pytest.mark.requirement("subscriptions.reference")
 @pytest.mark.requirement("decision 21")
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(streams=found_streams(), today=st.dates(date(2026, 8, 29), date(2026, 11, 20)))
 def test_the_report_agrees_with_plain_loops_to_the_last_digit(streams: list[dict[str, object]], today: date) -> None:
     rows: list[dict[str, object]] = []

@@ -31,7 +31,7 @@ from handlers.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.jobs import Job
-from tests.conftest import NOW, empty_store
+from tests.conftest import NOW, empty_store, examples
 
 COOLDOWN = timedelta(minutes=30)
 AFTER_FAILURE = timedelta(minutes=2)
@@ -305,5 +305,5 @@ class Syncs(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-Syncs.TestCase.settings = settings(max_examples=12, stateful_step_count=30, deadline=None)
+Syncs.TestCase.settings = settings(max_examples=examples(12), stateful_step_count=30)
 TestSyncs = pytest.mark.requirement("sync.machine")(Syncs.TestCase)

@@ -26,8 +26,9 @@ from connectors.text import (
     parse_iban,
     reference,
 )
+from tests.conftest import examples
 
-BOUNDED = settings(max_examples=200, derandomize=True, deadline=None, database=None)
+BOUNDED = settings(max_examples=examples(200))
 
 
 @pytest.mark.requirement("security.text")

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connectors.mt940.reader import read
+from tests.conftest import examples
 
 BOOKINGS = st.lists(
     st.tuples(
@@ -26,10 +27,7 @@ BOOKINGS = st.lists(
 
 @pytest.mark.requirement("readers.mt940")
 @settings(
-    max_examples=60,
-    derandomize=True,
-    deadline=None,
-    database=None,
+    max_examples=examples(60),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(BOOKINGS)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from analytics.records import StatementRecord, TransactionRecord
 from connectors.bank_csv import reader as csv_statements
 from connectors.ofx import reader as ofx
+from tests.conftest import examples
 
 TEXTS = st.text(alphabet="abcXYZäß 0123456789,;\"'|\n", min_size=1, max_size=30).filter(lambda text: bool(text.split()))
 CENTS = st.integers(min_value=-10_000_000, max_value=10_000_000).filter(bool)
@@ -24,7 +25,7 @@ def grouped(cents: int, mark: str) -> str:
 
 
 @pytest.mark.requirement("readers.csv.generic")
-@settings(max_examples=80, derandomize=True, deadline=None)
+@settings(max_examples=examples(80))
 @given(
     rows=st.lists(st.tuples(CENTS, TEXTS), min_size=1, max_size=12),
     opening=st.integers(min_value=-100_000, max_value=100_000),
@@ -65,7 +66,7 @@ def test_a_table_with_a_running_balance_is_read_back(
 
 
 @pytest.mark.requirement("readers.ofx")
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=examples(60))
 @given(rows=st.lists(st.tuples(CENTS, TEXTS, st.booleans()), max_size=12), is_xml=st.booleans())
 def test_an_ofx_statement_is_read_back(rows: list[tuple[int, str, bool]], is_xml: bool) -> None:
     def tag(name: str, value: str) -> str:

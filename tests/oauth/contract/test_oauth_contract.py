@@ -19,15 +19,13 @@ from schemathesis.specs.openapi.checks import (
 
 from handlers.http.steps.bodies import BODY_BYTES_MAX
 from handlers.oauth.endpoints import description
+from tests.conftest import examples
 
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 
 PAGES = ("/oauth/authorize", "/oauth/login", "/oauth/consent", "/account")
 BOUNDED = settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    database=None,
+    max_examples=examples(60),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

@@ -25,7 +25,7 @@ from auth.policy import Policy
 from auth.server import AuthorizationServer
 from storage import users
 from storage.oauth.pending import AccessRequest
-from tests.conftest import empty_store
+from tests.conftest import empty_store, examples
 
 REDIRECT = "https://app.example/cb"
 HOUR, MONTH, YEAR = timedelta(hours=1), timedelta(days=30), timedelta(days=365)
@@ -201,11 +201,8 @@ def test_grants_as_a_state_machine(tmp_path: Path) -> None:
     world = World(tmp_path)
     WORLD.append(world)
     bounded = settings(
-        max_examples=25,
+        max_examples=examples(25),
         stateful_step_count=20,
-        deadline=None,
-        derandomize=True,
-        database=None,
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(Grants, settings=bounded)
