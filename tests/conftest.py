@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -164,6 +165,11 @@ def examples(count: int) -> int:
     """So many examples of a property under `--long`: an eighth of them in the gate, 25 times as many under
     `--hypothesis-profile thorough`."""
     return max(1, count * settings().max_examples // EXAMPLES["long"])
+
+
+def chance(name: str) -> Random:
+    """A die for the test of this name, other in each commit."""
+    return Random(f"{SEEDS.first} {name}")
 
 
 def seeds(count: int) -> list[int]:

@@ -9,6 +9,7 @@ import pytest
 from storage import jobs
 from storage.undo_and_merge import undoable_imports
 from storage.undo_and_merge.rebuild import ImportNotKept, ImportRunning, ImportUnknown
+from tests.conftest import seeds
 from tests.imports.household import TABLES, Household
 from tests.imports.statements_in_xml import GIRO, SAVINGS, camt
 
@@ -82,7 +83,7 @@ FILES = {
 
 
 @pytest.mark.requirement("imports.undo")
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", seeds(8))
 def test_nine_imports_undone_in_another_order_leave_the_store_as_it_was_and_on_the_way_as_if_never_made(
     new_household: Callable[[str], Household], write: Callable[..., Path], tmp_path: Path, seed: int
 ) -> None:

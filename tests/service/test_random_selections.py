@@ -27,7 +27,7 @@ from tests.analytics import reference
 from tests.analytics.ledgers import Row
 from tests.cache.conftest import Operations, asking, said
 from tests.cache.from_store import FromStoreReader
-from tests.conftest import empty_folder, examples
+from tests.conftest import chance, empty_folder, examples
 from tests.engines import ENGINE
 from tests.explanations.conftest import NOON, Service
 from tests.service.conftest import Json
@@ -381,9 +381,7 @@ def check_totals(ledger: Ledger, asked: Asked, dice: random.Random) -> None:
 
 @pytest.mark.requirement("search.random")
 def test_random_selections_are_those_of_the_slow_reference(new_ledger: Callable[[random.Random], Ledger]) -> None:
-    seed = 28 if examples(60) <= 60 else random.randrange(10**9)
-    print(f"seed {seed}")
-    dice = random.Random(seed)
+    dice = chance("selections")
     ledgers = [new_ledger(dice) for _ in range(2)]
     kinds = ("is_adjusting_entry", "is_potential_duplicate", "is_pending", "transfer_id")
     assert all(any(row[kind] for ledger in ledgers for row in ledger.rows) for kind in kinds)

@@ -1,7 +1,6 @@
 """Files of every format through the one entrance: told by content, taken from ZIP containers, refused with reason."""
 
 import io
-import random
 import struct
 import zipfile
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from connectors.connector import LimitExceeded, MalformedFile, SourceError, Unsu
 from connectors.formats import FORMATS, format_name, format_of, read_records, read_statements
 from connectors.limits import FILE_BYTES_MAX, ZIP_MEMBER_BYTES_MAX, ZIP_MEMBERS_MAX, ZIP_RATIO_MAX
 from connectors.lines import Lines
+from tests.conftest import chance, examples
 
 Text = Callable[..., str]
 BOOKING = ":61:2601300130D12,34NTRFNONREF\n:86:166?20SVWZ+Miete?32Erika"
@@ -215,21 +215,21 @@ def test_damaged_copies_are_read_or_refused_and_nothing_else(
     )
     mt940 = block(BOOKING + "\n" + BOOKING, closing=":62F:C260131EUR87,66")
     whole = {"camt": camt.encode(), "mt940": mt940.encode(), "zip": packed(("a", camt), ("b", mt940))}[kind]
-    chance = random.Random(kind)
+    dice = chance(kind)
     reasons: set[str] = set()
-    for _ in range(1500):
+    for _ in range(examples(1500)):
         data = bytearray(whole)
-        for _ in range(chance.choice((1, 1, 2, 8))):
-            place = chance.randrange(len(data))
-            change = chance.randrange(4)
+        for _ in range(dice.choice((1, 1, 2, 8))):
+            place = dice.randrange(len(data))
+            change = dice.randrange(4)
             if change == 0:
-                data[place] ^= 1 << chance.randrange(8)
+                data[place] ^= 1 << dice.randrange(8)
             elif change == 1:
-                data[place] = chance.randrange(256)
+                data[place] = dice.randrange(256)
             elif change == 2:
                 del data[place:]
             else:
-                data[place:place] = data[place : place + chance.randrange(200)]
+                data[place:place] = data[place : place + dice.randrange(200)]
             if not data:
                 break
         try:

@@ -11,6 +11,7 @@ from connectors.bank_csv.profile import parse_profile
 from connectors.bank_csv.tables import IDLE_MAX
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.limits import COLUMNS_MAX, LINE_CHARACTERS_MAX
+from tests.conftest import chance, examples
 
 HEADER = "Datum;Empfänger;Verwendungszweck;Betrag;Währung"
 ROW = "31.01.2026;Laden;Danke;-12,50;EUR"
@@ -103,8 +104,8 @@ def test_a_quote_that_is_never_closed_is_refused() -> None:
 @pytest.mark.no_cover  # random or very many lines, see tests/conftest.py
 @pytest.mark.requirement("security.limits")
 def test_garbled_copies_are_read_or_refused_and_never_crash() -> None:
-    dice = random.Random(20260131)
-    for _ in range(80):
+    dice = chance("csv")
+    for _ in range(examples(80)):
         copy = bytearray((HEADER + "\n" + (ROW + "\n") * 5).encode(dice.choice(["utf-8", "cp1252", "utf-16"])))
         for _ in range(dice.randrange(1, 8)):
             copy[dice.randrange(len(copy))] = dice.randrange(256)

@@ -2,13 +2,13 @@
 
 import contextlib
 import io
-import random
 
 import pytest
 
 from connectors.connector import LimitExceeded, SourceError
 from connectors.ofx import reader as ofx
 from connectors.ofx.tokens import VALUE_BYTES_MAX, tokens
+from tests.conftest import chance, examples
 
 SAMPLE = (
     b"OFXHEADER:100\n\n<OFX><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>2</BANKACCTFROM><BANKTRANLIST>"
@@ -51,8 +51,8 @@ def test_the_longest_allowed_value_is_read_and_one_byte_more_is_not() -> None:
 
 @pytest.mark.requirement("security.limits")
 def test_garbled_copies_are_read_or_refused_and_never_crash() -> None:
-    dice = random.Random(20260131)
-    for _ in range(300):
+    dice = chance("ofx")
+    for _ in range(examples(300)):
         copy = bytearray(SAMPLE)
         for _ in range(dice.randrange(1, 8)):
             copy[dice.randrange(len(copy))] = dice.randrange(256)

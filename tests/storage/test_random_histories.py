@@ -2,12 +2,16 @@
 
 import pytest
 
+from tests.conftest import seeds
 from tests.soak.random_histories import lived
 
 pytestmark = pytest.mark.requirement("import.complete-windows")
 
 
-@pytest.mark.parametrize("seed", range(4), ids=["enable banking", "fints", "finapi", "simplefin"])
+SOURCES = ("enable banking", "fints", "finapi", "simplefin")
+
+
+@pytest.mark.parametrize("seed", seeds(4), ids=lambda seed: SOURCES[seed % 4])
 def test_whatever_a_bank_does_to_ids_days_and_words_one_account_is_one_ledger(seed: int) -> None:
     (history,) = lived([seed], months=3)
     assert history.problems == []

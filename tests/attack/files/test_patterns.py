@@ -3,7 +3,6 @@
 import ast
 import importlib
 import pkgutil
-import random
 import re
 import sys
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from connectors.bank_csv.column_places import label_pattern
 from connectors.bank_csv.profile import built_in_profiles
 from tests.attack.files.growing import attacks
 from tests.attack.files.step_counting import Steps
+from tests.conftest import chance, examples
 
 pytestmark = pytest.mark.no_cover  # thousands of steps, see tests/conftest.py
 
@@ -125,9 +125,10 @@ def grows(pattern: re.Pattern[Any], head: str, pump: str, end: str, *, is_anywhe
 @pytest.mark.requirement("security.linear-patterns")
 @pytest.mark.parametrize(("name", "pattern", "is_anywhere"), ALL, ids=IDS)
 def test_a_character_costs_no_more_in_a_longer_text(name: str, pattern: re.Pattern[Any], is_anywhere: bool) -> None:
-    chance = random.Random(name)
-    count = ATTACKS_ON_LONG if len(pattern.pattern) > LONG_PATTERN else ATTACKS
-    found = [attack for attack in attacks(pattern, chance, count) if grows(pattern, *attack, is_anywhere=is_anywhere)]
+    count = examples(ATTACKS_ON_LONG if len(pattern.pattern) > LONG_PATTERN else ATTACKS)
+    found = [
+        attack for attack in attacks(pattern, chance(name), count) if grows(pattern, *attack, is_anywhere=is_anywhere)
+    ]
     assert not found, f"{name}: head, pump and end are {found[0]}"
 
 
@@ -157,7 +158,7 @@ def test_an_expression_that_costs_more_is_found(
 def test_what_counts_the_steps_finds_what_the_library_finds(
     name: str, pattern: re.Pattern[Any], is_anywhere: bool
 ) -> None:
-    for head, pump, end in attacks(pattern, random.Random(name), 25):
+    for head, pump, end in attacks(pattern, chance(name), examples(25)):
         text = head + pump + end
         if isinstance(pattern.pattern, bytes):
             text = text.encode("latin-1", "ignore").decode("latin-1")
