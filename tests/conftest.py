@@ -98,8 +98,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if ENGINE.name == "postgresql":
         engines.add("citus" if ENGINE.citus is not None else "one server")
     if not config.getoption("--long"):
-        left_out = [item for item in items if item.get_closest_marker("long") is not None]
-        items[:] = [item for item in items if item.get_closest_marker("long") is None]
+        left_out = [item for item in items if _is_long(item)]
+        items[:] = [item for item in items if not _is_long(item)]
         config.hook.pytest_deselected(items=left_out)
     for item in items:
         marker = item.get_closest_marker("engine")
@@ -111,6 +111,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("no_cover")
         if marker is not None and marker.args[0] not in engines:
             item.add_marker(pytest.mark.skip(reason=f"about {marker.args[0]} alone"))
+
+
+def _is_long(item: pytest.Item) -> bool:
+    """Whether the gate leaves a test out: over PostgreSQL all but those of the store, what is imported into it, words
+    over it, and what is about PostgreSQL. That each statement runs there is told by `tests.sql_texts`."""
+    if item.get_closest_marker("long") is not None:
+        return True
+    is_other_engine = ENGINE.name == "postgresql" and _folder(item) not in ("storage", "imports", "words")
+    return is_other_engine and item.get_closest_marker("engine") is None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
