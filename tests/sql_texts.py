@@ -67,7 +67,7 @@ class Recorder:
                 yield
             del staged[id(cursor)][name]
 
-        _Cursor.stage = seen  # type: ignore[method-assign]
+        _Cursor.stage = seen  # type: ignore[method-assign, assignment]
 
     def write(self, path: Path) -> None:
         """Keep them in this file."""
