@@ -62,6 +62,17 @@ STATEMENT_SECONDS = 30  # of a command; requests wait for less (`is_serving`), i
 LOCK_SECONDS = 10  # how long a migration waits for a table, because everybody else waits behind it
 STAGED_ROWS_MAX = 5_000  # that travel as arrays; more go into a temporary table, which adds rows to the catalogue
 COPIED_ROWS = 10_000  # in one piece: bounds memory
+# What the server does about a session whose other end has died, so that its transaction does not keep a user's row for
+# the two hours of the kernel. TCP's limit also counts while we read nothing, so it is longer than ours in `PEER`; a
+# transaction may be idle while an import computes between two statements
+WHEN_WE_ARE_GONE = {
+    "tcp_user_timeout": "10s",
+    "tcp_keepalives_idle": "5s",
+    "tcp_keepalives_interval": "2s",
+    "tcp_keepalives_count": "3",
+    "client_connection_check_interval": "5s",
+    "idle_in_transaction_session_timeout": f"{PATIENT_SECONDS:.0f}s",
+}
 # The pid is asked for, because behind a pooler it is not the one that the connection was given at its start
 PATIENT = "SELECT set_config('statement_timeout', $1, TRUE), pg_backend_pid() AS pid"
 MIGRATION_LOCK = 6_911_320_450_233_417  # an arbitrary number that no other program using the database locks
@@ -473,13 +484,14 @@ def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
     """The arguments of psycopg for every connection to this database, except those that its URL sets itself."""
     given = conninfo_to_dict(url)
     wanted = {"connect_timeout": CONNECT_SECONDS, "target_session_attrs": WRITABLE, **PEER}
-    options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given.get('options') or ''}".rstrip()
+    settings = {"timezone": "UTC", "statement_timeout": f"{STATEMENT_SECONDS}s", **WHEN_WE_ARE_GONE}
+    options = " ".join([*(f"-c {name}={value}" for name, value in settings.items()), given.get("options") or ""])
     return {
         "autocommit": True,
         "cursor_factory": psycopg.RawCursor,
         "prepare_threshold": 5 if prepare else None,
         **{name: value for name, value in wanted.items() if name not in given},
-        **({"options": options} if prepare else {}),  # poolers refuse these, too
+        **({"options": options.rstrip()} if prepare else {}),  # poolers refuse these, too
     }
 
 

@@ -364,6 +364,20 @@ def test_behind_pgbouncer_a_database_that_stops_is_unavailable_and_used_again_wh
             opened(url)
 
 
+@pytest.mark.requirement("postgresql.silence")
+def test_the_server_ends_what_a_process_that_died_or_froze_has_begun_for_a_user(mortal: Cluster) -> None:
+    names = ("tcp_user_timeout", "tcp_keepalives_idle", "client_connection_check_interval")
+    with closing(opened(mortal.url("postgres"))) as database:
+        assert [database.rows(f"SHOW {name}")[0][name] for name in names] == ["10000", "5", "5s"]
+        bank = make_bank(database, NOW)
+        frozen = opened(url_of(mortal, more="?options=-c%20idle_in_transaction_session_timeout%3D200"))
+        with closing(frozen), pytest.raises(StoreUnavailable), frozen.transaction() as session:
+            session.hold(bank.user.id)
+            with database.transaction() as other:
+                other.hold(bank.user.id)
+            session.rows("SELECT 1 AS one")
+
+
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.requirement("postgresql.migrations")
 def test_a_migration_takes_its_time_but_does_not_wait_long_for_a_table_in_use(mortal: Cluster) -> None:
