@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from storage import store_facts
-from storage.database import Session, StoreUnavailable
+from storage.database import Session, StoreUnavailable, Transaction
 from storage.engines import postgresql, watched_connection
 from storage.migrations import runner
 from tests.conftest import NOW
@@ -371,11 +371,15 @@ def test_the_server_ends_what_a_process_that_died_or_froze_has_begun_for_a_user(
         assert [database.rows(f"SHOW {name}")[0][name] for name in names] == ["10000", "5", "5s"]
         bank = make_bank(database, NOW)
         frozen = opened(url_of(mortal, more="?options=-c%20idle_in_transaction_session_timeout%3D200"))
-        with closing(frozen), pytest.raises(StoreUnavailable), frozen.transaction() as session:
+
+        def holds_on(session: Transaction) -> None:
             session.hold(bank.user.id)
             with database.transaction() as other:
                 other.hold(bank.user.id)
             session.rows("SELECT 1 AS one")
+
+        with closing(frozen), pytest.raises(StoreUnavailable):
+            frozen.atomically(holds_on)
 
 
 @pytest.mark.usefixtures("hurried")
