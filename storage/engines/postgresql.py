@@ -485,7 +485,7 @@ def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
     given = conninfo_to_dict(url)
     wanted = {"connect_timeout": CONNECT_SECONDS, "target_session_attrs": WRITABLE, **PEER}
     settings = {"timezone": "UTC", "statement_timeout": f"{STATEMENT_SECONDS}s", **WHEN_WE_ARE_GONE}
-    options = " ".join([*(f"-c {name}={value}" for name, value in settings.items()), given.get("options") or ""])
+    options = " ".join([*(f"-c {name}={value}" for name, value in settings.items()), str(given.get("options") or "")])
     return {
         "autocommit": True,
         "cursor_factory": psycopg.RawCursor,
