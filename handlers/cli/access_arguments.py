@@ -18,7 +18,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -
 
 token = plain_command(
     "token",
-    "Print an access token, alone on standard output.",
+    "Print an access token.",
     user_option("Whom the token speaks for."),
     click.option(
         "--scope",
@@ -41,7 +41,7 @@ token = plain_command(
 
 simplefin_token = plain_command(
     "simplefin-token",
-    """Print a setup token for an app that speaks SimpleFIN, alone on standard output.
+    """Print a setup token for a SimpleFIN app.
 
     It is pasted into the app, works once and for 24 hours.""",
     user_option("Whose accounts the app reads."),
@@ -58,25 +58,25 @@ calendar = group(
     "The calendar of a user's recurring payments, for calendar apps.",
     plain_command(
         "calendar link",
-        """Print a new address of the calendar, alone on standard output; the one before ends.
+        """Print a new calendar address; the old one ends.
 
         Whoever has the address sees when which recurring payment is due.""",
         user_option("Whose payments the calendar shows."),
     ),
-    plain_command("calendar revoke", "End the address of the calendar.", user_option("Whose calendar.")),
+    plain_command("calendar revoke", "End the calendar address.", user_option("Whose calendar.")),
 )
 
 clients = group(
     "clients",
     "The OAuth clients (apps) that are registered.",
-    plain_command("clients list", "List clients: id, name, who registered it, redirect addresses."),
+    plain_command("clients list", "List the registered apps.\n\nId, name, who registered it, redirect addresses."),
     plain_command(
         "clients add",
-        "Register a client that never expires and print its id.",
+        "Register an app that never expires; print its id.",
         click.argument("name"),
         click.argument("redirect_uris", nargs=-1, required=True),
     ),
-    plain_command("clients remove", "Delete a client and end its grants.", click.argument("client_id")),
+    plain_command("clients remove", "Delete an app and end its grants.", click.argument("client_id")),
 )
 
 grants = group(
@@ -84,7 +84,7 @@ grants = group(
     "Which apps are connected to which users.",
     plain_command(
         "grants list",
-        "List grants: id, user, app, scopes.",
+        "List which apps are connected to whom.\n\nId, user, app, scopes.",
         user_option("Only this user's.", is_required=False),
     ),
     plain_command("grants revoke", "End a grant; its tokens stop working at once.", click.argument("grant_id")),
@@ -92,7 +92,7 @@ grants = group(
 
 log = plain_command(
     "log",
-    """Show which app read what and what was done to the account.
+    """Show which app read what, and what was done to the account.
 
     One line for each hour (UTC), app and operation: when, who, what, how often, how many of these were refused.""",
     user_option("Whose record."),
@@ -105,17 +105,15 @@ keys = group(
     "The keys that sign access tokens, and those that encrypt what opens banks.",
     plain_command(
         "keys rotate",
-        "Sign with a new key from now on; tokens signed by the old one stay valid for their hour.",
+        "Sign with a new key; tokens of the old one stay valid for an hour.",
         click.option(
             "--connections", "of_connections", is_flag=True, help="The key that encrypts what opens banks instead."
         ),
     ),
     plain_command(
         "keys reseal",
-        "Seal the keys in PostgreSQL with the first line of BANKDATA_KEYS_SECRET, to change that secret.",
+        "Seal the keys in PostgreSQL with a new secret.\n\nThe new one is the first line of BANKDATA_KEYS_SECRET.",
     ),
 )
 
-registration_token = plain_command(
-    "registration-token", "Print the token that client registration asks for under BANKDATA_REGISTRATION=token."
-)
+registration_token = plain_command("registration-token", "Print the token that BANKDATA_REGISTRATION=token asks for.")

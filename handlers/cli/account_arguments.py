@@ -15,19 +15,19 @@ accounts = group(
     "The accounts of the users. An ACCOUNT is given by its id, IBAN or name.",
     plain_command(
         "accounts list",
-        "List accounts: id, user, name, IBAN, bank, balance, number of bookings, shown or hidden.",
+        "List accounts with balance, number of bookings, shown or hidden.\n\nId, user, name, IBAN and bank first.",
         user_option("Only this user's.", is_required=False),
     ),
     plain_command(
         "accounts rename",
-        "Give an account a name of your own, which later imports leave alone; without NAME take it away again.",
+        "Name an account; without NAME, use the bank's name again.",
         account_argument,
         click.argument("name", required=False),
         owner_option,
     ),
     plain_command(
         "accounts hide",
-        "Leave an account out of what apps see and of every figure; its data are kept and go on growing.",
+        "Hide an account from apps and figures; its data is kept.",
         account_argument,
         owner_option,
         is_hidden=True,
@@ -35,7 +35,7 @@ accounts = group(
     plain_command("accounts show", "Show a hidden account again.", account_argument, owner_option, is_hidden=False),
     plain_command(
         "accounts separate",
-        """Take a merge back: ACCOUNT, which was merged into another one, stands by itself again.
+        """Undo a merge: ACCOUNT is an account of its own again.
 
         Its later bookings are its own, too. Apps that lost sight of the merged account do not get it back.
         """,
@@ -59,7 +59,7 @@ accounts = group(
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @data_option
 def _merge(account: str, into: str, user: str, yes: bool, data_dir: Path | None) -> None:
-    """Make ACCOUNT a part of the account INTO: the same account that came from two sources.
+    """Merge ACCOUNT into INTO: one account from two sources.
 
     A booking that both have counts once. What comes later for either goes to INTO.
     """
@@ -71,7 +71,7 @@ def _merge(account: str, into: str, user: str, yes: bool, data_dir: Path | None)
 
 _watch_balance = plain_command(
     "alerts balance",
-    "Tell when the balance of ACCOUNT comes below AMOUNT, once until it was above it again; `off` ends that.",
+    "Report when a balance falls below AMOUNT; `off` ends that.\n\nOnce, until it was above again.",
     account_argument,
     click.argument("amount"),
     owner_option,

@@ -26,7 +26,7 @@ NEEDS_CHECKOUT = "`bankdata bench` comes with a checkout of the project: clone i
     help="Where a folder for the stores is made.  [default: the one for temporary files]",
 )
 def bench(**typed: Any) -> None:
-    """Measure this machine: requests a second, latency, processor time and memory, on invented data."""
+    """Measure this machine on invented data."""
     try:
         from tests.benchmarks.bench.command import measure
     except ModuleNotFoundError:

@@ -35,7 +35,7 @@ connect = group(
     "Connect a bank to a user, with a first sync.",
     plain_command(
         "connect folder",
-        "A folder of statement files: every sync reads what is new and moves it to done/ or failed/.",
+        "Connect a folder of statement files.\n\nEvery sync reads what is new and moves it to done/ or failed/.",
         click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path, resolve_path=True)),
         user_option("Whose accounts the statements are about."),
         click.option("--bank", help="Name of the connection.  [default: name of the folder]"),
@@ -43,7 +43,7 @@ connect = group(
     ),
     plain_command(
         "connect simplefin",
-        "Banks in the United States and Canada, through SimpleFIN: asks for a token.",
+        "Connect banks in the United States and Canada through SimpleFIN.\n\nAsks for a token.",
         owner_option,
         click.option("--bank", help="Name of the connection.  [default: SimpleFIN]"),
         trace_option,
@@ -52,7 +52,7 @@ connect = group(
     ),
     plain_command(
         "connect finapi",
-        "Banks in Germany and Europe, through finAPI: prints the address where the person signs in.",
+        "Connect banks in Germany and Europe through finAPI.\n\nPrints the address where the person signs in.",
         owner_option,
         renewed_option,
         trace_option,
@@ -61,7 +61,7 @@ connect = group(
     ),
     plain_command(
         "connect demo",
-        "The demo bank: invented bookings that grow day by day.",
+        "Connect the demo bank.",
         user_option("Whose bank it is."),
         click.option("--accounts", type=click.IntRange(1, 100), help="How many accounts."),
         click.option("--bank", help="Name of the bank.  [default: Musterbank]"),
@@ -77,7 +77,7 @@ connect = group(
     ),
     plain_command(
         "connect fints",
-        "A bank in Germany, asked straight by FinTS: asks for the PIN, and for a TAN where the bank wants one.",
+        "Connect a bank in Germany by FinTS.\n\nAsks for the PIN, and for a TAN where the bank wants one.",
         owner_option,
         renewed_option,
         click.option("--url", help="The bank's address for FinTS with PIN and TAN."),
@@ -89,7 +89,7 @@ connect = group(
     ),
     plain_command(
         "connect enable-banking",
-        "Banks in Europe, through Enable Banking: prints an address where the person signs in at the bank.",
+        "Connect banks in Europe through Enable Banking.\n\nPrints the address where the person signs in at the bank.",
         owner_option,
         click.option("--country", help="Where the bank is, two letters; asked for where it is not given."),
         click.option("--bank", help="The bank, as Enable Banking calls it; asked for where it is not given."),
@@ -106,12 +106,12 @@ connections = group(
     "The bank connections of the users.",
     plain_command(
         "connections list",
-        "List connections: id, user, bank, kind, state.",
+        "List bank connections with their state.\n\nId, user, bank, kind, state.",
         user_option("Only this user's.", is_required=False),
     ),
     plain_command(
         "connections remove",
-        "End a connection; its accounts and transactions stay readable.",
+        "End a connection; its accounts stay readable.",
         click.argument("connection_id"),
         user_option("Whose connection."),
     ),
@@ -119,7 +119,7 @@ connections = group(
 
 sync = plain_command(
     "sync",
-    "Fetch fresh data from the connected banks.",
+    "Fetch new data from the connected banks.",
     user_option("Only this user's banks.  [default: everybody's]", is_required=False),
     click.option(
         "--force",

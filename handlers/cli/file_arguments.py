@@ -31,7 +31,7 @@ EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
 )
 @data_option
 def import_(files: tuple[Path, ...], user: str | None, explain: bool, data_dir: Path | None, **given: Any) -> None:
-    """Import statement files: camt, MT940, OFX, bank CSV, or a ZIP of them, recognised by their content.
+    """Import statement files: camt, MT940, OFX, bank CSV, or a ZIP of them.
 
     What `bankdata export` wrote comes back in every format.
     """
@@ -50,7 +50,7 @@ def import_(files: tuple[Path, ...], user: str | None, explain: bool, data_dir: 
 @click.option("--words", "has_words", is_flag=True, help="Notes, tags, own categories and parts as well.")
 @data_option
 def export(output: Path | None, data_dir: Path | None, **given: Any) -> None:
-    """Write all booked transactions of a user as csv, jsonl, parquet, camt053, ofx or beancount.
+    """Write a user's booked transactions to a file.
 
     Every format can be imported again and brings no new row.
     """
@@ -79,12 +79,12 @@ imports = group(
     "The imports and syncs of a user.",
     plain_command(
         "imports list",
-        "List imports that can be taken back: id, when (UTC), files or bank, accounts, new bookings.",
+        "List imports that can be undone.\n\nId, when (UTC), files or bank, accounts, new bookings.",
         user_option("Whose imports."),
     ),
     plain_command(
         "imports undo",
-        """Take back exactly what an import brought, in any order: bookings, balances, statements.
+        """Undo exactly what an import brought, in any order.
 
         What another import reported, too, stays. A live bank is asked for everything again at its next sync.
         """,

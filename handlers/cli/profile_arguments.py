@@ -21,16 +21,16 @@ def _checked(*, user: str | None, account: str | None, **given: Any) -> dict[str
 profiles = group(
     "profiles",
     "Profiles of your own for CSV files; docs/csv-profiles.md shows the format.",
-    plain_command("profiles list", "Print name and bank of each; of a user id and file.", keeper_option),
+    plain_command("profiles list", "List CSV profiles, or those of a user.", keeper_option),
     plain_command(
         "profiles remove",
-        "Remove a profile, of a user by its id; what was imported by it stays.",
+        "Remove a profile; what was imported with it stays.",
         click.argument("name"),
         keeper_option,
     ),
     plain_command(
         "profiles add",
-        "Add the profile in FILE, or replace the one of the same name; of a user the one for the same columns.",
+        "Add the profile in FILE, or replace it.",
         click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
         keeper_option,
         click.option(

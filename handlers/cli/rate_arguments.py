@@ -23,7 +23,7 @@ rates = group("rates", "Reference rates of the European Central Bank, for sums o
 )
 @data_option
 def _update(file: Path | None, data_dir: Path | None) -> None:
-    """Take newer rates from the European Central Bank, or from one of its files."""
+    """Fetch newer rates from the European Central Bank."""
     if file is not None:
         run("rates update", data_dir, file=file)
         return

@@ -25,25 +25,25 @@ def _changes(*, rule_id: str, user: str, tags: tuple[str, ...], **words: str | N
 rules = group(
     "rules",
     "A user's own rules for category, merchant and type; docs/rules.md shows the format.",
-    plain_command("rules list", "Print the rules in their order, as JSON lines.", user_option("Whose rules.")),
+    plain_command("rules list", "Print the rules in order, as JSON lines.", user_option("Whose rules.")),
     plain_command("rules remove", "Remove a rule.", click.argument("rule_id"), user_option("Whose rules.")),
     plain_command(
         "rules order",
-        "Ask the rules in this order, each named once, and apply them to all stored bookings.",
+        "Set the order of the rules; name each rule once.\n\nApplies them to all stored bookings.",
         click.argument("rule_ids", nargs=-1, required=True, metavar="RULE_ID..."),
         user_option("Whose rules."),
     ),
     plain_command("rules apply", "Apply the rules to all stored bookings again.", user_option("Whose bookings.")),
     plain_command(
         "rules add",
-        "Append the rules of a file of JSON lines (- for standard input).",
+        "Append rules from JSON lines (- for standard input).",
         click.argument("file", type=click.File("r", encoding="utf-8")),
         user_option("Whose rules."),
         prepare=_text,
     ),
     plain_command(
         "rules edit",
-        "Change a rule in its place, and apply it to all stored bookings.",
+        "Change a rule, and apply it to all stored bookings.",
         click.argument("rule_id"),
         user_option("Whose rule."),
         click.option("--field", help="What is compared."),
@@ -68,12 +68,12 @@ subscriptions = group(
     "A user's recurring payments, and what they say about them.",
     plain_command(
         "subscriptions list",
-        "List every recurring payment: id, direction, state, rhythm, latest amount, what the user says, name.",
+        "List every recurring payment with its id.\n\nThen direction, state, rhythm, amount, what the user says, name.",
         user_option("Whose payments."),
     ),
     plain_command(
         "subscriptions add",
-        "Add a recurring payment that is not found, NAME as its bookings call it. Prints its id.",
+        "Add a recurring payment that is not found. Prints its id.\n\nNAME as its bookings call it.",
         click.argument("name"),
         click.argument("amount"),
         click.option(
@@ -89,22 +89,22 @@ subscriptions = group(
         click.option("--incoming", "is_incoming", is_flag=True, help="It comes in; without this it goes out."),
         user_option("Whose payment."),
     ),
-    plain_command("subscriptions remove", "Take away a recurring payment that was added by hand.", *subscription),
+    plain_command("subscriptions remove", "Remove a recurring payment that was added by hand.", *subscription),
     plain_command(
         "subscriptions confirm",
-        "Say that a recurring payment is one.",
+        "Confirm a recurring payment.",
         *subscription,
         confirmation="confirmed",
     ),
     plain_command(
         "subscriptions dismiss",
-        "Say that a recurring payment is none: no list, forecast or calendar has it any more.",
+        "Dismiss a recurring payment from lists, forecast and calendar.",
         *subscription,
         confirmation="dismissed",
     ),
     plain_command(
         "subscriptions reset",
-        "Take back what was said about a recurring payment.",
+        "Undo a confirmation or dismissal.",
         *subscription,
         confirmation="none",
     ),
@@ -112,7 +112,7 @@ subscriptions = group(
 
 correct = plain_command(
     "correct",
-    """Correct a booking's category, and that of all other bookings with its counterpart, past and future.
+    """Correct the category of a booking and of others with its counterpart.
 
     CATEGORY is one of the thirteen, a finer one, or a name of the user's own: `bankdata categories list` shows them.
     """,

@@ -33,7 +33,7 @@ port_option = click.option(
 @click.option("--fresh", is_flag=True, help="Throw the demo's store away first.")
 @click.option("--live", is_flag=True, help="Let people connect a bank that asks for a sign-in or a TAN.")
 def demo(host: str, port: int, data_dir: Path | None, fresh: bool, live: bool) -> None:
-    """Serve five invented users of a demo bank: demo, solo, empty, lapsed, globe."""
+    """Serve five invented users of a demo bank."""
     settings = _settings(host, port, data_dir)
     from handlers.commands.demo import prepare, welcome  # the server's libraries take a second to load
 
@@ -62,7 +62,7 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool, live: bool) -
 )
 @click.option("--webhooks", is_flag=True, help="Tell the addresses that apps name what happens.")
 def serve(host: str, port: int, data_dir: Path | None, workers: int, webhooks: bool) -> None:
-    """Serve the accounts of the users in the store."""
+    """Serve the users in the store."""
     settings = _settings(host, port, data_dir)
     if workers > 1:
         _check_that_many_can_serve(settings)

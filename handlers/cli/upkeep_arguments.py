@@ -10,27 +10,27 @@ AMOUNT = click.IntRange(0, 10**12)
 
 check = plain_command(
     "check",
-    "Check settings, store and keys, and say how to fix what is wrong.",
+    "Check settings, store and keys.",
     click.option("--accounts", "has_accounts", is_flag=True, help="Also whether bookings add up to the balances."),
 )
 backup = plain_command(
     "backup",
-    "Copy store and keys into a new folder under the data folder, also while the server runs.",
+    "Copy store and keys, also while the server runs.",
     click.option("--keep", type=click.IntRange(1, 10_000), help="Then delete all but this many of the newest backups."),
 )
-compact = plain_command("compact", "Sort the stored transactions again; worth it after a million new ones.")
+compact = plain_command("compact", "Sort the stored transactions at once.")
 clock = group(
     "clock",
     "The clock of a demo server.",
     plain_command(
         "clock advance",
-        "Move a demo server's clock: tokens expire, cool-downs end, the bank grows new days.",
+        "Move a demo server's clock forward.",
         click.argument("seconds", type=click.IntRange(1, 10 * 366 * 86_400)),
     ),
 )
 upgrade_check = local_command(
     "upgrade-check",
-    "Rehearse an upgrade: open a copy of the newest backup, of FOLDER, or a restored dump with this program.",
+    "Rehearse an upgrade on a copy of the newest backup or of FOLDER.",
     click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False),
     click.option(
         "--restored",
@@ -42,7 +42,7 @@ upgrade_check = local_command(
 )
 restore_drill = local_command(
     "restore-drill",
-    """Restore the newest base backup of PostgreSQL in BACKUPS on the side, and check what is in it.
+    """Restore a base backup of PostgreSQL on the side, and check it.
 
     Of a Citus cluster BACKUPS holds a folder for each node, with base backups and WAL in each.""",
     click.argument("backups", type=click.Path(exists=True, file_okay=False, path_type=Path, resolve_path=True)),
@@ -56,7 +56,7 @@ restore_drill = local_command(
 )
 migrate_store = local_command(
     "migrate-store",
-    "Move a DuckDB store into the PostgreSQL of the settings, and compare every row; it goes on where it broke off.",
+    "Move a DuckDB store into PostgreSQL, and compare every row.\n\nGoes on where it broke off.",
     click.option(
         "--from",
         "folder",
@@ -68,17 +68,17 @@ migrate_store = local_command(
 )
 distribute = local_command(
     "distribute",
-    "Spread a PostgreSQL store over the machines of its Citus cluster; all servers are stopped.",
+    "Spread a PostgreSQL store over a Citus cluster.\n\nStop all servers first.",
     module="larger_stores",
 )
 build_indexes = local_command(
     "build-indexes",
-    "Build at once the indexes that an upgrade of a PostgreSQL store has left to its servers.",
+    "Build the indexes that an upgrade has left to the servers.",
     module="larger_stores",
 )
 capacity = local_command(
     "capacity",
-    "Compute disk, memory, cores and database connections for a service of this size, from measured constants.",
+    "Compute disk, memory, cores and connections for a service of this size.",
     click.option("--users", required=True, type=AMOUNT, help="How many people."),
     click.option("--bookings", required=True, type=AMOUNT, help="How many bookings all of them have together."),
     click.option(

@@ -55,32 +55,32 @@ users = group(
     ),
     plain_command(
         "users passwd",
-        "Change a user's password and sign the user's browsers out.",
+        "Change a user's password, and sign out the user's browsers.",
         click.argument("name"),
         *password_options,
         prepare=_with_password,
     ),
     plain_command(
         "users second-factor",
-        "Turn off the second factor of a user who has lost it, and the recovery codes too.",
+        "Turn off the second factor of a user who has lost it.",
         click.argument("state", type=click.Choice(["off"]), expose_value=False),  # people turn it on
         click.argument("name"),
     ),
     plain_command(
         "users subscription",
-        "Say whether a user has an active subscription.",
+        "Set whether a user has an active subscription.",
         click.argument("name"),
         click.argument("active", type=click.Choice(["on", "off"]), callback=lambda *given: given[2] == "on"),
     ),
     plain_command(
         "users currency",
-        "Choose the currency of a user's figures over several currencies, such as CHF.",
+        "Set the home currency of a user, such as CHF.",
         click.argument("name"),
         click.argument("currency"),
     ),
     plain_command(
         "users remove",
-        "Delete a user with accounts, transactions and connected apps.",
+        "Delete a user with accounts, transactions and grants.",
         click.argument("name"),
         confirmation_option("Delete {name} with all accounts and transactions?"),
     ),

@@ -45,7 +45,7 @@ def _changes(
 
 annotate = plain_command(
     "annotate",
-    "Put a note and tags beside one booking, and divide it into parts.",
+    "Add a note and tags to one booking, or divide it into parts.",
     click.argument("transaction_id"),
     user_option("Whose booking."),
     click.option("--note", help="A note in place of the one that is there; empty for none."),
@@ -61,12 +61,12 @@ words = group(
     "Everything that a user says of their bookings, out of one store and into another.",
     plain_command(
         "words export",
-        "Print rules, corrections, own categories, targets, and words on single bookings as JSON lines.",
+        "Print everything a user has said of their bookings, as JSON lines.",
         user_option("Whose words."),
     ),
     plain_command(
         "words import",
-        "Take over what such a file says and the user has not said here.",
+        "Import such a file, where the user has said nothing here.",
         click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
         user_option("Whose words."),
     ),
@@ -78,7 +78,7 @@ categories = group(
     "Categories under names of a user's own, each below one of the thirteen or below a finer one.",
     plain_command(
         "categories list",
-        "Print each category with the finer ones and the user's own below it.",
+        "Print each category with the finer and own ones below it.",
         user_option("Whose categories."),
     ),
     plain_command(
@@ -90,14 +90,14 @@ categories = group(
     ),
     plain_command(
         "categories rename",
-        "Give it another name; what is in it stays in it.",
+        "Rename it; its bookings stay in it.",
         click.argument("name"),
         click.argument("new_name"),
         category_option,
     ),
     plain_command(
         "categories remove",
-        "Forget it; what is in it stays at its place.",
+        "Remove it; its bookings keep the category above it.",
         click.argument("name"),
         category_option,
     ),
@@ -108,13 +108,13 @@ targets = group(
     "Amounts to compare with what was spent in a category, a finer one, or one of the user's own.",
     plain_command(
         "targets list",
-        "Print what holds in a month, what was spent, and what is left.",
+        "Print the targets of a month, what was spent, and what is left.",
         click.option("--month", metavar="YYYY-MM", help="Another month than this one."),
         user_option("Whose targets."),
     ),
     plain_command(
         "targets set",
-        "Let it hold until another one does; 0 ends it.",
+        "Set an amount that applies until you set another; 0 ends it.",
         click.argument("place"),
         click.argument("amount"),
         click.option(

@@ -21,7 +21,9 @@ __all__ = ["demo_store"]  # a fixture of the service's tests, for these too
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "127.0.0.1:8000"  # where the documents say that the server listens
 PAGE_SECONDS_MAX = 600  # on a machine that does other things as well
-PARTS = re.compile(r"^(?:<!-- (?P<mark>.*?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+PARTS = re.compile(
+    r"^(?:<!-- (?P<mark>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 # What `bankdata` is while a page is run: servers go to the background on a port of the test's own
 SHIM = """#!/bin/bash

@@ -1,0 +1,49 @@
+"""The tables of the pages that are made from the code: `python -m tests.documents.made_from_code` writes them anew."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import click
+
+from handlers.cli import main
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+MARKED = "<!-- made from the {what}: python -m tests.documents.made_from_code -->\n{table}<!-- end -->"
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command of `bankdata` as it is typed, by group."""
+    todo: list[tuple[str, click.Command]] = [("bankdata", main)]
+    while todo:
+        name, command = todo.pop(0)
+        if isinstance(command, click.Group):
+            todo = [*((f"{name} {word}", below) for word, below in sorted(command.commands.items())), *todo]
+        else:
+            yield name, command
+
+
+def table_of_commands() -> str:
+    """Each command with the first sentence of its help."""
+    said = {name: (command.help or "").splitlines()[0].partition(". ")[0] for name, command in commands()}
+    rows = [f"| `{name.removeprefix('bankdata ')}` | {what.removesuffix('.')} |\n" for name, what in said.items()]
+    return "| command | what it does |\n|---|---|\n" + "".join(rows)
+
+
+MADE: Mapping[str, tuple[str, Callable[[], str]]] = {"commands.md": ("commands", table_of_commands)}
+"""Page, and what its table is made from and by."""
+
+
+def written_anew(page: str) -> str:
+    """The text of the page with its table as the code says it."""
+    what, table = MADE[page]
+    text = (DOCS / page).read_text("utf-8")
+    old = re.escape(MARKED.format(what=what, table="\0")).replace(re.escape("\0"), "(?:\\|.*\n)*")
+    found, count = re.subn(old, lambda _: MARKED.format(what=what, table=table()), text)
+    assert count == 1, f"{page} has no place for its table"
+    return found
+
+
+if __name__ == "__main__":
+    for name in MADE:
+        (DOCS / name).write_text(written_anew(name), "utf-8")
