@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 
 import click
 
 from handlers.cli import main
+from handlers.settings import PREFIX, Settings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MARKED = "<!-- made from the {what}: python -m tests.documents.made_from_code -->\n{table}<!-- end -->"
@@ -30,7 +32,23 @@ def table_of_commands() -> str:
     return "| command | what it does |\n|---|---|\n" + "".join(rows)
 
 
-MADE: Mapping[str, tuple[str, Callable[[], str]]] = {"commands.md": ("commands", table_of_commands)}
+def table_of_settings() -> str:
+    """Each setting with its default as it would be typed, and what it means."""
+    rows = [
+        f"| `{PREFIX}{each.name.upper()}` | {_ticked(each.metadata['default'])} | {each.metadata['meaning']} |\n"
+        for each in fields(Settings)
+    ]
+    return "| setting | default | meaning |\n|---|---|---|\n" + "".join(rows)
+
+
+def _ticked(default: str | None) -> str:
+    return "" if default is None else f"`{default}`"
+
+
+MADE: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "commands.md": ("commands", table_of_commands),
+    "settings.md": ("settings", table_of_settings),
+}
 """Page, and what its table is made from and by."""
 
 

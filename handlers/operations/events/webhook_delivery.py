@@ -25,7 +25,7 @@ from handlers.names import Json
 from handlers.operations.events import webhook_secrets
 from handlers.operations.events.event_shapes import EventIds, data_of, id_of_event, receives, shape
 from handlers.services import Services
-from handlers.settings import PAUSES_MAX
+from handlers.setting_values import PAUSES_MAX
 from storage.bank_access.connection_keys import SecretsUnreadable
 from storage.boundary import contain
 from storage.database import Session, StoreUnavailable, Transaction
