@@ -54,8 +54,8 @@ from storage import jobs, store_facts, users
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_keys import ConnectionKeys
 from storage.boundary import contain, undo_on_failure
-from storage.changes import feed, incarnation
-from storage.changes.incarnation import Incarnation
+from storage.changes import feed
+from storage.changes.incarnation import Incarnation, Life
 from storage.database import Database, Store, StoreUnavailable, Transaction, atomically
 from storage.engines import moving, second_wall
 from storage.engines.opening import open_database
@@ -90,7 +90,7 @@ class Services(Struct):
     uploads: UploadedFiles
     own_profiles: OwnProfiles
     clock_watch: ClockWatch
-    incarnation: Incarnation
+    life: Life
     sends_webhooks: bool = False
     streams: Counter[Hashable] = field(default_factory=Counter)  # of events, that this process sends to each grant
     exports: Turns = field(default_factory=Turns)
@@ -131,6 +131,11 @@ class Services(Struct):
     def everybody(self) -> Database:
         """The store with the rows of all users, for commands, signing in and the background worker."""
         return self.store.for_everybody()
+
+    @property
+    def incarnation(self) -> Incarnation:
+        """The incarnation of the store, as it was seen last."""
+        return self.life.present
 
     @property
     def rates(self) -> pl.DataFrame:
@@ -268,7 +273,7 @@ def open_services(
         clock.offset = timedelta(seconds=float(store_facts.recall(everybody, CLOCK_OFFSET) or 0))
         sharing = sharing_of(store, settings, clock)
         keys = sharing.connection_keys()
-        life = incarnation.of_store(store)
+        life = Life(store)
         settle_keys = sharing.look_after(keys, for_server=for_server)
         settle_keys()
         sharing.begin()
@@ -313,6 +318,7 @@ def open_services(
 
     def each_minute() -> None:
         clock_watch.look()
+        life.look_again()
         settle_keys()
         authorization.cleanup.sweep_when_due()
 
@@ -353,7 +359,7 @@ def open_services(
         ),
         own_profiles=own_profiles,
         clock_watch=clock_watch,
-        incarnation=life,
+        life=life,
         sends_webhooks=sends_webhooks,
     )
     if for_server and services.missing_key is not None:

@@ -169,6 +169,11 @@ class Store(Protocol):
         """The size of the store in bytes."""
 
     @property
+    def losses(self) -> int:
+        """How often connections to the database were given up as lost, so that it may be another one now; 0 for a
+        file."""
+
+    @property
     def waiting(self) -> int:
         """The number of callers that wait for a connection to the database; 0 where the engine has no connections."""
 

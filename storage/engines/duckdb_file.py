@@ -180,6 +180,7 @@ class DuckDBFile:
     """One open DuckDB file (`storage.database.Store`). The root connection never leaves this class."""
 
     is_shared = False
+    losses = 0
 
     def __init__(self, path: Path, *, now: Now = utc_now, export_folder: Path | None = None) -> None:
         """Open or create the file. Raises StoreInUse and StoreUnreadable. `now` gives the time of events at each

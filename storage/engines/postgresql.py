@@ -140,6 +140,7 @@ class PostgreSQL:
         self._saying = threading.Lock()
         self._is_opened = self._is_away = False
         self._gone_at = -math.inf
+        self.losses = 0
         self._pool = self._open_pool(url, connections_max, prepare)
         self._app_pool = self._open_pool(app_url, connections_max, prepare) if app_url else None
         self._asked_states: AskedStates | None = None
@@ -304,6 +305,7 @@ class PostgreSQL:
         log.warning("the database is %s", words)
 
     def _drain(self) -> None:
+        self.losses += 1
         for pool in self._pools:
             pool.drain()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
@@ -10,13 +10,15 @@ from random import Random
 
 import pytest
 from msgspec.structs import replace
+from starlette.testclient import TestClient
 
 from analytics.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from handlers.commands.table import perform
 from handlers.operations.changes import feeds
+from handlers.server import application
 from handlers.services import open_services
-from storage import accounts, backup, connections, jobs, users
-from storage.changes import feed
+from storage import accounts, backup, connections, jobs, store_facts, users
+from storage.changes import feed, incarnation
 from storage.connections import StoredConnection
 from storage.database import Conflict, Transaction
 from storage.importing import ingest, runs
@@ -543,6 +545,23 @@ def test_a_restored_backup_is_another_life_and_every_cursor_of_before_is_410(lif
         life.eva.services.close()
     life.eva.services = open_services(services.settings)
     assert life.eva.services.incarnation.id in lives, "a start alone begins no other life"
+
+
+@pytest.mark.engine("postgresql")
+@pytest.mark.requirement("changes.cursors")
+def test_a_new_incarnation_that_one_process_begins_is_410_once_at_all_processes(life: Life, served: Served) -> None:
+    life.bring(GIRO, booked("2026-03-02", "-5.00", "Rewe", "Brot"), of=life.files)
+    mirror, here = Mirror(served.client()), served.client()
+    mirror.read()
+    store_facts.remember(life.eva.services.everybody, incarnation.PLACE, "another timeline")
+    with closing(open_services(life.eva.services.settings)) as later:
+        later.clock.offset = life.eva.services.clock.offset
+        assert later.incarnation.id != life.eva.services.incarnation.id
+        there = TestClient(application(later), base_url=str(here.base_url), headers=dict(here.headers))
+        for mirror.client in (there, here, there, here):
+            mirror.read()
+        assert mirror.restarts == 1
+    assert mirror.rows == served.listed()
 
 
 @pytest.mark.no_cover  # many steps, see tests/conftest.py

@@ -60,16 +60,27 @@ class Feed(Struct, frozen=True, kw_only=True):
         """Return the next page of changes, all read from one state of the data. If nothing is new, the page is empty
         and no changes are read, unless the cursor is a day old: then it is renewed, so that it does not expire. Raises
         BadRequest and Gone for a cursor that cannot be used."""
-        poll = self._poll(request, **arguments)
-        if poll.may_stay(self.services.store.state(poll.caller.user_id)):
+        state = self.services.store.state(request.principal.user_id)  # also notices that the database is another one
+        self.services.life.settle()
+        try:
+            poll = self._poll(request, **arguments)
+        except Gone:
+            self.services.life.look_again()  # another process may have noticed first
+            poll = self._poll(request, **arguments)
+        if poll.may_stay(state):
             return _nothing_new(arguments["cursor"])
         return self.changes(self.services, poll)
 
     async def at_once(self, request: Request, **arguments: Any) -> Answer | None:
         """The empty page of a client that may keep its cursor, if the event loop can tell that from the number of the
-        data's state alone; else None. Raises BadRequest and Gone for a cursor that cannot be used."""
-        poll = self._poll(request, **arguments)
+        data's state alone; else None. Raises BadRequest for a cursor that is not genuine."""
+        try:
+            poll = self._poll(request, **arguments)
+        except Gone:
+            return None  # a thread looks whether it is so
         if poll.known is None or not poll.may_stay(await self.services.store.state_without_thread(poll.caller.user_id)):
+            return None
+        if self.services.life.is_doubtful:
             return None
         return Answer(body=_nothing_new(arguments["cursor"]))
 

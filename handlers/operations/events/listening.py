@@ -102,6 +102,8 @@ class EventStream:
         heartbeat = self._services.settings.events_heartbeat_seconds.total_seconds()
         try:
             while not gone.done() and not self._services.sync_engine.stopped.is_set():
+                if self._ids.incarnation != self._services.incarnation:
+                    return  # the client reconnects and hears that it has missed events
                 caller = await self._caller()
                 if caller is None:
                     return
