@@ -46,14 +46,10 @@ def monthly_cashflow(
     is_long = months > HISTORY_MONTHS_MIN
     shown = shown_months(today, months, first_booking=first_booking(bookings, selection) if is_long else None)
     foreign = foreign_currencies(bookings, currency)
-    counted = (
-        bookings.lazy()
-        .filter(
-            _is_selected(selection),
-            left_out(selection).is_null(),
-            pl.col("booking_date").is_between(shown[0], last_day(shown[-1])),
-        )
-        .select("booking_date", "amount", "currency")
+    counted = bookings.lazy().filter(
+        _is_selected(selection),
+        left_out(selection).is_null(),
+        pl.col("booking_date").is_between(shown[0], last_day(shown[-1])),
     )
     home = pl.col("home_amount")
     sums = {
@@ -63,7 +59,7 @@ def monthly_cashflow(
     if foreign:
         sums["unconverted"] = pl.col("currency").filter(home.is_null()).unique().sort()
     by_month = (
-        convert(counted, currency=currency, foreign=foreign, rates=rates)
+        at_border(counted, selection, currency=currency, foreign=foreign, rates=rates)
         .group_by(pl.col("booking_date").dt.month_start())
         .agg(**sums)
         .pipe(frame_of)
@@ -107,7 +103,7 @@ def month_transactions(
     sign = pl.when(pl.col("amount") < 0).then(pl.lit("expenses")).otherwise(pl.lit("income"))
     foreign = foreign_currencies(rows, currency)
     return (
-        convert(rows.lazy(), currency=currency, foreign=foreign, rates=rates)
+        at_border(rows.lazy(), selection, currency=currency, foreign=foreign, rates=rates)
         .with_columns(pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out").alias("left_out"))
         .with_columns(
             pl.when(pl.col("left_out").is_null()).then(sign).alias("counted_as"),
@@ -128,8 +124,19 @@ def first_booking(bookings: pl.DataFrame, selection: Collection[str]) -> date | 
 
 def left_out(selection: Collection[str]) -> pl.Expr:
     """The reason why a booked row is neither income nor expense, whatever its currency: adjusting_entry (decision 15),
-    transfer (decision 14: both legs are there, on accounts of the selection), else null."""
-    return _ADJUSTING_ENTRY.when(is_within(selection)).then(_TRANSFER)
+    transfer (decision 14: both legs are there, on accounts of the selection, and nothing was lost between), else
+    null."""
+    return _ADJUSTING_ENTRY.when(is_within(selection) & pl.col("transfer_fee").is_null()).then(_TRANSFER)
+
+
+def at_border(
+    rows: pl.LazyFrame, selection: Collection[str], *, currency: str, foreign: Collection[str], rates: pl.DataFrame
+) -> pl.LazyFrame:
+    """The rows with `home_amount` as `convert` has it, of what crossed the border of the selection: of a transfer
+    within it that is the fee."""
+    crossed = pl.when(is_within(selection) & pl.col("transfer_fee").is_not_null()).then(-pl.col("transfer_fee"))
+    told = rows.with_columns(crossed.otherwise("amount").alias("crossed"))
+    return convert(told, currency=currency, foreign=foreign, rates=rates, amount="crossed").drop("crossed")
 
 
 def without_rate() -> pl.Expr:

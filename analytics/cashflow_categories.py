@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import polars as pl
 
-from analytics.cashflow import left_out
-from analytics.currencies import NO_RATES, convert, foreign_currencies
+from analytics.cashflow import at_border, left_out
+from analytics.currencies import NO_RATES, foreign_currencies
 from analytics.frames import frame_of
 from analytics.periods import last_day
 from analytics.refunds import NO_CATEGORY
@@ -37,7 +37,8 @@ def monthly_categories(
         pl.col("booking_date").is_between(min(months), last_day(max(months))),
         pl.col("amount") < 0,
     )
-    converted = convert(expenses, currency=currency, foreign=foreign_currencies(bookings, currency), rates=rates)
+    foreign = foreign_currencies(bookings, currency)
+    converted = at_border(expenses, selection, currency=currency, foreign=foreign, rates=rates)
     rows = (
         apart(converted, parts, currency=currency)
         .filter(pl.col("home_amount").is_not_null())

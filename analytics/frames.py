@@ -23,7 +23,7 @@ FIGURE = pl.Decimal(38, 5)
 """Sums and converted amounts: wide enough for any sum of MONEY."""
 
 TYPES: dict[str, pl.DataType] = {
-    **dict.fromkeys(("amount", "original_amount", "balance", "opening", "closing"), MONEY),
+    **dict.fromkeys(("amount", "original_amount", "balance", "opening", "closing", "transfer_fee"), MONEY),
     **dict.fromkeys(("income", "expenses", "net"), FIGURE),
     **dict.fromkeys(("booking_date", "value_date", "opening_date", "closing_date", "balance_date"), pl.Date()),
     **dict.fromkeys(("day", "month", "first_month", "last_charged", "next_expected"), pl.Date()),
@@ -31,6 +31,7 @@ TYPES: dict[str, pl.DataType] = {
     **dict.fromkeys(("created_at", "received_at", "ended_at", "hour", "last_at"), pl.Datetime("us")),
     **dict.fromkeys(("is_adjusting_entry", "is_potential_duplicate", "is_reversal", "is_return"), pl.Boolean()),
     **dict.fromkeys(("is_uncategorised", "is_pending", "is_booked", "is_authoritative", "adds_up"), pl.Boolean()),
+    "is_exchange": pl.Boolean(),
     **dict.fromkeys(("occurrences", "calls", "refusals"), pl.Int64()),
     "position": pl.Int32(),
     "charge_ids": pl.List(pl.String()),
@@ -47,11 +48,11 @@ def columns(names: str) -> dict[str, pl.DataType]:
 
 BOOKINGS = columns(
     "id, account_id, booking_date, amount, currency, category, counterpart_name, counterpart_iban, merchant_name,"
-    " is_adjusting_entry, transfer_account_id, transfer_id"
+    " is_adjusting_entry, transfer_account_id, transfer_id, transfer_fee"
 )
 """One row per booked transaction of one user's selected accounts (cashflow, snapshot, and the rows behind them).
 `transfer_account_id` is the own account on the other side, `transfer_id` the other leg, null while it has not
-arrived."""
+arrived, `transfer_fee` what a leaving leg lost on its way, positive, null where nothing."""
 
 COUNTED = {name: dtype for name, dtype in BOOKINGS.items() if name != "id"}
 """BOOKINGS without ids, for figures alone: ids are a fifth of what the store reads for a long history."""
@@ -114,13 +115,16 @@ HOLDINGS = columns("id, currency, balance, balance_date")
 """One row per selected account (balances over time). `balance` as in BALANCES, `balance_date` is the day at whose end
 it holds, null means today."""
 
-OWN_ACCOUNTS = columns("id, iban, kind")
-"""One row per account of one user, whatever is selected (pairing of transfers)."""
+OWN_ACCOUNTS = columns("id, iban, kind, bank_name")
+"""One row per IBAN of an account of one user, or per account without one, whatever is selected (pairing of
+transfers)."""
 
 LEGS = columns(
-    "id, account_id, booking_date, amount, currency, counterpart_iban, type, is_adjusting_entry, detailed_category"
+    "id, account_id, booking_date, amount, currency, counterpart_iban, type, is_adjusting_entry, detailed_category,"
+    " is_exchange"
 )
-"""One row per booked transaction of one user (pairing of transfers)."""
+"""One row per booked transaction of one user (pairing of transfers). `is_exchange` says that its words name an exchange
+of currencies."""
 
 LOOKALIKES = columns(
     "id, account_id, booking_date, amount, currency, counterpart_name, counterpart_iban, purpose, is_adjusting_entry,"

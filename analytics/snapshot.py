@@ -9,7 +9,7 @@ from math import floor
 import polars as pl
 from msgspec import Struct
 
-from analytics.cashflow import NO_RATE, counted_amount, left_out, without_rate
+from analytics.cashflow import NO_RATE, at_border, counted_amount, left_out, without_rate
 from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.frames import FIGURE, frame_of
 from analytics.periods import last_30_days
@@ -177,9 +177,10 @@ def _judge_rows(
         .then(pl.lit("refund"))
     )
     reason = pl.coalesce("left_out", pl.lit("income"))
-    rows = convert(
-        recent.lazy().with_columns(counted_as=counted_as), currency=currency, foreign=foreign, rates=rates
-    ).with_columns(left_out=pl.when(pl.col("counted_as").is_null()).then(reason))
+    told = recent.lazy().with_columns(counted_as=counted_as)
+    rows = at_border(told, selection, currency=currency, foreign=foreign, rates=rates).with_columns(
+        left_out=pl.when(pl.col("counted_as").is_null()).then(reason)
+    )
     rows = apart(rows, parts, currency=currency)
     if not foreign:
         return rows

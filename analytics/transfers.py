@@ -2,11 +2,12 @@
 (decision 14)."""
 
 from collections.abc import Collection, Sequence
+from decimal import Decimal
 from itertools import product
 
 import polars as pl
 
-from analytics.frames import columns
+from analytics.frames import MONEY, columns
 
 DAYS_APART_MAX = 4  # decision 14
 DAYS_APART = sorted(range(-DAYS_APART_MAX, DAYS_APART_MAX + 1), key=lambda days: (abs(days), -days))
@@ -22,6 +23,14 @@ BY_IBAN = "counterpart_iban_is_own_account"
 BY_OTHER_LEG = "counterpart_iban_of_other_leg"
 BY_AMOUNT = "only_opposite_amount_within_4_days"
 BY_SETTLEMENT = "card_settlement_within_4_days"
+BY_EXCHANGE = "exchange_at_one_bank_on_one_day"
+
+FEE_SHARE_MAX = Decimal("0.1")  # of what left one account and did not arrive on the other
+
+EXCHANGE_WORDS = (  # parts of words by which banks and wallets call an exchange of currencies, in lower case
+    *("umrechnung", "währungstausch", "umtausch", "devisen", "exchange", "conver", "valutawissel", "omrekening"),
+    *("change de devise", "cambio", "wymiana", "przewalutowanie", "växling", "veksling"),
+)
 
 EVIDENCE = (  # columns of the leaving and the arriving leg that have to be equal, the best evidence first
     (("account_id", "target"), ("target", "account_id")),
@@ -29,25 +38,30 @@ EVIDENCE = (  # columns of the leaving and the arriving leg that have to be equa
     (("account_id",), ("target",)),
 )
 
-_PAIRS = columns("out_id, in_id, out_account, in_account")
+_PAIRS = columns("out_id, in_id, out_account, in_account, transfer_fee")
 
 
 def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
     """The own transfers, one row per booking, by id: id, transfer_account_id (the own account on the other side),
-    transfer_id (the other leg, null while it has not arrived), transfer_rule. Takes LEGS and OWN_ACCOUNTS.
+    transfer_id (the other leg, null while it has not arrived), transfer_rule, transfer_fee (what a leaving leg lost on
+    its way). Takes LEGS and OWN_ACCOUNTS.
 
     A row whose counterpart IBAN is another own account is one, whether its other leg is there or not. Two legs are one
     transfer when their amounts are opposite, their currency is the same and at most 4 days lie between them: first
     those whose IBANs say so, one to one, then settlements of own credit cards, which name the card company's IBAN, then
-    those without IBANs; of the last two, those that are each other's only candidate. No other row whose counterpart
-    IBAN is foreign is a leg, and neither is cash, a card payment, a fee, interest or a salary without an own IBAN.
-    Pure: after an import it runs again over all rows of the user.
+    those without IBANs; of the last two, those that are each other's only candidate. Two that name each other may also
+    be in two currencies, or differ by a fee. An exchange of currencies at one bank is one as well. No other row whose
+    counterpart IBAN is foreign is a leg, and neither is cash, a card payment, a fee, interest or a salary without an
+    own IBAN. Pure: after an import it runs again over all rows of the user.
     """
     rows = _candidates(legs, accounts)
     said = _said_by_iban(rows.filter(~pl.col("is_settlement")))
+    is_between = (pl.col("target") != pl.col("account_id")) | _is_leg_of(said)
+    rows = rows.with_columns(pl.when(is_between).then("target").alias("target"))
     settled = _settlements(rows.filter(~_is_leg_of(said)))
     silent = rows.filter(~pl.col("is_settlement"), ~_is_leg_of(said), ~_is_leg_of(settled), pl.col("target").is_null())
-    pairs = pl.concat([said, settled, _only_opposites(silent)])
+    exchanged = _exchanges(silent.filter("is_exchange"))
+    pairs = pl.concat([said, settled, exchanged, _only_opposites(silent.filter(~_is_leg_of(exchanged)))])
     rule = (
         pl.when(pl.col("target").is_not_null())
         .then(pl.lit(BY_IBAN))
@@ -55,13 +69,15 @@ def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(BY_OTHER_LEG))
         .when(_is_leg_of(settled))
         .then(pl.lit(BY_SETTLEMENT))
+        .when(_is_leg_of(exchanged))
+        .then(pl.lit(BY_EXCHANGE))
         .otherwise(pl.lit(BY_AMOUNT))
     )
     return (
         rows.join(_both_legs(pairs), on="id", how="left", maintain_order="left")
         .with_columns(pl.coalesce("target", "other_account_id").alias("transfer_account_id"))
         .filter(pl.col("transfer_account_id").is_not_null())
-        .select("id", "transfer_account_id", "transfer_id", rule.alias("transfer_rule"))
+        .select("id", "transfer_account_id", "transfer_id", rule.alias("transfer_rule"), "transfer_fee")
     )
 
 
@@ -72,29 +88,42 @@ def is_within(selection: Collection[str]) -> pl.Expr:
 
 
 def _candidates(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
-    """The rows that may be a leg, by id, with the `kind` of their account and with `target`: the own account with the
-    counterpart IBAN, null where there is no IBAN. The account's own IBAN, which some banks write beside fees and
-    interest, counts as none, and so does the foreign one of a settlement (`is_settlement`).
+    """The rows that may be a leg, by id, with `kind` and `bank_name` of their account, and with `target`: the own
+    account with the counterpart IBAN, null where there is no IBAN. The account's own IBAN, which some banks write
+    beside fees and interest, counts as none, unless the account has several; where accounts in several currencies share
+    it, it names an exchange between them. The foreign IBAN of a settlement (`is_settlement`) counts as none, too.
 
     No leg are adjusting entries, amounts of zero, other rows with the IBAN of somebody else, and without `target` the
     types of NO_SILENT_LEG that are no settlement.
     """
-    own = accounts.select(pl.col("id").alias("target"), _compact("iban")).drop_nulls().unique("iban", keep="first")
-    is_elsewhere = pl.col("target") != pl.col("account_id")
+    own = accounts.select(pl.col("id").alias("account_id"), _compact("iban").alias("counterpart_iban")).drop_nulls()
+    of_ibans = own.group_by("counterpart_iban", maintain_order=True).agg(
+        pl.col("account_id").first().alias("target"), (pl.len() > 1).alias("is_shared")
+    )
+    of_accounts = accounts.group_by(pl.col("id").alias("account_id")).agg(
+        pl.col("kind", "bank_name").first(), (pl.len() > 1).alias("has_several")
+    )
     is_foreign = pl.col("counterpart_iban").is_not_null() & pl.col("target").is_null()
     pays = (pl.col("amount") < 0) & (pl.col("kind").is_null() | pl.col("kind").is_in(PAYING))
     is_settlement = is_foreign & pays & (pl.col("detailed_category") == SETTLEMENT).fill_null(value=False)
+    is_itself = pl.col("is_itself").fill_null(value=False)
+    to_itself = pl.when(pl.col("has_several") & ~pl.col("is_shared")).then("account_id")
     return (
         legs.filter(~pl.col("is_adjusting_entry"), pl.col("amount") != 0)
         .select(
-            *("id", "account_id", "booking_date", "amount", "currency", "type", "detailed_category"),
+            *("id", "account_id", "booking_date", "amount", "currency", "type", "detailed_category", "is_exchange"),
             _compact("counterpart_iban"),
         )
-        .join(own, left_on="counterpart_iban", right_on="iban", how="left")
-        .join(accounts.select(pl.col("id").alias("account_id"), "kind"), on="account_id", how="left")
+        .join(of_ibans, on="counterpart_iban", how="left")
+        .join(own.with_columns(is_itself=True), on=["account_id", "counterpart_iban"], how="left")
+        .join(of_accounts, on="account_id", how="left")
         .with_columns(is_settlement.alias("is_settlement"))
         .filter(~is_foreign | pl.col("is_settlement"))
-        .with_columns(pl.when(is_elsewhere).then(pl.col("target")), pl.col("amount").abs().alias("size"))
+        .with_columns(
+            pl.when(is_itself).then(to_itself).otherwise("target").alias("target"),
+            (pl.col("is_exchange") | (is_itself & pl.col("is_shared"))).alias("is_exchange"),
+            pl.col("amount").abs().alias("size"),
+        )
         .filter(
             pl.col("target").is_not_null()
             | pl.col("is_settlement")
@@ -114,19 +143,24 @@ def _sides(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return rows.filter(pl.col("amount") < 0), rows.filter(pl.col("amount") > 0)
 
 
+def _largest_first(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.sort("size", descending=True, maintain_order=True)
+
+
 def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
     """The pairs of legs that their IBANs show, each leg in one pair at most: by best evidence first (EVIDENCE), then by
-    nearest day."""
+    nearest day; last those that name each other and differ by a fee or in currency."""
     sizes = rows.filter(pl.col("target").is_not_null())["size"].unique()
-    out, into = _sides(rows.filter(pl.col("size").is_in(sizes.implode())))
+    out, into = _sides(_largest_first(rows.filter(pl.col("size").is_in(sizes.implode()))))
     pairs = [pl.DataFrame(schema=_PAIRS)]
-    for (out_keys, in_keys), days in product(EVIDENCE, DAYS_APART):
+    steps = [*product(EVIDENCE, [True], DAYS_APART), *product(EVIDENCE[:1], [False], DAYS_APART)]
+    for (out_keys, in_keys), is_equal, days in steps:
         if out.is_empty() or into.is_empty():
             break
         speaking_out, speaking_in = out.filter(_speaks(out_keys)), into.filter(_speaks(in_keys))
         if speaking_out.is_empty() or speaking_in.is_empty():
             continue
-        paired = _in_order(speaking_out, speaking_in, out_keys, in_keys, days=days)
+        paired = _in_order(speaking_out, speaking_in, out_keys, in_keys, days=days, is_equal=is_equal)
         out = out.filter(~pl.col("id").is_in(paired["out_id"].implode()))
         into = into.filter(~pl.col("id").is_in(paired["in_id"].implode()))
         pairs.append(paired)
@@ -134,31 +168,68 @@ def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _speaks(keys: Sequence[str]) -> pl.Expr:
-    return pl.col("target").is_not_null() if "target" in keys else pl.col("target").is_null()
+    """Whether a leg names the other one's account, or does not, as the keys want it. The account's own former IBAN only
+    counts where both do."""
+    if "target" not in keys:
+        return pl.col("target").is_null()
+    return pl.col("target").is_not_null() if len(keys) > 1 else pl.col("target") != pl.col("account_id")
 
 
 def _in_order(
-    out: pl.DataFrame, into: pl.DataFrame, out_keys: Sequence[str], in_keys: Sequence[str], *, days: int
+    out: pl.DataFrame, into: pl.DataFrame, out_keys: Sequence[str], in_keys: Sequence[str], *, days: int, is_equal: bool
 ) -> pl.DataFrame:
     """The pairs of legs of which one arrives `days` after the other left; equal transfers of one day are paired in the
-    order of their ids."""
-    same = ["currency", "size", "day", "number"]
-    arriving = _number_equals(into, in_keys, days=0).select(
+    order of their ids. Unless `is_equal`, pairs in two currencies, and those of which a fee is missing, at most
+    FEE_SHARE_MAX of what left; the largest of a day first."""
+    same = ["currency", "size", "day", "number"] if is_equal else ["day", "number"]
+    arriving = _numbered(into, [*in_keys, *same[:-1]], days=0).select(
         pl.col("id").alias("in_id"),
         pl.col("account_id").alias("in_account"),
         *same,
+        *(pl.col(name).alias(f"{name}_in") for name in ("currency", "size")),
         *(pl.col(in_key).alias(f"same_{out_key}") for out_key, in_key in zip(out_keys, in_keys, strict=True)),
     )
+    lost, is_one_currency = pl.col("size") - pl.col("size_in"), pl.col("currency") == pl.col("currency_in")
+    is_fee = lost.is_between(0, pl.col("size") * FEE_SHARE_MAX)
     return (
-        _number_equals(out, out_keys, days=days)
+        _numbered(out, [*out_keys, *same[:-1]], days=days)
         .join(arriving, left_on=[*out_keys, *same], right_on=[*(f"same_{key}" for key in out_keys), *same])
-        .select(pl.col("id").alias("out_id"), "in_id", pl.col("account_id").alias("out_account"), "in_account")
+        .filter(~is_one_currency | is_fee)
+        .with_columns(pl.when(is_one_currency & (lost > 0)).then(lost).alias("transfer_fee"))
+        .select(
+            pl.col("id").alias("out_id"),
+            "in_id",
+            pl.col("account_id").alias("out_account"),
+            "in_account",
+            pl.col("transfer_fee").cast(MONEY),
+        )
     )
 
 
-def _number_equals(side: pl.DataFrame, keys: Sequence[str], *, days: int) -> pl.DataFrame:
+def _numbered(side: pl.DataFrame, keys: Sequence[str], *, days: int) -> pl.DataFrame:
+    """The legs that may arrive `days` later, with that `day` and their `number` among those with the same keys."""
     return side.with_columns((pl.col("booking_date") + pl.duration(days=days)).alias("day")).with_columns(
-        pl.int_range(pl.len()).over(*keys, "currency", "size", "day").alias("number")
+        pl.int_range(pl.len()).over(*keys).alias("number")
+    )
+
+
+def _exchanges(rows: pl.DataFrame) -> pl.DataFrame:
+    """The pairs of an amount that leaves an account in one currency and one that arrives in another, at one bank on one
+    day, where as many leave as arrive; the largest first."""
+    of_day = ["bank_name", "booking_date"]
+    out, into = (
+        _numbered(side, of_day, days=0).with_columns(pl.len().over(of_day).alias("legs"))
+        for side in _sides(_largest_first(rows))
+    )
+    is_exchange = (pl.col("currency") != pl.col("currency_in")) & (pl.col("account_id") != pl.col("account_id_in"))
+    return (
+        out.join(into, on=[*of_day, "number", "legs"], suffix="_in")
+        .filter(is_exchange)
+        .select(
+            *(pl.col("id").alias("out_id"), pl.col("id_in").alias("in_id")),
+            *(pl.col("account_id").alias("out_account"), pl.col("account_id_in").alias("in_account")),
+            transfer_fee=pl.lit(None, dtype=MONEY),
+        )
     )
 
 
@@ -187,6 +258,7 @@ def _only_opposites(silent: pl.DataFrame) -> pl.DataFrame:
         pl.col("other_id").alias("in_id"),
         pl.col("account_id").alias("out_account"),
         pl.col("other_account_id").alias("in_account"),
+        transfer_fee=pl.lit(None, dtype=MONEY),
     )
 
 
@@ -211,8 +283,8 @@ def _only_opposite(side: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
 
 
 def _both_legs(pairs: pl.DataFrame) -> pl.DataFrame:
-    """One row per leg: its id, and the id and account of the other leg."""
-    columns = ["id", "transfer_id", "other_account_id"]
-    leaving = pairs.select("out_id", "in_id", "in_account")
-    arriving = pairs.select("in_id", "out_id", "out_account")
+    """One row per leg: its id, the id and account of the other leg, and the fee, which is the leaving one's."""
+    columns = ["id", "transfer_id", "other_account_id", "transfer_fee"]
+    leaving = pairs.select("out_id", "in_id", "in_account", "transfer_fee")
+    arriving = pairs.select("in_id", "out_id", "out_account", pl.lit(None, dtype=MONEY))
     return pl.concat(legs.rename(dict(zip(legs.columns, columns, strict=True))) for legs in (leaving, arriving))

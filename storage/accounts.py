@@ -12,9 +12,8 @@ from storage.database import Session, add_row_unless_there, set_values
 
 UNNAMED = "unnamed"  # the key of an account that its file does not name at all
 COLUMNS = (
-    "id, connection_id, stable_key, iban, coalesce(given_name, name) AS said_name, kind, currency, bank_name, bic,"
-    " balance, balance_date, last_synced_at, hidden_at IS NOT NULL AS is_hidden,"
-    " perhaps_same_as"
+    "id, connection_id, stable_key, iban, former_ibans, coalesce(given_name, name) AS said_name, kind, currency,"
+    " bank_name, bic, balance, balance_date, last_synced_at, hidden_at IS NOT NULL AS is_hidden, perhaps_same_as"
 )
 
 Difference = Literal["currency", "kind", "iban"]
@@ -38,8 +37,9 @@ class AccountAmbiguous(Exception):
 class StoredAccount(Struct, frozen=True, kw_only=True):
     """An account as it is stored. `balance` is the booked balance in `currency` at the end of `balance_date`, None
     where the source gives none. `said_name` is the name that the user gave the account, else the one from its source.
-    `perhaps_same_as` is the id of another account that this one may duplicate; it stays when the user has answered that
-    it does not (`same_as`)."""
+    `former_ibans` are those that the bank has replaced by `iban`, with a blank between them. `perhaps_same_as` is the
+    id of another account that this one may duplicate; it stays when the user has answered that it does not
+    (`same_as`)."""
 
     id: str
     connection_id: str
@@ -53,6 +53,7 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
     balance: Decimal | None
     balance_date: date | None
     last_synced_at: datetime | None
+    former_ibans: str | None = None
     is_hidden: bool = False
     perhaps_same_as: str | None = None
 
@@ -74,6 +75,11 @@ class StoredAccount(Struct, frozen=True, kw_only=True):
         """The id of the account that this one may duplicate, while this one is hidden; None otherwise, because showing
         it again answers that it duplicates none."""
         return self.perhaps_same_as if self.is_hidden else None
+
+    @property
+    def ibans(self) -> list[str]:
+        """All IBANs under which payments find the account: the present one first, then those that it replaced."""
+        return own_ibans(self.iban, self.former_ibans)
 
     def difference(self, other: "StoredAccount") -> Difference | None:
         """The first of currency, kind and IBAN that both accounts state and state differently; None where they may be
@@ -103,6 +109,11 @@ class SelectedAccounts(NamedTuple):
         return None if self.is_everything else self.ids
 
 
+def own_ibans(iban: str | None, former_ibans: str | None) -> list[str]:
+    """The IBANs in two columns of an account, the present one first."""
+    return [*([iban] if iban else []), *(former_ibans or "").split()]
+
+
 def of_user(session: Session, user_id: str) -> list[StoredAccount]:
     """The accounts of a user that are not hidden, in the order in which they first appeared."""
     return [account for account in every(session, user_id) if not account.is_hidden]
@@ -121,14 +132,15 @@ def every(session: Session, user_id: str) -> list[StoredAccount]:
 
 
 def resolve(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
-    """The account with this id, else IBAN, else name in whatever case, hidden or not. Raises AccountUnknown and
-    AccountAmbiguous."""
+    """The account with this id, else IBAN (a former one last), else name in whatever case, hidden or not. Raises
+    AccountUnknown and AccountAmbiguous."""
     owned = every(session, user_id)
     wanted = id_or_name.strip()
     compact, folded = "".join(wanted.split()).upper(), wanted.casefold()
     for found in (
         [account for account in owned if account.id == wanted],
         [account for account in owned if account.iban == compact],
+        [account for account in owned if compact in account.ibans],
         [account for account in owned if (account.name or "").casefold() == folded],
     ):
         if len(found) > 1:

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from analytics.cashflow import left_out
-from analytics.currencies import NO_RATES, convert, foreign_currencies
+from analytics.cashflow import at_border, left_out
+from analytics.currencies import NO_RATES, foreign_currencies
 from analytics.letters import fold, plain
 from analytics.minor_digits import MINOR_DIGITS, MINOR_DIGITS_USUAL
 from analytics.refunds import NO_CATEGORY
@@ -72,7 +72,7 @@ def matching_rows(
         is_there = [pl.when(is_split(parts, may_be_pending=True)).then(of_parts).otherwise(of_whole)]
     chosen = rows.lazy().filter(*_row_conditions(query), *is_there).with_columns(left_out(selection).alias("left_out"))
     foreign = foreign_currencies(rows, currency)
-    judged = convert(chosen, currency=currency, foreign=foreign, rates=rates)
+    judged = at_border(chosen, selection, currency=currency, foreign=foreign, rates=rates)
     return judged.filter(*_figure_conditions(query))
 
 

@@ -56,17 +56,18 @@ accounts = group(
 @account_argument
 @click.argument("into")
 @owner_option
+@click.option("--continues", is_flag=True, help="The bank has given the account a new IBAN: ACCOUNT continues INTO.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @data_option
-def _merge(account: str, into: str, user: str, yes: bool, data_dir: Path | None) -> None:
-    """Merge ACCOUNT into INTO: one account from two sources.
+def _merge(account: str, into: str, user: str, continues: bool, yes: bool, data_dir: Path | None) -> None:
+    """Merge ACCOUNT into INTO: one account from two sources, or under a new IBAN.
 
     A booking that both have counts once. What comes later for either goes to INTO.
     """
     if not yes:
-        run("accounts merge", data_dir, user=user, account=account, into=into, is_dry_run=True)
+        run("accounts merge", data_dir, user=user, account=account, into=into, continues=continues, is_dry_run=True)
         confirm("Merge them?")
-    run("accounts merge", data_dir, user=user, account=account, into=into)
+    run("accounts merge", data_dir, user=user, account=account, into=into, continues=continues)
 
 
 _watch_balance = plain_command(

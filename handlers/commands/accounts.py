@@ -78,12 +78,20 @@ def hide_account(services: Services, report: Report, *, user: User, account: str
 
 
 def merge_accounts(
-    services: Services, report: Report, *, user: User, account: str, into: str, is_dry_run: bool = False
+    services: Services,
+    report: Report,
+    *,
+    user: User,
+    account: str,
+    into: str,
+    continues: bool = False,
+    is_dry_run: bool = False,
 ) -> None:
-    """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later ones;
-    the user's access record notes it. A dry run only reports what would happen."""
+    """Merge two entries of one real account: `into` gets the bookings of both, each counted once, and all later ones,
+    with `continues` also where the bank has given the account a new IBAN; the user's access record notes it. A dry run
+    only reports what would happen."""
     source, target = (accounts.resolve(services.everybody, user.id, each) for each in (account, into))
-    merged = merge(services, user, source, target, is_dry_run=is_dry_run)
+    merged = merge(services, user, source, target, continues=continues, is_dry_run=is_dry_run)
     names = f"{source.label} into {target.label}"
     if is_dry_run:
         balance = _balance(merged.balance, target.currency, merged.balance_date) or "none"

@@ -87,12 +87,12 @@ def list_merged_accounts(services: Services, request: Request) -> Json:
 
 def merge_account(services: Services, request: Request, *, id: str, dry_run: bool, body: Mapping[str, Any]) -> Json:
     """Merge two entries of one real account: the account in the body's `into` gets the bookings of `id`, each counted
-    once, and all later ones. Return the counts of `Merged` and the balance; a dry run stores nothing. Raises NotFound
-    and BadRequest."""
+    once, and all later ones; with `continues` also where the bank has given the account a new IBAN. Return the counts
+    of `Merged` and the balance; a dry run stores nothing. Raises NotFound and BadRequest."""
     user = services.user(owner_of(request))
     source, target = (_find(services, user.id, each) for each in (id, body["into"]))
     try:
-        merged = merge(services, user, source, target, is_dry_run=dry_run)
+        merged = merge(services, user, source, target, continues=body.get("continues", False), is_dry_run=dry_run)
     except NotOneAccount as error:
         raise BadRequest(f"into: {error}") from error
     return {
@@ -159,23 +159,32 @@ class Merged(Struct, frozen=True, kw_only=True):
     access_narrowed: int
 
 
-def merge(services: Services, user: User, source: StoredAccount, target: StoredAccount, *, is_dry_run: bool) -> Merged:
-    """Make `source` a part of `target`, which is first excluded from the grants that cover it but not `source`, and
-    return the outcome; a dry run only computes it. No grant is narrowed for a new `source`, about which the user is
-    still being asked. Raises NotOneAccount."""
-    grants = services.authorization.grants
+def merge(
+    services: Services,
+    user: User,
+    source: StoredAccount,
+    target: StoredAccount,
+    *,
+    continues: bool = False,
+    is_dry_run: bool,
+) -> Merged:
+    """Make `source` a part of `target` (`continues` as in `merges.merge`), which is first excluded from the grants that
+    cover it but not `source`, and return the outcome; a dry run only computes it. No grant is narrowed for a new
+    `source`, about which the user is still being asked. Raises NotOneAccount."""
+    grants, both = services.authorization.grants, {"source_id": source.id, "target_id": target.id}
 
     def work(session: Transaction) -> tuple[Rebuilt, StoredAccount]:
-        rebuilt = merges.merge(session, user=user, source_id=source.id, target_id=target.id, now=services.clock.now())
+        now = services.clock.now()
+        rebuilt = merges.merge(session, user=user, **both, continues=continues, now=now)
         whole = next(each for each in accounts.every(session, user.id) if each.id == target.id)
         return rebuilt, whole
 
-    merges.check_mergeable(services.of(user.id), user.id, source_id=source.id, target_id=target.id)
+    merges.check_mergeable(services.of(user.id), user.id, **both, continues=continues)
     bookings = transactions.count(services.of(user.id), user.id, Selection(account_ids=[source.id]))
     is_new = source.same_as == target.id  # a new account: no app has been given or refused this one account
-    narrowed = [] if is_new else grants.widened_by_merge(user.id, source_id=source.id, target_id=target.id)
+    narrowed = [] if is_new else grants.widened_by_merge(user.id, **both)
     if narrowed and not is_dry_run:
-        grants.keep_exclusions(user.id, source_id=source.id, target_id=target.id)
+        grants.keep_exclusions(user.id, **both)
     rebuilt, whole = services.change(user.id, work, is_dry_run=is_dry_run)
     return Merged(
         rebuilt=rebuilt,

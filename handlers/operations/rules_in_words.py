@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analytics.classification.rules import Rule
-from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG, BY_SETTLEMENT
+from analytics.transfers import BY_AMOUNT, BY_EXCHANGE, BY_IBAN, BY_OTHER_LEG, BY_SETTLEMENT
 
 BY_USER = "user-rule"
 _ADJUSTING = "The service wrote this entry itself, so that an incomplete history meets the bank's balance."
@@ -56,6 +56,7 @@ TRANSFER = {
     BY_IBAN: "The IBAN of the other side is that of another account of yours",
     BY_OTHER_LEG: "The booking on your other account names the IBAN of this one, with the opposite amount",
     BY_SETTLEMENT: "It settles your credit card, and each is the only one of the opposite amount within 4 days",
+    BY_EXCHANGE: "It exchanges one currency for another at one bank, with the booking of the same day there",
     BY_AMOUNT: "Neither booking names an IBAN, and each is the only one of the opposite amount within 4 days",
 }
 CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN on the other side", "merchant": "merchant"}
@@ -81,6 +82,8 @@ def transfer_reason(row: Mapping[str, Any]) -> str:
     known = TRANSFER[row["transfer_rule"]]
     if row["transfer_id"] is None:
         return f"{known}; no booking there belongs to it yet, so it counts as income or expense until one arrives."
+    if row["transfer_fee"] is not None:
+        return f"{known}; where both accounts are selected, only the fee counts that it lost on its way."
     return f"{known}; it is left out where both accounts are selected."
 
 

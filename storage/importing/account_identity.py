@@ -61,8 +61,9 @@ def owner(teller: Teller, account: AccountRecord) -> Owner:
         *(user.id, [by_key, by_iban]),
     )
     known = session.rows(
-        "SELECT id FROM accounts WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR (currency = $4 AND (iban = $3"
-        " OR (iban IS NULL AND stable_key = ANY($5::TEXT[])) OR (iban LIKE 'DE%' AND substr(iban, 5) = $6))))",
+        "SELECT id FROM (SELECT id, currency, stable_key, concat_ws(' ', iban, former_ibans) AS ibans FROM accounts"
+        " WHERE user_id = $1) AS owned WHERE id = ANY($2::TEXT[]) OR (currency = $4 AND (strpos(ibans, $3) > 0"
+        " OR (ibans = '' AND stable_key = ANY($5::TEXT[])) OR ibans LIKE '%DE__' || $6 || '%'))",
         *(user.id, [by_key, by_iban], account.iban, account.currency, _german_keys(account.iban)),
         _german_number(account.stable_key),
     )

@@ -14,7 +14,7 @@ from analytics.classification.leaves import OF_KINDS, OWN_TRANSFER
 from analytics.classification.rules import ChosenCategory, Rule
 from analytics.frames import CLASSIFIABLE, columns, frame_of
 from analytics.search_text import searchable_text
-from storage import journal, rules
+from storage import accounts, journal, rules
 from storage.database import Session, Transaction
 from storage.words import annotations, rule_tags
 
@@ -47,9 +47,11 @@ class Derivation(Struct, frozen=True):
     def of_user(cls, session: Session, user_id: str) -> "Derivation":
         """The derivation with what the store has now."""
         parts = annotations.largest_parts(session, user_id)
-        owned = session.rows("SELECT id, iban, kind FROM accounts WHERE user_id = $1", user_id)
+        owned = session.rows("SELECT id, iban, former_ibans, kind FROM accounts WHERE user_id = $1", user_id)
         return cls(
-            own_ibans={row["iban"]: row["kind"] for row in owned if row["iban"]},
+            own_ibans={
+                iban: row["kind"] for row in owned for iban in accounts.own_ibans(row["iban"], row["former_ibans"])
+            },
             kinds={row["id"]: row["kind"] for row in owned},
             rules=rules.of_user(session, user_id),
             corrections=rules.corrections(session, user_id),

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 
 from storage import accounts, connections
 from storage.accounts import Difference
-from storage.database import Session, Transaction, set_values
+from storage.database import Row, Session, Transaction, set_values
 from storage.importing import account_identity, contributions
 from storage.recurring import added
 from storage.undo_and_merge import baseline
@@ -22,7 +23,7 @@ class NotOneAccount(Exception):
 REFUSALS: Mapping[Difference, str] = {
     "currency": "Accounts of different currencies cannot be merged.",
     "kind": "Accounts of different types cannot be merged.",
-    "iban": "Accounts with different IBANs cannot be merged.",
+    "iban": "Accounts with different IBANs cannot be merged, unless the bank has given the account a new one.",
 }
 
 
@@ -46,22 +47,28 @@ class MergedAccount(Struct, frozen=True, kw_only=True):
     given_name: str | None
     hidden_at: datetime | None
     perhaps_same_as: str | None
+    iban_rank: int | None
 
 
-def merge(session: Transaction, *, user: User, source_id: str, target_id: str, now: datetime) -> Rebuilt:
+def merge(
+    session: Transaction, *, user: User, source_id: str, target_id: str, continues: bool = False, now: datetime
+) -> Rebuilt:
     """Merge the source account into the target: the target holds the bookings of both, each once, and later imports of
-    the source go to the target, as do recurring payments added by hand. What the user has set for the source is kept
-    for `separate`. Raises NotOneAccount."""
+    the source go to the target, as do recurring payments added by hand. `continues` says that the bank has given the
+    account a new IBAN: the target then has both IBANs, and shows the one with the latest bookings. What the user has
+    set for the source is kept for `separate`. Raises NotOneAccount."""
     session.hold(user.id)
-    check_mergeable(session, user.id, source_id=source_id, target_id=target_id)
+    is_new_iban = check_mergeable(session, user.id, source_id=source_id, target_id=target_id, continues=continues)
     (settings,) = settings_of(session, user.id, [source_id])
+    ranked = _ranked(session, user.id, settings, target_id) if is_new_iban else {}
     _end_questions(session, user.id, source_id=source_id, target_id=target_id)
     baseline.hand_over(session, user.id, source_id, target_id)
     set_values(session, "contributions", {"user_id": user.id, "account_id": source_id}, account_id=target_id)
     added.hand_over(session, user.id, source_id, target_id)
     account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
     kept = {name: settings[name] for name in ("given_name", "hidden_at", "perhaps_same_as")}
-    set_values(session, "account_aliases", {"user_id": user.id, "source_id": source_id}, merged_into=target_id, **kept)
+    alias = {"user_id": user.id, "source_id": source_id}
+    set_values(session, "account_aliases", alias, merged_into=target_id, **kept, **ranked)
     return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now, joined=source_id)
 
 
@@ -79,6 +86,7 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
     for table in ("account_keys", "account_aliases"):
         set_values(session, table, {"user_id": user.id, "source_id": ids}, account_id=source_id)
     session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
+    _move_ranks(session, user.id, source_id, -(chosen.iban_rank or 0))
     both = {source_id, chosen.into}
     rebuilt = rebuild(session, user=user, account_ids=both, job_id="separate", now=now, parted=both)
     settings = {name: getattr(chosen, name) for name in ("id", "given_name", "hidden_at", "perhaps_same_as")}
@@ -90,8 +98,8 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
     """The user's accounts that are parts of others, because the user has merged them, or has assigned an account of a
     source to another one; sorted by id, and described as their sources first described them."""
     aliases = session.rows(
-        "SELECT source_id, account_id, merged_into, given_name, hidden_at, perhaps_same_as FROM account_aliases"
-        " WHERE user_id = $1 ORDER BY source_id",
+        "SELECT source_id, account_id, merged_into, given_name, hidden_at, perhaps_same_as, iban_rank"
+        " FROM account_aliases WHERE user_id = $1 ORDER BY source_id",
         user_id,
     )
     reported = contributions.of_accounts(session, user_id, sorted({row["account_id"] for row in aliases}))
@@ -108,21 +116,57 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
             given_name=row["given_name"],
             hidden_at=row["hidden_at"],
             perhaps_same_as=row["perhaps_same_as"],
+            iban_rank=row["iban_rank"],
         )
         for row in aliases
         if (own := first.get(row["source_id"]))
     ]
 
 
-def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
-    """Raise NotOneAccount for one and the same account, and where currency, kind or IBAN of two accounts differ; one's
-    balance would replace the other's."""
+def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id: str, continues: bool = False) -> bool:
+    """Whether the IBANs of two accounts differ that may be one all the same, because the one `continues` the other, or
+    the user is being asked whether it does. Raises NotOneAccount for one and the same account, and where currency, kind
+    or IBAN differ otherwise; one's balance would replace the other's."""
     if source_id == target_id:
         raise NotOneAccount("These are already one account.")
     one, other = (each for each in accounts.every(session, user_id) if each.id in (source_id, target_id))
     difference = one.difference(other)
-    if difference is not None:
+    is_new_iban = difference == "iban" and (continues or one.same_as == other.id or other.same_as == one.id)
+    if difference is not None and not is_new_iban:
         raise NotOneAccount(REFUSALS[difference])
+    return is_new_iban
+
+
+def _ranked(session: Session, user_id: str, source: Row, target_id: str) -> dict[str, Any]:
+    """The source's IBAN with its rank among those of the target, whose first one has rank 0: above all of them where
+    the source has the latest booking or balance, else below them. Those that the source itself had keep their
+    order."""
+    source_id: str = source["id"]
+    ids = [source_id, target_id]
+    last = {
+        row["id"]: row["last_day"]
+        for row in session.rows(
+            "SELECT id, greatest(balance_date, (SELECT max(booking_date) FROM transactions WHERE user_id = $1"
+            " AND account_id = accounts.id)) AS last_day FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+            *(user_id, ids),
+        )
+    }
+    [ranked] = session.rows(
+        "SELECT coalesce(sum(abs(iban_rank)), 0) + 1 AS beyond FROM account_aliases"
+        " WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
+        *(user_id, ids),
+    )
+    is_newer = last[target_id] is None or (last[source_id] is not None and last[source_id] >= last[target_id])
+    rank = int(ranked["beyond"]) if is_newer else -int(ranked["beyond"])
+    _move_ranks(session, user_id, source_id, rank)
+    return {"iban": source["iban"], "iban_rank": rank}
+
+
+def _move_ranks(session: Session, user_id: str, account_id: str, by: int) -> None:
+    session.execute(
+        "UPDATE account_aliases SET iban_rank = iban_rank + $3 WHERE user_id = $1 AND account_id = $2",
+        *(user_id, account_id, by),
+    )
 
 
 def _end_questions(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:

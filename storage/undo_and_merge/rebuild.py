@@ -5,6 +5,7 @@ changes the list of contributions and lets the function that every import uses m
 reversed.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -133,6 +134,7 @@ def rebuild(
         assert connection is not None, f"the connection of import {job} has vanished"
         ingest.replay(session, user=user, connection=connection, given=each, now=each[0].imported_at)
     set_settings(session, user.id, settings)
+    _set_ibans(session, user.id, reported)
     _set_synced(session, user.id)
     _set_positions(session, user.id)
     transfer_pairs.pair_again(session, user.id)
@@ -212,7 +214,7 @@ def _changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:
     """The user's settings of these accounts (name, hiding, possible duplicate), and their IBANs."""
     return session.rows(
-        "SELECT id, iban, given_name, hidden_at, perhaps_same_as FROM accounts"
+        "SELECT id, iban, former_ibans, given_name, hidden_at, perhaps_same_as FROM accounts"
         " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
         *(user_id, ids),
     )
@@ -224,6 +226,28 @@ def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str,
     for row in settings:
         kept = {name: row[name] for name in ("given_name", "hidden_at", "perhaps_same_as")}
         set_values(session, "accounts", {"user_id": user_id, "id": row["id"]}, **kept)
+
+
+def _set_ibans(session: Session, user_id: str, reported: Sequence[Contribution]) -> None:
+    """Give each account that a bank has given another IBAN (`merge`) the newest one, with its bank, and note the others
+    as former."""
+    ranked: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for row in session.rows(
+        "SELECT account_id, iban, iban_rank FROM account_aliases WHERE user_id = $1 AND iban IS NOT NULL", user_id
+    ):
+        ranked[row["account_id"]].append((row["iban_rank"], row["iban"]))
+    for account in accounts.every(session, user_id):
+        told = [block.account for each in reported if each.account_id == account.id for block in each.blocks]
+        if account.id not in ranked or not told:
+            continue
+        rank, newest = max(ranked[account.id])
+        iban = newest if rank > 0 else account.iban
+        stated = (account.iban, *(each.iban for each in told), *(each for _, each in ranked[account.id]))
+        former = [each for each in dict.fromkeys(stated) if each and each != iban]
+        said = next((each for each in reversed(told) if each.iban == iban), account)
+        now = {"iban": iban, "bic": said.bic or account.bic, "bank_name": said.bank_name or account.bank_name}
+        of_account = {"user_id": user_id, "id": account.id}
+        set_values(session, "accounts", of_account, former_ibans=" ".join(former) or None, **now)
 
 
 def _show_same_as(session: Session, user_id: str, gone: Sequence[str]) -> None:
@@ -286,7 +310,7 @@ def _derive_again_without(session: Transaction, user_id: str, gone: Sequence[Map
     """Derive bookings with a deleted account's IBAN again, because that account now counts as somebody else's."""
     rows = session.rows(
         "SELECT id FROM transactions WHERE user_id = $1 AND counterpart_iban = ANY($2::TEXT[])",
-        *(user_id, [row["iban"] for row in gone if row["iban"]]),
+        *(user_id, [iban for row in gone for iban in accounts.own_ibans(row["iban"], row["former_ibans"])]),
     )
     if rows:
         derive_again(session, user_id, [row["id"] for row in rows])

@@ -11,6 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
+from storage import accounts
 from storage.database import Row, Session, Transaction, set_values
 from storage.importing.matching.booking_keys import squeeze
 
@@ -172,11 +173,11 @@ def accounts_of(session: Session, user_id: str) -> dict[str, str]:
     """For each account id, the id of the account that it is now or has become a part of; also by `by_number`, for
     annotations imported before the account."""
     aliases = session.rows("SELECT source_id, account_id FROM account_aliases WHERE user_id = $1", user_id)
-    owned = session.rows("SELECT id, iban, stable_key, currency FROM accounts WHERE user_id = $1", user_id)
+    owned = accounts.every(session, user_id)
     return {
-        **{by_number(row["iban"] or row["stable_key"], row["currency"]): row["id"] for row in owned},
+        **{by_number(number, each.currency): each.id for each in owned for number in each.ibans or [each.stable_key]},
         **{row["source_id"]: row["account_id"] for row in aliases},
-        **{row["id"]: row["id"] for row in owned},
+        **{each.id: each.id for each in owned},
     }
 
 

@@ -243,7 +243,35 @@ def _mates_by_iban(out: list[Row], into: list[Row], target: dict[str, str | None
                         and is_said in (None, one["account_id"])
                     ):
                         mate[cast(str, one["id"])], mate[cast(str, two["id"])] = two, one
+    for days in (0, 1, -1, 2, -2, 3, -3, 4, -4):
+        for one, two in _by_size(out, into, target, mate, days):
+            lost = -amount_of(one) - amount_of(two)
+            if one["currency"] != two["currency"] or 0 <= lost <= -amount_of(one) / 10:
+                mate[cast(str, one["id"])], mate[cast(str, two["id"])] = two, one
     return mate
+
+
+def _by_size(
+    out: list[Row], into: list[Row], target: dict[str, str | None], mate: dict[str, Row], days: int
+) -> list[tuple[Row, Row]]:
+    """The legs that name each other's account, the largest that leave on a day with the largest that arrive so many
+    days later."""
+    found: list[tuple[Row, Row]] = []
+    left = [row for row in out if row["id"] not in mate and target[cast(str, row["id"])] is not None]
+    for key in {(row["account_id"], target[cast(str, row["id"])], day_of(row)) for row in left}:
+        account, other, day = key
+        leaving = [row for row in left if (row["account_id"], target[cast(str, row["id"])], day_of(row)) == key]
+        arriving = [
+            row
+            for row in into
+            if row["id"] not in mate
+            and (row["account_id"], target[cast(str, row["id"])]) == (other, account)
+            and day_of(row) == day + timedelta(days=days)
+        ]
+        leaving.sort(key=lambda row: (amount_of(row), row["id"]))
+        arriving.sort(key=lambda row: (-amount_of(row), row["id"]))
+        found += zip(leaving, arriving, strict=False)
+    return found
 
 
 def _is_opposite(one: Row, two: Row) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.frames import LEGS, OWN_ACCOUNTS
-from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG, BY_SETTLEMENT, pair
+from analytics.transfers import BY_AMOUNT, BY_EXCHANGE, BY_IBAN, BY_OTHER_LEG, BY_SETTLEMENT, pair
 from tests.analytics import reference
 from tests.analytics.ledgers import Row, days, frame, legs, own_accounts
 
@@ -17,8 +17,8 @@ OWN = own_accounts("id | iban | kind\n a | DE01 | checking\n b | DE02 | savings\
 
 
 def paired(text: str, accounts: pl.DataFrame = OWN) -> list[tuple[str, str, str | None, str]]:
-    """The rows of `pair`."""
-    return pair(legs(text), accounts).rows()
+    """The rows of `pair`, without fees."""
+    return pair(legs(text), accounts).drop("transfer_fee").rows()
 
 
 @pytest.mark.requirement("decision 14")
@@ -213,14 +213,6 @@ def test_rows_without_an_amount_are_no_transfers() -> None:
     assert paired("account_id | booking_date | amount | counterpart_iban\n a | 2026-03-02 | 0 | DE02") == []
 
 
-def test_accounts_in_two_currencies_are_known_by_their_ibans_without_being_linked() -> None:
-    assert paired("""
-        account_id | booking_date | amount | currency | counterpart_iban
-        a          | 2026-03-02   | -50    | EUR      | DE02
-        b          | 2026-03-02   | 54.20  | USD      | DE01
-    """) == [("1", "b", None, BY_IBAN), ("2", "a", None, BY_IBAN)]
-
-
 def test_ten_thousand_equal_amounts_are_judged_in_bounded_memory() -> None:
     count = 5_000
     rows: list[Row] = [
@@ -246,7 +238,7 @@ def leg_rows(draw: st.DrawFn) -> list[Row]:
             "id": f"{number:02}",
             "account_id": draw(st.sampled_from(["a", "b", "c"])),
             "booking_date": draw(days(date(2026, 3, 1), date(2026, 3, 9))),
-            "amount": Decimal(draw(st.sampled_from([-50, 50, -50, 50, 0, -9, 9]))),
+            "amount": Decimal(draw(st.sampled_from([-50, 50, -50, 50, 49, 0, -9, 9]))),
             "currency": draw(st.sampled_from(["EUR", "EUR", "EUR", "USD"])),
             "counterpart_iban": draw(st.sampled_from([None, None, "DE01", "DE02", "XX99"])),
             "type": draw(st.sampled_from([None, "transfer", "transfer", "direct_debit", "cash_withdrawal", "fee"])),
@@ -260,7 +252,7 @@ def leg_rows(draw: st.DrawFn) -> list[Row]:
 @given(leg_rows())
 @pytest.mark.requirement("decision 14")
 def test_pairing_agrees_with_the_reference_and_is_symmetric(rows: list[Row]) -> None:
-    computed = {key: tuple(rest) for key, *rest in pair(frame(rows, LEGS), OWN).rows()}
+    computed = {key: tuple(rest) for key, *rest in pair(frame(rows, LEGS), OWN).drop("transfer_fee").rows()}
     assert computed == reference.pair(rows, OWN.rows(named=True))
     for key, (account, other, _rule) in computed.items():
         if other is not None:
@@ -272,6 +264,97 @@ def test_pairing_agrees_with_the_reference_and_is_symmetric(rows: list[Row]) -> 
 @pytest.mark.requirement("decision 14")
 def test_it_makes_no_difference_in_which_order_rows_arrived(rows: list[Row], cut: int) -> None:
     assert pair(frame(rows, LEGS), OWN).equals(pair(frame(rows[cut:] + rows[:cut], LEGS), OWN))
+
+
+@pytest.mark.requirement("decision 14")
+@pytest.mark.parametrize(
+    ("arrives", "fee"),
+    [
+        ("99.50 | EUR", "0.50"),
+        ("90 | EUR", "10.00"),
+        ("89.99 | EUR", "none"),
+        ("100.01 | EUR", "none"),
+        ("95 | CHF", None),
+    ],
+)
+def test_legs_that_name_each_other_may_differ_by_a_fee_or_in_currency(arrives: str, fee: str | None) -> None:
+    rows = pair(
+        legs(f"""
+            account_id | booking_date | counterpart_iban | amount | currency
+            a          | 2026-03-02   | DE02             | -100   | EUR
+            b          | 2026-03-04   | DE01             | {arrives}
+        """),
+        OWN,
+    )
+    is_one = fee != "none"
+    assert rows["transfer_id"].to_list() == (["2", "1"] if is_one else [None, None])
+    assert rows["transfer_fee"].to_list() == [Decimal(fee) if is_one and fee else None, None]
+
+
+@pytest.mark.requirement("decision 14")
+def test_the_opposite_amount_goes_before_a_fee_and_the_largest_before_smaller_ones() -> None:
+    assert pair(
+        legs("""
+            account_id | booking_date | counterpart_iban | amount | currency
+            a          | 2026-03-02   | DE02             | -100   | EUR
+            a          | 2026-03-02   | DE02             | -99    | EUR
+            b          | 2026-03-02   | DE01             | 99     | EUR
+            b          | 2026-03-03   | DE01             | 98     | EUR
+            a          | 2026-03-10   | DE02             | -20    | EUR
+            a          | 2026-03-10   | DE02             | -40    | EUR
+            b          | 2026-03-10   | DE01             | 38     | USD
+            b          | 2026-03-10   | DE01             | 19     | USD
+        """),
+        OWN,
+    )["transfer_id"].to_list() == ["4", "3", "2", "1", "8", "7", "6", "5"]
+
+
+@pytest.mark.requirement("decision 14")
+def test_an_exchange_between_wallets_at_one_bank_is_a_transfer() -> None:
+    wallets = own_accounts("id | bank_name\n a | PayPal\n b | PayPal\n c | Other")
+    text = """
+        account_id | booking_date | amount | currency | is_exchange
+        a          | 2026-03-02   | -18.50 | EUR      | yes
+        b          | 2026-03-02   |  20    | USD      | yes
+        b          | 2026-03-02   | -20    | USD      | no
+    """
+    assert paired(text, wallets) == [("1", "b", "2", BY_EXCHANGE), ("2", "a", "1", BY_EXCHANGE)]
+    for other in (
+        "c          | 2026-03-02   |  20    | USD      | yes",
+        "b          | 2026-03-03   |  20    | USD      | yes",
+    ):
+        assert paired(text.replace("b          | 2026-03-02   |  20    | USD      | yes", other), wallets) == []
+    two = text + "        a | 2026-03-02 | -9.30 | EUR | yes"
+    assert paired(two, wallets) == []  # a leg is missing
+    more = two + "\n        b | 2026-03-02 | 10 | USD | yes"
+    assert [row[2] for row in paired(more, wallets)] == ["2", "1", "5", "4"]
+
+
+@pytest.mark.requirement("decision 14")
+def test_accounts_under_one_iban_exchange_without_words() -> None:
+    shared = own_accounts("id | iban | bank_name\n a | DE01 | Bank\n b | DE01 | Bank")
+    assert paired(
+        """
+        account_id | booking_date | counterpart_iban | amount | currency
+        a          | 2026-03-02   | DE01             | -18.50 | EUR
+        b          | 2026-03-02   | DE01             |  20    | USD
+        """,
+        shared,
+    ) == [("1", "b", "2", BY_EXCHANGE), ("2", "a", "1", BY_EXCHANGE)]
+
+
+@pytest.mark.requirement("decision 14")
+def test_what_goes_from_a_former_iban_to_the_present_one_of_an_account_is_a_transfer_only_in_pairs() -> None:
+    renamed = own_accounts("id | iban\n a | DE09\n a | DE01\n b | DE02")
+    text = """
+        account_id | booking_date | counterpart_iban | amount | type
+        a          | 2026-03-02   | DE09             | -500   | transfer
+        a          | 2026-03-02   | DE01             |  500   | transfer
+        a          | 2026-03-09   | DE09             | -5     | transfer
+        a          | 2026-03-09   |                  | 5      | transfer
+        b          | 2026-03-12   | DE01             | -7     | transfer
+    """
+    assert paired(text, renamed) == [("1", "a", "2", BY_IBAN), ("2", "a", "1", BY_IBAN), ("5", "a", None, BY_IBAN)]
 
 
 def test_no_rows_and_no_accounts_make_no_transfers() -> None:

@@ -159,7 +159,7 @@ def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: S
     refused = client.post(f"/accounts/{other}/merge", json={"into": giro})
     assert (refused.status_code, refused.json()["error"]) == (
         400,
-        "into: Accounts with different IBANs cannot be merged.",
+        "into: Accounts with different IBANs cannot be merged, unless the bank has given the account a new one.",
     )
     holder.service.services.everybody.execute("UPDATE accounts SET iban = NULL WHERE id = $1", other)
     before = holder.get("/transactions", accountIds=f"{giro},{other}")

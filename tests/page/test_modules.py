@@ -46,7 +46,9 @@ def test_every_reason_for_a_category_and_a_transfer_is_known_in_german() -> None
     category = [sentence.format("x") for name, sentence in CATEGORY.items() if name != "correction"]
     corrected = [CATEGORY["correction"].format(by) for by in CORRECTED_BY.values()]
     transfer = [
-        transfer_reason({"transfer_rule": rule, "transfer_id": id_}) for rule in TRANSFER for id_ in (None, "x")
+        transfer_reason({"transfer_rule": rule, "transfer_id": id_, "transfer_fee": fee})
+        for rule in TRANSFER
+        for id_, fee in ((None, None), ("x", None), ("x", 1))
     ]
     assert [each for each in category + corrected + transfer if not any(one.fullmatch(each) for one in known)] == []
 

@@ -37,14 +37,18 @@ const nameOf = (person, id) => {
   return found ? accountName(found) : t("hidden");
 };
 
+const isNewIban = (account, target) => Boolean(account.iban && target.iban && account.iban !== target.iban);
+
+const intoBody = (account, target) => ({ into: target.id, ...(isNewIban(account, target) && { continues: true }) });
+
 /** What a merge would come to, before it is confirmed. */
 function Plan({ account, target }) {
-  const plan = usePreview((signal) => change("POST", one("accounts", account.id, "/merge"), { parameters: { dryRun: true }, body: { into: target.id }, signal }), [account.id, target.id]);
+  const plan = usePreview((signal) => change("POST", one("accounts", account.id, "/merge"), { parameters: { dryRun: true }, body: intoBody(account, target), signal }), [account.id, target.id]);
   if (!plan) return null;
   if (plan.error) return html`<${Failed} error=${plan.error} />`;
   const { bookings, inBoth, balance, balanceDate, currency, accessNarrowed } = plan.data;
   return html`<p role="status">${t("merge_plan", { n: bookings, name: accountName(target) })} ${inBoth > 0 && t("merge_twice", { n: inBoth })}
-    ${" "}${balance !== null && t("merge_balance", { amount: money(balance, currency), as_of: t("as_of", { day: day(balanceDate) }) })} ${accessNarrowed > 0 && t("merge_apps", { n: accessNarrowed })} ${t("merge_back")}</p>
+    ${" "}${balance !== null && t("merge_balance", { amount: money(balance, currency), as_of: t("as_of", { day: day(balanceDate) }) })} ${accessNarrowed > 0 && t("merge_apps", { n: accessNarrowed })} ${isNewIban(account, target) && t("merge_new_iban")} ${t("merge_back")}</p>
     <button type="submit">${t("merge")}</button>`;
 }
 
@@ -53,6 +57,7 @@ function Change({ account, others, onClose }) {
   const [into, setInto] = useState("");
   const [typed, setTyped] = useState("");
   const shown = accountName(account);
+  const target = others.find(({ id }) => id === into);
   const close = useThere(onClose);
   const submitted = (...what) => async (event) => {
     event.preventDefault();
@@ -64,11 +69,11 @@ function Change({ account, others, onClose }) {
       <span class="buttons"><input id="own-name" value=${name} maxlength="200" onInput=${(event) => setName(event.target.value)} /><button type="submit" class="primary">${t("save")}</button></span>
     </form>
     <div class="field"><span class="label">${t("hide")}</span><p class="soft small">${t("hide_text")}</p><button type="button" onClick=${submitted("PATCH", { body: { isHidden: true } })}>${t("hide")}</button></div>
-    ${others.length > 0 && html`<form class="field" onSubmit=${submitted("POST", { body: { into } }, "/merge")}>
+    ${others.length > 0 && html`<form class="field" onSubmit=${submitted("POST", { body: target && intoBody(account, target) }, "/merge")}>
       <span class="label">${t("merge_into")}</span><p class="soft small">${t("merge_text")}</p>
       <span class="buttons"><${Choice} name=${t("merge_into")} value=${into} onChoose=${setInto}
         options=${[["", t("choose")], ...others.map((each) => [each.id, accountAmong(each)])]} /></span>
-      ${into && html`<${Plan} account=${account} target=${others.find(({ id }) => id === into)} />`}
+      ${target && html`<${Plan} account=${account} target=${target} />`}
     </form>`}
     <form class="field" onSubmit=${submitted("DELETE", { parameters: { name: typed } })}>
       <label for="delete-name">${t("delete_account")}</label><p class="soft small">${t("delete_text", { name: shown })}</p>
