@@ -323,7 +323,13 @@ def test_an_exchange_between_wallets_at_one_bank_is_a_transfer() -> None:
         "c          | 2026-03-02   |  20    | USD      | yes",
         "b          | 2026-03-03   |  20    | USD      | yes",
     ):
-        assert paired(text.replace("b          | 2026-03-02   |  20    | USD      | yes", other), wallets) == []
+        assert (
+            paired(
+                text.replace("-20 ", "-21 ").replace("b          | 2026-03-02   |  20    | USD      | yes", other),
+                wallets,
+            )
+            == []
+        )
     two = text + "        a | 2026-03-02 | -9.30 | EUR | yes"
     assert paired(two, wallets) == []  # a leg is missing
     more = two + "\n        b | 2026-03-02 | 10 | USD | yes"
