@@ -208,7 +208,7 @@ def test_a_rule_is_edited_to_give_any_category_and_tags(run: Run, new_user: NewU
     assert own == {**bakery, "ownCategoryId": own["ownCategoryId"], "tags": ["Bread", "home"]}
     assert edited("--category", "RENT") == {"category": "RENT", "tags": ["Bread", "home"]}
     assert edited("--tag", "") == {"category": "RENT"}
-    assert run("rules", "edit", "1", "--category", "nix", "--user", name).failed_with("no category called so")
+    assert run("rules", "edit", "1", "--category", "nix", "--user", name).failed_with("no category with that name")
 
 
 @pytest.mark.requirement("words.own")
@@ -238,11 +238,11 @@ def test_own_categories_by_command(run: Run, new_user: NewUser) -> None:
     assert run("categories", "rename", "brot", "Brötchen", "--user", name).code == 0
     assert "Another one at the same place" in refused("add", "BRÖTCHEN", "--below", "BAKERY")
     assert "1 to 100 printable characters" in refused("rename", "Essen", " ")
-    assert "There is no category called so." in refused("add", "x", "--below", "NOTHING")
-    assert "There is no category called so." in refused("remove", "Brot")
-    assert run("correct", row["id"], "Brot", "--user", name).failed_with("no category called so")
+    assert "There is no category with that name." in refused("add", "x", "--below", "NOTHING")
+    assert "There is no category with that name." in refused("remove", "Brot")
+    assert run("correct", row["id"], "Brot", "--user", name).failed_with("no category with that name")
     assert run("categories", "add", "Essen", "--below", "RENT", "--user", name).code == 0
-    assert "Several are called so; say which by its id: own_" in refused("remove", "Essen")
+    assert "Several have that name; give one of these ids: own_" in refused("remove", "Essen")
     assert run("categories", "remove", own()[0].split("(")[1][:-1], "--user", name).code == 0
     assert run("categories", "remove", "Brötchen", "--user", name).lines == ["1 booking changed."]
 
@@ -273,7 +273,7 @@ def test_targets_by_command(run: Run, new_user: NewUser) -> None:
     for amount in ("x", "1e3"):
         assert "An amount is 0 or more, such as 400 or 12.50." in refused("GROCERIES", amount)
     assert "amounts in EUR have 2 digits after the point" in refused("GROCERIES", "1.005")
-    assert "There is no category called so." in refused("NOTHING", "1")
+    assert "There is no category with that name." in refused("NOTHING", "1")
     assert "A month is written YYYY-MM." in refused("GROCERIES", "1", "--from", "2026-13")
 
 
@@ -303,7 +303,7 @@ def test_one_booking_is_annotated_and_all_words_go_out_and_in(run: Run, new_user
     (tmp_path / "words.jsonl").write_text(line)
     assert run("annotate", row["id"], "--note", "", "--no-tags", "--user", name).code == 0
     assert run("correct", row["id"], "HEALTH", "--one", "--user", name).code == 0
-    assert run("words", "import", tmp_path / "words.jsonl", "--user", name).lines == ["0 taken over."]
+    assert run("words", "import", tmp_path / "words.jsonl", "--user", name).lines == ["Imported 0 entries."]
     assert json.loads(run("words", "export", "--user", name).lines[0])["category"] == "HEALTH"
     assert run("annotate", row["id"], "--tag", " ", "--user", name).failed_with("tags: 1 to 100 printable characters")
     assert run("annotate", "txn_unknown", "--tag", "a", "--user", name).failed_with("no transaction with this id")
@@ -345,7 +345,7 @@ def test_a_booking_is_divided_and_exported_with_its_parts(run: Run, new_user: Ne
     half = f"{Decimal(str(abs(paid['amount']))) - 1}=brot = bread"
     assert run("annotate", paid["id"], "--split", "1=RENT", "--split", half, "--user", name).code == 0
     assert splits("--words")[paid["id"]][1][1] == "BAKERY"
-    assert run("annotate", paid["id"], "--split", "1=NOTHING", "--user", name).failed_with("no category called so")
+    assert run("annotate", paid["id"], "--split", "1=NOTHING", "--user", name).failed_with("no category with that name")
     for part in ("1,5=RENT", "-1=RENT", "RENT"):
         assert run("annotate", paid["id"], "--split", part, "--user", name).code == 2, part
 
@@ -366,7 +366,7 @@ def test_a_correction_is_remembered(run: Run, new_user: NewUser) -> None:
     assert run("correct", row["id"], "BAKERY", "--user", name).code == 0
     finer = {each["id"]: each for each in map(json.loads, run("export", "--user", name, "--format", "jsonl").lines)}
     assert finer[row["id"]]["category"] == "GROCERIES"
-    assert run("correct", row["id"], "NOTHING", "--user", name).failed_with("There is no category called so")
+    assert run("correct", row["id"], "NOTHING", "--user", name).failed_with("There is no category with that name")
 
 
 @pytest.mark.requirement("cli.rates")

@@ -39,4 +39,4 @@ def annotate(
         derivation.apply_rules(session, user.id, now=now, transaction_ids=[transaction_id])
 
     services.change(user.id, work)
-    report.note("Said.")
+    report.note("Saved.")

@@ -14,7 +14,7 @@ from storage.words import annotations, own_categories
 from storage.words.annotations import OwnCategory, fold_tag
 from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 
-UNKNOWN = "There is no category called so. `bankdata categories list` shows all of them."
+UNKNOWN = "There is no category with that name. `bankdata categories list` shows all of them."
 
 
 def list_categories(services: Services, report: Report, *, user: User) -> None:
@@ -81,7 +81,7 @@ def _find(session: Session, user_id: str, text: str) -> OwnCategory:
         raise CommandError(UNKNOWN)
     if len(meant) > 1:
         ids = ", ".join(f"{each.id} below {each.detailed_category or each.category}" for each in meant)
-        raise CommandError(f"Several are called so; say which by its id: {ids}.")
+        raise CommandError(f"Several have that name; give one of these ids: {ids}.")
     return meant[0]
 
 

@@ -20,7 +20,7 @@ def export_words(services: Services, report: Report, *, user: User) -> None:
 
 def import_words(services: Services, report: Report, *, user: User, path: str) -> None:
     """Import lines as `export_words` prints them, except where the user has said something else here, apply them to the
-    stored bookings, and report how many were taken over."""
+    stored bookings, and report how many were imported."""
     now = services.clock.now()
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -32,4 +32,5 @@ def import_words(services: Services, report: Report, *, user: User, path: str) -
         derivation.apply_rules(session, user.id, now=now)
         return count
 
-    report.line(f"{services.change(user.id, work)} taken over.")
+    count = services.change(user.id, work)
+    report.line(f"Imported {count} {'entry' if count == 1 else 'entries'}.")
